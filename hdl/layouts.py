@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All words that travel through the accelerator, in one place.
+
+The manifest of a bundle is written from these layouts, so host code never repeats an offset.
+"""
+
+from amaranth import *
+from amaranth.lib import data, enum
+from amaranth.utils import ceil_log2
+
+__all__ = [
+    "Control",
+    "InputKind",
+    "ResultKind",
+    "core_shape",
+    "input_word",
+    "key_layout",
+    "node_result",
+    "region_word",
+    "result_word",
+    "tuple_layout",
+    "tree_levels",
+]
+
+
+class InputKind(enum.Enum, shape=2):
+    """What an input word is."""
+
+    R = 0
+    S = 1
+    CONTROL = 2
+
+
+class Control(enum.Enum, shape=3):
+    """Operation of a control word; ``index`` and ``value`` are its operands."""
+
+    #: Empty both windows, restart all ordinals, forget errors. Configuration stays. Answers a mark.
+    CLEAR = 0
+    #: Close open groups. Answers a mark after every result of the tuples before it.
+    FLUSH = 1
+    #: Lower bound (inclusive) of ``r - s`` for key field ``index``.
+    BOUND_LOW = 2
+    #: Upper bound (inclusive) of ``r - s`` for key field ``index``.
+    BOUND_HIGH = 3
+    #: Side ``index`` gets a new, empty count-based window of ``value`` tuples.
+    WINDOW = 4
+    #: Side ``index`` gets a new, empty time-based window of lifespan ``value``.
+    LIFESPAN = 5
+    #: A star every ``value`` probes of a side; zero: as rarely as the probe index allows.
+    #: Answers a mark.
+    PRECISION = 6
+
+
+class ResultKind(enum.Enum, shape=2):
+    """What a result word is."""
+
+    PAIR = 0
+    STAR = 1
+    MARK = 2
+
+
+def key_layout(parameters):
+    """Fields of a key, as stored."""
+    return data.StructLayout(
+        {
+            key.name: signed(key.bits) if key.signed else unsigned(key.bits)
+            for key in parameters.keys
+        }
+    )
+
+
+def tuple_layout(parameters):
+    """A tuple without its side: ``key`` and ``timestamp`` (zero bits wide if there is none)."""
+    return data.StructLayout(
+        {"key": key_layout(parameters), "timestamp": unsigned(parameters.timestamp_bits)}
+    )
+
+
+def control_layout(parameters):
+    """Operands of a control word.
+
+    ``value`` is signed and holds every bound (one bit wider than a field), lifespan, window size
+    and star period.
+    """
+    value_bits = max(
+        *(key.bits + 2 for key in parameters.keys),
+        parameters.timestamp_bits + 1,
+        ceil_log2(parameters.capacity + 1) + 1,
+        parameters.probe_bits + 2,
+    )
+    return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
+
+
+def input_word(parameters):
+    """What the user sends: ``kind``, then a ``tuple`` or a ``control`` operation."""
+    return data.StructLayout(
+        {
+            "kind": InputKind,
+            "body": data.UnionLayout(
+                {"tuple": tuple_layout(parameters), "control": control_layout(parameters)}
+            ),
+        }
+    )
+
+
+def region_word(parameters):
+    """What the ingress sends down the distribution tree: an input word and what it decided.
+
+    ``close`` (one bit per side of probes): the side's group ends with this word.
+    ``star``: … and the group is followed by a star.
+    ``disorder``: a tuple before this control word broke the order of time.
+    ``free``: from here on mergers need not keep the order of cores (only with a mark).
+    """
+    return data.StructLayout(
+        {
+            "word": input_word(parameters),
+            "close": unsigned(2),
+            "star": unsigned(2),
+            "disorder": unsigned(1),
+            "free": unsigned(1),
+        }
+    )
+
+
+def tree_levels(leaves, arity):
+    """Number of nodes on each level of a tree, from the leaves' parents to the root.
+
+    Every level groups up to ``arity`` consecutive nodes of the level below. One leaf still gets a
+    root.
+    """
+    levels = []
+    while True:
+        leaves = -(-leaves // arity)
+        levels.append(leaves)
+        if leaves == 1:
+            return levels
+
+
+def core_shape(parameters):
+    """Core number in a result word: one digit of ``ceil_log2(fan_in)`` bits per merger level,
+    least significant first; every merger adds the digit of the port a pair came through."""
+    digits = len(tree_levels(parameters.cores, parameters.fan_in))
+    return unsigned(digits * ceil_log2(parameters.fan_in))
+
+
+def punctuation_layout():
+    """Body of a star or mark inside the gathering tree."""
+    return data.StructLayout(
+        {"overflow": unsigned(1), "disorder": unsigned(1), "free": unsigned(1)}
+    )
+
+
+def pair_layout(parameters, core_bits):
+    """Where a match is: which probe since the last star, and which stored key."""
+    return data.StructLayout(
+        {
+            "probe": unsigned(parameters.probe_bits),
+            "lane": unsigned(ceil_log2(parameters.lanes)),
+            "row": unsigned(ceil_log2(parameters.ring_rows)),
+            "core": unsigned(core_bits),
+        }
+    )
+
+
+def node_result(parameters, level):
+    """Result word of one region side after ``level`` mergers (0: as a region emits it)."""
+    core_bits = level * ceil_log2(parameters.fan_in)
+    return data.StructLayout(
+        {
+            "kind": ResultKind,
+            "body": data.UnionLayout(
+                {
+                    "pair": pair_layout(parameters, core_bits),
+                    "punctuation": punctuation_layout(),
+                }
+            ),
+        }
+    )
+
+
+def result_word(parameters):
+    """What the user receives.
+
+    ``side`` is the side of the probe (zero for a mark). A pair says where the match is; a star or
+    mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, and whether
+    time went backwards.
+    """
+    core_bits = core_shape(parameters).width
+    return data.StructLayout(
+        {
+            "kind": ResultKind,
+            "side": unsigned(1),
+            "body": data.UnionLayout(
+                {
+                    "pair": pair_layout(parameters, core_bits),
+                    "punctuation": data.StructLayout(
+                        {"overflow": unsigned(2), "disorder": unsigned(1)}
+                    ),
+                }
+            ),
+        }
+    )

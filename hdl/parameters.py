@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of one accelerator: a frozen, validated description, and the named presets.
+
+Everything a generated accelerator is, follows from a :class:`JoinParameters`; the manifest of a
+bundle repeats it. Components take the few values they need, tops take the whole object.
+"""
+
+from dataclasses import asdict, dataclass, field, replace
+import re
+
+from amaranth.utils import ceil_log2
+
+__all__ = ["COMPARATORS", "JoinParameters", "KeyField", "PRESETS"]
+
+COMPARATORS = ("band", "equality", "custom")
+
+
+def require(condition, message):
+    """Raise :exc:`ValueError` with ``message`` unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyField:
+    """One compared field of a tuple.
+
+    Parameters
+    ----------
+    name : str
+        Identifier; also the attribute that a custom ``predicate(r, s)`` reads.
+    bits : int
+        Width, 1 to 64.
+    signed : bool
+        Two's complement if true.
+    """
+
+    name: str
+    bits: int
+    signed: bool = True
+
+    def __post_init__(self):
+        require(
+            re.fullmatch(r"[a-z][a-z0-9_]*", self.name),
+            f"Key field name must be a lower-case identifier, not {self.name!r}",
+        )
+        require(
+            1 <= self.bits <= 64, f"Key field {self.name!r} must have 1 to 64 bits, not {self.bits}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinParameters:
+    """What is fixed when an accelerator is generated; all else is set by control words.
+
+    Parameters
+    ----------
+    cores : int
+        Number of join cores, at least one, any number.
+    sub_window : int
+        Tuples of one side that a core can hold. The capacity of a window is ``cores * sub_window``.
+    keys : tuple of KeyField
+        Compared fields, at least one.
+    timestamp_bits : int
+        Width of the unsigned timestamp; zero leaves time-based windows out.
+    comparator : str
+        ``"band"`` (bounds set at run time), ``"equality"`` (all fields equal; smaller) or
+        ``"custom"`` (``predicate``).
+    predicate : str or None
+        ``"module:function"`` of a custom ``predicate(r, s)``.
+    lanes : int
+        Keys that a region reads each cycle.
+    probes : int
+        Probe tuples compared with every key read; a full group of them shares one pass.
+    fan_out : int
+        Children of a distribution tree node (the seed's *b*).
+    fan_in : int
+        Ports of a merger (the seed's *c*).
+    probe_bits : int
+        Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
+    """
+
+    cores: int = 4
+    sub_window: int = 256
+    keys: tuple[KeyField, ...] = (KeyField(name="x", bits=32),)
+    timestamp_bits: int = 0
+    comparator: str = "band"
+    predicate: str | None = None
+    lanes: int = 1
+    probes: int = 1
+    fan_out: int = 4
+    fan_in: int = 4
+    probe_bits: int = 8
+    engine: str = field(default="scan")
+
+    def __post_init__(self):
+        for name, least in [
+            ("cores", 1),
+            ("sub_window", 1),
+            ("lanes", 1),
+            ("probes", 1),
+            ("fan_out", 2),
+            ("fan_in", 2),
+            ("probe_bits", 0),
+        ]:
+            value = getattr(self, name)
+            require(
+                isinstance(value, int) and value >= least,
+                f"Parameter {name!r} must be an integer of at least {least}, not {value!r}",
+            )
+        require(
+            0 <= self.timestamp_bits <= 64,
+            f"Parameter 'timestamp_bits' must be 0 to 64, not {self.timestamp_bits!r}",
+        )
+        require(len(self.keys) >= 1, "Parameter 'keys' must name at least one field")
+        names = [key.name for key in self.keys]
+        require(len(set(names)) == len(names), f"Key field names must differ, not {names!r}")
+        require(
+            not {"timestamp"} & set(names), "Key field name 'timestamp' is taken by the timestamp"
+        )
+        require(
+            self.comparator in COMPARATORS,
+            f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {self.comparator!r}",
+        )
+        require(
+            (self.comparator == "custom") == (self.predicate is not None),
+            "Parameter 'predicate' goes with comparator 'custom', and only with it",
+        )
+        require(
+            self.engine == "scan", f"Parameter 'engine' must be 'scan', not {self.engine!r}"
+        )
+        require(
+            self.probes <= 1 << self.probe_bits,
+            f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"
+            f" not {self.probe_bits}",
+        )
+
+    @property
+    def capacity(self):
+        """Tuples of one side that all cores together can hold."""
+        return self.cores * self.sub_window
+
+    @property
+    def slack(self):
+        """Ring slots per region beyond the sub-window that stores may use at the least.
+
+        Stores pass probes that wait for their group to fill; the group's snapshot of the window
+        must survive them. Three groups' worth keeps both regions of a core busy.
+        """
+        return -(-3 * self.probes // self.cores) + 1
+
+    @property
+    def ring_rows(self):
+        """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys."""
+        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 1)
+
+    def to_dict(self):
+        """Return the parameters as JSON-compatible values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values):
+        """Inverse of :meth:`to_dict`."""
+        keys = tuple(KeyField(**key) for key in values["keys"])
+        return cls(**{**values, "keys": keys})
+
+    def with_(self, **changes):
+        """Return a copy with ``changes``, validated again."""
+        return replace(self, **changes)
+
+
+XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
+
+#: Named configurations, `python -m hdl generate --preset NAME`.
+PRESETS = {
+    # Small enough for a unit test or a first look at the Verilog.
+    "tiny": JoinParameters(
+        cores=2, sub_window=8, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, probe_bits=2
+    ),
+    # The default device of the demo, `host join` and Spark: two fields, both kinds of window.
+    "demo": JoinParameters(
+        cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
+    ),
+    # The paper's shape at its plainest: sixteen cores, one comparator per region.
+    "paper": JoinParameters(
+        cores=16, sub_window=504, keys=(KeyField(name="x", bits=16), KeyField(name="y", bits=16))
+    ),
+}
