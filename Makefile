@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door. `make help` lists the targets from the `##` comments.
+# Nothing needs activating: every target runs .venv/bin/python, and makes .venv first if it must.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.stamp
+
+PRESET ?= demo
+WORKERS ?= 2
+TESTS ?= tests
+
+# Options of `make demo`; EQUAL and BAND may hold several, separated by spaces.
+DEMO_OPTIONS = \
+    $(if $(LEFT),--left '$(LEFT)') $(if $(RIGHT),--right '$(RIGHT)') \
+    $(if $(ORDER),--order '$(ORDER)') \
+    $(foreach term,$(EQUAL),--equal '$(term)') $(foreach term,$(BAND),--band '$(term)') \
+    $(if $(WITHIN),--within '$(WITHIN)') $(if $(ROWS),--rows '$(ROWS)') \
+    $(if $(DEVICE),--device '$(DEVICE)') $(if $(OUTPUT),--output '$(OUTPUT)')
+
+.PHONY: help
+help: ## List the targets
+	@printf 'make TARGET [NAME=VALUE ...]\n\n'
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@printf '\nThe first of them makes %s (about 700 MB, a few minutes).\n' '$(VENV)'
+
+
+# ---- set-up
+
+.PHONY: setup
+setup: $(STAMP) ## Make .venv and install the locked versions
+	@$(MAKE) --no-print-directory -k need-compiler need-java || \
+	    echo 'Set-up is done; what is missing above is needed by `make demo` and `make test`.'
+
+.PHONY: setup-fpga
+setup-fpga: need-python ## Also install synthesis, place and route (250 MB more; optional)
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --require-hashes -r requirements-fpga.lock
+	@touch $(STAMP)
+
+# An existing .venv is brought up to date in place; `make clean-venv` starts from nothing.
+$(STAMP): requirements.lock pyproject.toml
+	@$(MAKE) --no-print-directory need-python
+	@echo 'Installing the locked packages into $(VENV): Spark is large, this takes a few minutes.'
+	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
+	    echo 'Python could not make a virtual environment.' \
+	         'Debian, Ubuntu: apt install python3-venv' >&2; exit 1; }
+	$(PY) -m pip install --require-hashes -r requirements.lock
+	@touch $@
+
+.PHONY: need-python
+need-python:
+	@command -v '$(PYTHON)' >/dev/null || { \
+	    echo 'Missing: python3, 3.11 or later.' \
+	         'Debian, Ubuntu: apt install python3 python3-venv;' \
+	         'or name one: make PYTHON=/path/to/python3 ...' >&2; exit 1; }
+	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo 'Too old: $(PYTHON) is' "$$('$(PYTHON)' --version 2>&1)," 'needed is 3.11 or later.' \
+	         'Name another: make PYTHON=/path/to/python3 ...' >&2; exit 1; }
+
+# Verilator turns the Verilog into C++, which these compile.
+.PHONY: need-compiler
+need-compiler:
+	@missing=; for tool in g++ make perl; do \
+	    command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	test -z "$$missing" || { \
+	    echo "Missing:$$missing." 'Debian, Ubuntu: apt install g++ make perl;' \
+	         'Fedora: dnf install gcc-c++ make perl' >&2; exit 1; }
+
+.PHONY: need-java
+need-java:
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version >/dev/null 2>&1 || { \
+	    echo 'Missing: java, 17 or later, which Spark runs on.' \
+	         'Debian, Ubuntu: apt install openjdk-17-jre-headless;' \
+	         'Fedora: dnf install java-17-openjdk-headless' \
+	         "$${JAVA_HOME:+(JAVA_HOME is $$JAVA_HOME)}" >&2; exit 1; }
+
+
+# ---- use
+
+.PHONY: demo
+demo: need-compiler need-java $(STAMP) ## Join two streams with Spark on the simulated accelerator
+	$(PY) -m spark_offload demo $(strip $(DEMO_OPTIONS))
+
+.PHONY: verilog
+verilog: $(STAMP) ## Generate the Verilog of a preset into build/PRESET (PRESET=demo)
+	$(PY) -m hdl generate --preset '$(PRESET)' --output 'build/$(PRESET)'
+
+.PHONY: sim
+sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
+	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench
+
+.PHONY: bench
+bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
+	$(PY) -m sim figures
+
+.PHONY: doctor
+doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
+	@$(PY) -m host doctor
+
+
+# ---- check
+
+.PHONY: check
+check: lint types test ## Everything that CI runs: lint, types, test
+
+.PHONY: test
+test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
+	$(PY) -m pytest -n '$(WORKERS)' --dist loadgroup $(TESTS)
+
+.PHONY: lint
+lint: $(STAMP) ## Check rules and format
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+
+.PHONY: format
+format: $(STAMP) ## Format the code, and repair what the rules can
+	$(PY) -m ruff check --fix-only
+	$(PY) -m ruff format
+
+.PHONY: types
+types: $(STAMP) ## Check the types of host and spark_offload
+	$(PY) -m mypy
+
+# uv is not needed for anything else, so it lives beside the environment, not in it. Its lock holds
+# for every platform and Python at once; hashes make an install repeatable.
+LOCK := build/lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade \
+    --generate-hashes --custom-compile-command 'make lock'
+
+.PHONY: lock
+lock: need-python ## Refresh the locked versions within the ranges of pyproject.toml
+	@test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install uv; }
+	$(LOCK) --all-extras --output-file requirements-fpga.lock --quiet
+	$(LOCK) --extra test --extra lint --constraint requirements-fpga.lock \
+	    --output-file requirements.lock --quiet
+
+.PHONY: clean
+clean: ## Remove everything that was built, but not .venv
+	rm -rf build .pytest_cache .ruff_cache .mypy_cache .hypothesis spark-warehouse metastore_db \
+	    derby.log artifacts *.egg-info
+	find . -path './$(VENV)' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: clean-venv
+clean-venv: ## Remove .venv
+	rm -rf '$(VENV)'
