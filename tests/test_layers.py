@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The packages import each other in one direction only (docs/architecture.md)."""
+
+import ast
+from pathlib import Path
+import subprocess
+import sys
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+FORBIDDEN = {
+    "host": {"amaranth", "cocotb", "hdl", "pyspark", "sim", "spark_offload", "tests"},
+    "spark_offload": {"amaranth", "cocotb", "hdl", "sim", "tests"},
+    "hdl": {"cocotb", "host", "pyspark", "sim", "spark_offload", "tests"},
+    "sim": {"pyspark", "spark_offload", "tests"},
+}
+
+# Imports every module of the packages named on the command line; those of the first are blocked.
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+
+blocked = set(sys.argv[1].split(","))
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in blocked:
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+for package in sys.argv[2:]:
+    module = importlib.import_module(package)
+    for found in pkgutil.walk_packages(module.__path__, f"{package}.", onerror=print):
+        importlib.import_module(found.name)
+        print(found.name)
+"""
+
+
+def sources(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported(path):
+    """Yield the first name of every import in ``path``, wherever it stands, with its line."""
+    for node in ast.walk(ast.parse(path.read_text(), path)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name.partition(".")[0], node.lineno
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module.partition(".")[0], node.lineno
+
+
+@pytest.mark.parametrize("package", FORBIDDEN)
+def test_package_imports_only_the_layers_below(package):
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sources(package)
+        for name, line in imported(path)
+        if name in FORBIDDEN[package]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_hdl_does_not_postpone_annotations():
+    """Amaranth reads the members of a component from its annotations, as objects."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in sources("hdl")
+        if any(name == "__future__" for name, _ in imported(path))
+    ]
+    assert not wrong, wrong
+
+
+def import_all(packages, blocked, folder):
+    return subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, ",".join(sorted(blocked)), *packages],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("package", ["host", "spark_offload"])
+def test_package_imports_where_the_hardware_tools_are_missing(package, tmp_path):
+    done = import_all([package], FORBIDDEN[package], tmp_path)
+    assert done.returncode == 0, done.stderr
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sources(package)}
+    modules = {name for name in modules if not name.endswith("__init__")}
+    assert modules <= set(done.stdout.split())
+
+
+def test_blocked_module_is_noticed(tmp_path):
+    done = import_all(["host"], {"json"}, tmp_path)
+    assert done.returncode != 0
+    assert "json is blocked" in done.stderr
