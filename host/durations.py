@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lengths of time, exact to the nanosecond, and how they are written."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+import re
+
+from host.errors import UsageError
+
+__all__ = ["Duration", "as_duration", "parse_duration"]
+
+#: Nanoseconds of each unit, by its spellings; the first is how it is printed.
+UNITS: dict[tuple[str, ...], int] = {
+    ("d", "day", "days"): 86_400_000_000_000,
+    ("h", "hour", "hours"): 3_600_000_000_000,
+    ("min", "minute", "minutes"): 60_000_000_000,
+    ("s", "sec", "second", "seconds"): 1_000_000_000,
+    ("ms", "millisecond", "milliseconds"): 1_000_000,
+    ("us", "microsecond", "microseconds"): 1_000,
+    ("ns", "nanosecond", "nanoseconds"): 1,
+}
+
+_SPELLED = {name: size for names, size in UNITS.items() for name in names}
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)")
+
+
+@dataclass(frozen=True, order=True)
+class Duration:
+    """A length of time; may be negative, as a bound of a difference.
+
+    Parameters
+    ----------
+    nanoseconds : int
+        Its length.
+    """
+
+    nanoseconds: int
+
+    def __neg__(self) -> "Duration":
+        return Duration(-self.nanoseconds)
+
+    def __str__(self) -> str:
+        """Write it in the largest unit that divides it."""
+        for names, size in UNITS.items():
+            if self.nanoseconds % size == 0 and self.nanoseconds:
+                return f"{self.nanoseconds // size}{names[0]}"
+        return "0s"
+
+
+def as_duration(length: timedelta) -> Duration:
+    """Return ``length`` as a :class:`Duration`."""
+    microseconds = (length.days * 86_400 + length.seconds) * 1_000_000 + length.microseconds
+    return Duration(microseconds * 1_000)
+
+
+def parse_duration(text: str) -> Duration:
+    """Read a duration such as ``180min``, ``1h30min``, ``-2.5 s`` or ``3 minutes``.
+
+    Raises
+    ------
+    UsageError
+        If it is none, or finer than a nanosecond.
+    """
+    body = text.strip().lower()
+    sign = -1 if body.startswith("-") else 1
+    body = body[1:] if body[:1] in ("-", "+") else body
+    total, position = Fraction(0), 0
+    while part := _PART.match(body, position):
+        size = _SPELLED.get(part[2])
+        if size is None:
+            break
+        total += Fraction(part[1]) * size
+        position = part.end()
+    if not body or position != len(body) or total.denominator != 1:
+        units = ", ".join(names[0] for names in UNITS)
+        raise UsageError(
+            f"{text!r} is no duration; write numbers with a unit out of {units}, "
+            f"like 180min or 1h30min."
+        )
+    return Duration(sign * int(total))

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join of two tables as a value: terms, order, window, ordering."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from fractions import Fraction
+from typing import TypeAlias
+
+from host.durations import Duration, as_duration
+from host.errors import UsageError
+from host.ordering import Ordering
+from host.window import CountWindow, TimeWindow
+
+__all__ = ["Bound", "JoinQuery", "Term", "Width"]
+
+#: Bound of a difference: a number for numeric columns, a duration for temporal ones, None if open.
+Bound: TypeAlias = int | Fraction | Duration | timedelta | None
+
+#: Width of the window: a count, or a distance of the order columns. ``TimeWindow`` goes with
+#: numeric order columns, a duration with temporal ones.
+Width: TypeAlias = CountWindow | TimeWindow | Duration | timedelta
+
+
+@dataclass(frozen=True)
+class Term:
+    """One comparison: ``low <= left - right <= high``, both inclusive.
+
+    Parameters
+    ----------
+    left, right : str
+        Columns of the left and of the right table.
+    low, high : int, Fraction, Duration, timedelta or None
+        None leaves that end open. Both zero, the default: an equality. Temporal columns take
+        durations (or zero), all others take numbers.
+    """
+
+    left: str
+    right: str
+    low: Bound = 0
+    high: Bound = 0
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            value = getattr(self, name)
+            if isinstance(value, timedelta):
+                object.__setattr__(self, name, as_duration(value))
+            elif isinstance(value, bool) or not isinstance(
+                value, (int, Fraction, Duration, type(None))
+            ):
+                raise UsageError(
+                    f"The {name} bound of {self.left!r} and {self.right!r} must be a whole number, "
+                    f"a duration or None, not {value!r}."
+                )
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether the two values must be equal."""
+        return _is_zero(self.low) and _is_zero(self.high)
+
+    def __str__(self) -> str:
+        if self.is_equality:
+            return f"{self.left} = {self.right}"
+        low = "" if self.low is None else f"{self.low} <= "
+        high = "" if self.high is None else f" <= {self.high}"
+        return f"{low}{self.left} - {self.right}{high}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinQuery:
+    """What pairs of rows are wanted, and in which order rows arrive.
+
+    Rows arrive by their order columns; on a tie left before right, then in the order of input.
+    A row is paired with those rows of the other table that are in its window at that moment and
+    fulfil all terms. A null in a term's column matches nothing, as in SQL; the row still counts
+    as one of the last rows of a count-based window.
+
+    Parameters
+    ----------
+    terms : sequence of Term
+        All must hold; none pairs everything within the window.
+    order : tuple of str
+        The left and the right column that order the rows.
+    window : CountWindow, TimeWindow, Duration or timedelta
+        The last rows of each side, or those whose order columns differ by no more than this.
+    ordering : Ordering
+        Of the results: ``outer()``, by the arrival of the later row of a pair and then by the
+        arrival of the earlier one, is what costs nothing extra; with ``none()`` and
+        ``relaxed(n)`` pairs are handed on as soon as they are known.
+    sorted : bool
+        Both tables are declared sorted by their order columns; if they are not, it is an error.
+        Otherwise they are sorted first.
+    suffix : str
+        Appended to the name of a right column that a left column has.
+    """
+
+    terms: tuple[Term, ...] = ()
+    order: tuple[str, str]
+    window: Width
+    ordering: Ordering = field(default_factory=Ordering.outer)
+    sorted: bool = False
+    suffix: str = "_right"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(self.terms))
+        object.__setattr__(self, "order", tuple(self.order))
+        if len(self.order) != 2:
+            raise UsageError(f"Order needs a left and a right column, not {self.order!r}.")
+        if isinstance(self.window, timedelta):
+            object.__setattr__(self, "window", as_duration(self.window))
+        if not isinstance(self.window, (CountWindow, TimeWindow, Duration)):
+            raise UsageError(
+                f"A window is a CountWindow, a TimeWindow or a duration, not {self.window!r}."
+            )
+        if isinstance(self.window, Duration) and self.window.nanoseconds < 0:
+            raise UsageError(f"A window must not be negative, but is {self.window}.")
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the window is time-based."""
+        return not isinstance(self.window, CountWindow)
+
+    def __str__(self) -> str:
+        terms = " and ".join(str(term) for term in self.terms) or "all rows"
+        if isinstance(self.window, CountWindow):
+            window = f"the last {self.window.size} rows"
+        else:
+            width = getattr(self.window, "lifespan", self.window)
+            window = f"|{self.order[0]} - {self.order[1]}| <= {width}"
+        return f"{terms}, within {window}"
+
+
+def _is_zero(bound: Bound) -> bool:
+    return bound is not None and (
+        bound.nanoseconds == 0 if isinstance(bound, Duration) else bound == 0
+    )

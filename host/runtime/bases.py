@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bases of streams by their ports: leaf, conduit and confluence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from host.runtime.buffer import Batch, Buffer, BufferState
+from host.runtime.errors import GraphError
+from host.runtime.stream import ExecStream, StreamParams, StreamResult
+
+__all__ = [
+    "ConduitExecStream",
+    "ConduitParams",
+    "ConfluenceExecStream",
+    "ConfluenceParams",
+    "SingleOutputExecStream",
+    "SingleOutputParams",
+]
+
+
+@dataclass(frozen=True)
+class SingleOutputParams(StreamParams):
+    """Parameters of a stream with one output."""
+
+
+@dataclass(frozen=True)
+class ConduitParams(SingleOutputParams):
+    """Parameters of a stream with one input and one output."""
+
+
+@dataclass(frozen=True)
+class ConfluenceParams(SingleOutputParams):
+    """Parameters of a stream with several inputs and one output."""
+
+
+P = TypeVar("P", bound=SingleOutputParams)
+In = TypeVar("In", bound=Batch)
+Out = TypeVar("Out", bound=Batch)
+
+
+class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
+    """A stream with one output; with no input it is a leaf of the graph."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._output: Buffer[Out] | None = None
+
+    @property
+    def outputs(self) -> Sequence[Buffer[Any]]:
+        return () if self._output is None else (self._output,)
+
+    @property
+    def output(self) -> Buffer[Out]:
+        """The output buffer."""
+        if self._output is None:
+            raise GraphError(f"Stream {self.name!r} has no output buffer")
+        return self._output
+
+    def connect_output(self, buffer: Buffer[Out]) -> None:
+        """Set the output buffer; once."""
+        if self._output is not None:
+            raise GraphError(f"Stream {self.name!r} has one output, and it is connected")
+        self._output = buffer
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self.output.clear()
+
+    def finish(self) -> StreamResult:
+        """End the output, for ``return self.finish()``."""
+        self.output.finish()
+        return StreamResult.EOS
+
+    def precheck_output_buffer(self) -> StreamResult:
+        """YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
+        return StreamResult.YIELD if self.output.provide() else StreamResult.BUF_OVERFLOW
+
+
+class ConfluenceExecStream(SingleOutputExecStream[P, Out], Generic[P, In, Out]):
+    """A stream with any number of inputs and one output."""
+
+    #: Inputs that the stream must have; None: any number.
+    fan_in: int | None = None
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._inputs: list[Buffer[In]] = []
+
+    @property
+    def inputs(self) -> Sequence[Buffer[In]]:
+        return self._inputs
+
+    def connect_input(self, buffer: Buffer[In]) -> None:
+        """Add an input buffer; inputs are numbered in the order of connection."""
+        if self.fan_in is not None and len(self._inputs) >= self.fan_in:
+            raise GraphError(f"Stream {self.name!r} has {self.fan_in} input(s), all connected")
+        self._inputs.append(buffer)
+
+    def prepare(self, params: P) -> None:
+        if self.fan_in is not None and len(self._inputs) != self.fan_in:
+            raise GraphError(
+                f"Stream {self.name!r} needs {self.fan_in} input(s), not {len(self._inputs)}"
+            )
+        super().prepare(params)
+
+    def precheck_confluence_buffers(self) -> StreamResult:
+        """Whether there is something to do for a stream that needs data of *every* open input.
+
+        Returns
+        -------
+        StreamResult
+            BUF_OVERFLOW if the output has no room; EOS, with the output ended, if all inputs are
+            at their end; BUF_UNDERFLOW, having demanded of all of them, if an input has no data
+            and is not at its end; else YIELD.
+        """
+        result = self.precheck_output_buffer()
+        if result is not StreamResult.YIELD:
+            return result
+        if all(buffer.at_end for buffer in self._inputs):
+            return self.finish()
+        ready = [buffer.demand() or buffer.at_end for buffer in self._inputs]
+        return StreamResult.YIELD if all(ready) else StreamResult.BUF_UNDERFLOW
+
+
+class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
+    """A stream with exactly one input and one output, such as a filter."""
+
+    fan_in = 1
+
+    @property
+    def input(self) -> Buffer[In]:
+        """The input buffer."""
+        if not self._inputs:
+            raise GraphError(f"Stream {self.name!r} has no input buffer")
+        return self._inputs[0]
+
+    def precheck_conduit_buffers(self) -> StreamResult:
+        """Whether there is something to do.
+
+        Returns
+        -------
+        StreamResult
+            EOS, with the output ended, at the end of the input; BUF_UNDERFLOW without data;
+            BUF_OVERFLOW without room; else YIELD.
+        """
+        if self.input.state is BufferState.EOS:
+            return self.finish()
+        if not self.input.demand():
+            return StreamResult.BUF_UNDERFLOW
+        return self.precheck_output_buffer()
