@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host side of the kit: what a stream join means, and how to run it on an accelerator.
+
+It knows an accelerator by its manifest only, and needs no hardware tools.
+"""
+
+from host.arrivals import Arrivals
+from host.device import Device, open_device
+from host.errors import FailureError, JoinError, UsageError
+from host.manifest import Manifest
+from host.ordering import Ordering
+from host.predicate import EQUAL, OPEN, Bounds, DifferenceBand
+from host.reference import Matches, reference_join
+from host.side import Side
+from host.window import CountWindow, TimeWindow
+
+__all__ = [
+    "EQUAL",
+    "OPEN",
+    "Arrivals",
+    "Bounds",
+    "CountWindow",
+    "Device",
+    "DifferenceBand",
+    "FailureError",
+    "JoinError",
+    "Manifest",
+    "Matches",
+    "Ordering",
+    "Side",
+    "TimeWindow",
+    "UsageError",
+    "open_device",
+    "reference_join",
+]

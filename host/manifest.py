@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest: all that host code knows about one generated accelerator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+
+__all__ = ["FORMAT", "Counter", "KeyField", "Manifest", "Storage", "Word", "WordField", "digest"]
+
+#: Format number of the manifests that this version reads.
+FORMAT = 1
+
+_DIGESTED = (
+    "parameters",
+    "input_word",
+    "result_word",
+    "input_kinds",
+    "result_kinds",
+    "operations",
+    "storage",
+    "counters",
+    "files",
+)
+
+
+@dataclass(frozen=True)
+class WordField:
+    """Place of one field in a word; zero bits wide if the accelerator has none."""
+
+    offset: int
+    bits: int
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    """Layout of an input or result word."""
+
+    bits: int
+    fields: Mapping[str, WordField]
+
+    @property
+    def columns(self) -> int:
+        """Numbers of 64 bits that hold one word."""
+        return max(1, -(-self.bits // 64))
+
+    def __getitem__(self, name: str) -> WordField:
+        return self.fields[name]
+
+
+@dataclass(frozen=True)
+class KeyField:
+    """A compared field: its name, width and signedness, and the integers that fit."""
+
+    name: str
+    bits: int
+    signed: bool = True
+
+    @property
+    def low(self) -> int:
+        """Least value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """Greatest value."""
+        return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How the cores store tuples, and how a result names a core."""
+
+    cores: int
+    sub_window: int
+    lanes: int
+    ring_rows: int
+    slack: int
+    gather_arity: int
+    gather_digit_bits: int
+    gather_levels: int
+
+    @property
+    def capacity(self) -> int:
+        """Tuples of one side that all cores together hold."""
+        return self.cores * self.sub_window
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A performance counter."""
+
+    name: str
+    address: int
+    bits: int
+    description: str = ""
+
+
+def digest(values: Mapping[str, Any], verilog: str) -> str:
+    """Return the hash that a manifest of these ``values`` must carry.
+
+    It covers everything that defines the accelerator, and its Verilog text, but not the versions
+    of the tools.
+    """
+    described = {name: values[name] for name in _DIGESTED}
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256((text + verilog).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Manifest:
+    """Description of one accelerator; read it with :meth:`load`.
+
+    Attributes
+    ----------
+    kit, hash : str
+        Version of the generator, and identity of the accelerator.
+    parameters : mapping
+        What was chosen at generation.
+    input_word, result_word : Word
+        Layouts.
+    input_kinds, result_kinds, operations : mapping of str to int
+        Values of the fields ``kind`` and ``control.op``.
+    storage : Storage
+        Storage rule.
+    counters : tuple of Counter
+        Performance counters.
+    files, tools : mapping of str to str
+        Parts of the bundle, and versions it was made with.
+    path : Path or None
+        The bundle's folder, when it was read from one.
+    values : mapping
+        The JSON document itself.
+    """
+
+    kit: str
+    hash: str
+    parameters: Mapping[str, Any]
+    input_word: Word
+    result_word: Word
+    input_kinds: Mapping[str, int]
+    result_kinds: Mapping[str, int]
+    operations: Mapping[str, int]
+    storage: Storage
+    counters: tuple[Counter, ...]
+    files: Mapping[str, str]
+    tools: Mapping[str, str]
+    path: Path | None = None
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def load(cls, path: str | Path, *, verify: bool = True) -> "Manifest":
+        """Read a bundle's manifest.
+
+        Parameters
+        ----------
+        path : path-like
+            The bundle's folder, or a manifest file.
+        verify : bool
+            Whether to check that the hash covers the manifest and the Verilog beside it.
+
+        Raises
+        ------
+        MissingManifestError, ForeignManifestError, StaleManifestError
+            If the bundle cannot be used.
+        """
+        place = Path(path)
+        file = place / "manifest.json" if place.is_dir() or not place.suffix else place
+        try:
+            text = file.read_text(encoding="utf-8")
+        except OSError as error:
+            raise MissingManifestError(
+                path,
+                f"has no readable manifest ({error.strerror or error}); write one by "
+                f"`python -m hdl generate --preset demo --output {place}`",
+            ) from error
+        except UnicodeDecodeError as error:
+            raise ForeignManifestError(path, "has a manifest that is no text") from error
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ForeignManifestError(path, f"has a manifest that is no JSON ({error})") from error
+        manifest = cls.from_dict(values, path=file.parent, name=str(path))
+        if verify:
+            manifest._verify(str(path))
+        return manifest
+
+    @classmethod
+    def from_dict(
+        cls, values: Any, *, path: Path | None = None, name: str = "manifest"
+    ) -> "Manifest":
+        """Read a manifest from its JSON document.
+
+        Raises
+        ------
+        ForeignManifestError
+            If it is none, or one of another format.
+        """
+        if not isinstance(values, dict) or "format" not in values:
+            raise ForeignManifestError(name, "has a manifest that is none of this kit")
+        if values["format"] != FORMAT:
+            raise ForeignManifestError(
+                name,
+                f"has a manifest of format {values['format']!r}, this kit reads {FORMAT}; "
+                f"generate it again",
+            )
+        try:
+            return cls(
+                kit=values["kit"],
+                hash=values["hash"],
+                parameters=values["parameters"],
+                input_word=_word(values["input_word"]),
+                result_word=_word(values["result_word"]),
+                input_kinds=values["input_kinds"],
+                result_kinds=values["result_kinds"],
+                operations=values["operations"],
+                storage=_storage(values["storage"]),
+                counters=tuple(Counter(**counter) for counter in values["counters"]),
+                files=values["files"],
+                tools=values.get("tools", {}),
+                path=path,
+                values=values,
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ForeignManifestError(
+                name, f"has an incomplete manifest ({error!r}); generate it again"
+            ) from error
+
+    def _verify(self, name: str) -> None:
+        verilog = ""
+        if "verilog" in self.files:
+            assert self.path is not None
+            try:
+                verilog = (self.path / self.files["verilog"]).read_text(encoding="utf-8")
+            except OSError as error:
+                raise MissingManifestError(
+                    name, f"lacks its Verilog, {self.files['verilog']!r}; generate it again"
+                ) from error
+        if digest(self.values, verilog) != self.hash.removeprefix("sha256:"):
+            raise StaleManifestError(
+                name,
+                "was changed after it was generated (manifest and Verilog do not match the hash); "
+                "generate it again",
+            )
+
+    @property
+    def keys(self) -> tuple[KeyField, ...]:
+        """The compared fields, in the order of their indices in control words."""
+        return tuple(
+            KeyField(key["name"], key["bits"], key["signed"]) for key in self.parameters["keys"]
+        )
+
+    @property
+    def timestamp_bits(self) -> int:
+        """Width of the unsigned timestamp; zero if there are no time-based windows."""
+        return self.input_word["timestamp"].bits
+
+    @property
+    def capacity(self) -> int:
+        """Tuples of one side that all cores together hold."""
+        return self.storage.capacity
+
+    @property
+    def probes(self) -> int:
+        """Probes in a full group."""
+        return int(self.parameters["probes"])
+
+    @property
+    def probe_bits(self) -> int:
+        """Width of a result's probe index."""
+        return self.result_word["probe"].bits
+
+    @property
+    def comparator(self) -> str:
+        """``"band"``, ``"equality"`` or ``"custom"``."""
+        return str(self.parameters["comparator"])
+
+    @property
+    def predicate(self) -> str | None:
+        """``"module:function"`` of a custom comparator."""
+        reference = self.parameters.get("predicate")
+        return None if reference is None else str(reference)
+
+
+def _word(values: Mapping[str, Any]) -> Word:
+    fields = {name: WordField(**place) for name, place in values["fields"].items()}
+    return Word(values["bits"], fields)
+
+
+def _storage(values: Mapping[str, Any]) -> Storage:
+    gather = values["gather"]
+    return Storage(
+        cores=values["cores"],
+        sub_window=values["sub_window"],
+        lanes=values["lanes"],
+        ring_rows=values["ring_rows"],
+        slack=values["slack"],
+        gather_arity=gather["arity"],
+        gather_digit_bits=gather["digit_bits"],
+        gather_levels=gather["levels"],
+    )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The storage rule: where the cores keep a tuple, and which tuple a result means."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DeviceError
+from host.manifest import Manifest, Storage
+
+__all__ = ["StorageRule"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StorageRule:
+    """Round robin over the cores, then over the lanes and rows of a core's ring.
+
+    Parameters
+    ----------
+    cores, lanes, ring_rows : int
+        Shape of the storage of one side.
+    """
+
+    cores: int
+    lanes: int
+    ring_rows: int
+
+    @classmethod
+    def of(cls, manifest: Manifest | Storage) -> "StorageRule":
+        """Return the rule of an accelerator."""
+        storage = manifest.storage if isinstance(manifest, Manifest) else manifest
+        return cls(storage.cores, storage.lanes, storage.ring_rows)
+
+    @property
+    def slots(self) -> int:
+        """Tuples in one core's ring."""
+        return self.ring_rows * self.lanes
+
+    def places(self, ordinals: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """Return ``(core, row, lane)`` of tuples, given by their numbers within their side."""
+        core, local = ordinals % self.cores, ordinals // self.cores
+        return core, (local // self.lanes) % self.ring_rows, local % self.lanes
+
+    def ordinals(self, before: Int64s, core: Int64s, row: Int64s, lane: Int64s) -> Int64s:
+        """Return the numbers, within their side, of the tuples that pairs mean.
+
+        Parameters
+        ----------
+        before : array of int64
+            How many tuples of the stored side preceded the probe of each pair, since CLEAR or the
+            side's WINDOW or LIFESPAN.
+        core, row, lane : array of int64
+            As the pair has them (``core`` is the core's number).
+
+        Raises
+        ------
+        DeviceError
+            If a pair means a place where nothing can be stored yet.
+        """
+        held = (before - core + (self.cores - 1)) // self.cores
+        newest = held - 1
+        slot = row * self.lanes + lane
+        local = newest - (newest - slot) % self.slots
+        if local.size and (int(local.min()) < 0 or int(core.max()) >= self.cores):
+            bad = int(np.argmax((local < 0) | (core >= self.cores)))
+            raise DeviceError(
+                f"The device answered with core {core[bad]}, row {row[bad]}, lane {lane[bad]} to a "
+                f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and "
+                f"its hardware do not belong together."
+            )
+        return local * self.cores + core

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input and result words as arrays of 64-bit numbers, one word a row, little end first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.exact import UInt64s
+from host.manifest import Manifest, Word, WordField
+from host.side import Side
+
+__all__ = ["ResultWords", "WordCodec", "pack_field", "unpack_field"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+def _mask(bits: int) -> np.uint64:
+    return np.uint64((1 << bits) - 1)
+
+
+def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:
+    """Put ``values`` into one field of all ``words``, whose field must be zero before.
+
+    A value that does not fit loses its upper bits and leaves its neighbours alone.
+    """
+    if place.bits == 0:
+        return
+    if place.bits > 64:
+        raise ValueError(f"A field of {place.bits} bits does not come from a column")
+    array = np.asarray(values)
+    unsigned = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
+    unsigned = unsigned.view(np.uint64)
+    if place.bits < 64:
+        unsigned = unsigned & _mask(place.bits)
+    column, shift = divmod(place.offset, 64)
+    words[:, column] |= unsigned << np.uint64(shift) if shift else unsigned
+    if shift + place.bits > 64:
+        words[:, column + 1] |= unsigned >> np.uint64(64 - shift)
+
+
+def unpack_field(words: UInt64s, place: WordField) -> npt.NDArray[Any]:
+    """Return one field of all ``words``: int64, or uint64 for an unsigned field of 64 bits."""
+    if place.bits == 0:
+        return np.zeros(len(words), dtype=np.int64)
+    if place.bits > 64:
+        raise ValueError(f"A field of {place.bits} bits does not fit a column")
+    column, shift = divmod(place.offset, 64)
+    values = words[:, column] >> np.uint64(shift)
+    if shift + place.bits > 64:
+        values |= words[:, column + 1] << np.uint64(64 - shift)
+    if not place.signed:
+        values = values & _mask(place.bits) if place.bits < 64 else values
+        return values if place.bits == 64 else values.view(np.int64)
+    spare = 64 - place.bits
+    return (values << np.uint64(spare)).view(np.int64) >> np.int64(spare)
+
+
+@dataclass(frozen=True)
+class ResultWords:
+    """Fields of result words, as arrays of equal length.
+
+    Attributes
+    ----------
+    kind : array of int64
+        As in the manifest's ``result_kinds``.
+    side : array of int64
+        Side of the probe; zero for a mark.
+    probe, lane, row, core : array of int64
+        Where the match is; meaningful for pairs only. ``core`` is the core's number.
+    overflow : array of int64
+        Bit 0: R's window, bit 1: S's; zero for pairs.
+    disorder : array of bool
+        Whether time went backwards; false for pairs.
+    """
+
+    kind: Int64s
+    side: Int64s
+    probe: Int64s
+    lane: Int64s
+    row: Int64s
+    core: Int64s
+    overflow: Int64s
+    disorder: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+class WordCodec:
+    """Packs and unpacks the words of one accelerator.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Where the fields are.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.input: Word = manifest.input_word
+        self.result: Word = manifest.result_word
+        storage = manifest.storage
+        self._digits = (
+            storage.gather_arity,
+            storage.gather_digit_bits,
+            storage.gather_levels,
+        )
+        self.pair, self.star, self.mark = (
+            manifest.result_kinds[name] for name in ("PAIR", "STAR", "MARK")
+        )
+
+    def pack_tuples(
+        self,
+        side: npt.ArrayLike,
+        keys: Mapping[str, npt.NDArray[Any]],
+        timestamp: npt.NDArray[Any] | None = None,
+    ) -> UInt64s:
+        """Return the input words of tuples.
+
+        Parameters
+        ----------
+        side : array of uint8, or Side
+            Side of each tuple, or of all.
+        keys : mapping of str to array of int64 or uint64
+            By field; a field that is absent is sent as zero.
+        timestamp : array of int64 or uint64, optional
+            Zero when absent.
+
+        Returns
+        -------
+        array of uint64
+            One row a tuple. Values that do not fit a field lose their upper bits.
+        """
+        columns = [*keys.values(), *([] if timestamp is None else [timestamp])]
+        length = len(columns[0]) if columns else np.size(np.asarray(side))
+        words = np.zeros((length, self.input.columns), dtype=np.uint64)
+        kinds = self.manifest.input_kinds
+        sides = np.array([kinds["R"], kinds["S"]], dtype=np.uint64)
+        pack_field(words, self.input["kind"], sides[np.asarray(side, dtype=np.intp)])
+        for name, column in keys.items():
+            pack_field(words, self.input[f"key.{name}"], column)
+        if timestamp is not None:
+            pack_field(words, self.input["timestamp"], timestamp)
+        return words
+
+    def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
+        """Return the input word, one row, of an operation that the manifest names."""
+        operations = self.manifest.operations
+        number = 0
+        for name, operand in [
+            ("kind", self.manifest.input_kinds["CONTROL"]),
+            ("control.op", operations[operation]),
+            ("control.index", index),
+            ("control.value", value),
+        ]:
+            place = self.input[name]
+            number |= (int(operand) & ((1 << place.bits) - 1)) << place.offset
+        return _row(number, self.input.columns)
+
+    def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:
+        """Inverse of :meth:`pack_control`, for one row."""
+        number = int.from_bytes(word.astype("<u8").tobytes(), "little")
+        op, index, value = (
+            _extract(number, self.input[name])
+            for name in ("control.op", "control.index", "control.value")
+        )
+        names = {code: name for name, code in self.manifest.operations.items()}
+        return names[op], index, value
+
+    def unpack_results(self, words: UInt64s) -> ResultWords:
+        """Take result words apart."""
+        fields = {name: unpack_field(words, place) for name, place in self.result.fields.items()}
+        punctuation = fields["kind"] != self.pair
+        return ResultWords(
+            kind=fields["kind"],
+            side=fields["side"],
+            probe=fields["probe"],
+            lane=fields["lane"],
+            row=fields["row"],
+            core=self._core_number(fields["core"]),
+            overflow=fields["overflow"] * punctuation,
+            disorder=(fields["disorder"] != 0) & punctuation,
+        )
+
+    def pack_pairs(
+        self, side: npt.ArrayLike, probe: Int64s, core: Int64s, row: Int64s, lane: Int64s
+    ) -> UInt64s:
+        """Return the result words of pairs."""
+        words = np.zeros((len(probe), self.result.columns), dtype=np.uint64)
+        pack_field(words, self.result["kind"], self.pair)
+        values = {"side": side, "probe": probe, "core": self._core_digits(core)}
+        for name, column in {**values, "row": row, "lane": lane}.items():
+            pack_field(words, self.result[name], column)
+        return words
+
+    def pack_punctuation(
+        self,
+        kind: npt.ArrayLike,
+        side: npt.ArrayLike,
+        overflow: npt.ArrayLike,
+        disorder: npt.ArrayLike,
+    ) -> UInt64s:
+        """Return the result words of stars and marks (``kind`` is ``star`` or ``mark``)."""
+        columns = np.broadcast_arrays(*(np.asarray(c) for c in (kind, side, overflow, disorder)))
+        words = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
+        for name, column in zip(("kind", "side", "overflow", "disorder"), columns, strict=True):
+            pack_field(words, self.result[name], column.reshape(-1))
+        return words
+
+    def _core_number(self, digits: Int64s) -> Int64s:
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return digits
+        number = np.zeros_like(digits)
+        for level in range(levels):
+            number += ((digits >> (level * bits)) & ((1 << bits) - 1)) * arity**level
+        return number
+
+    def _core_digits(self, number: Int64s) -> Int64s:
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return number
+        digits = np.zeros_like(number)
+        for level in range(levels):
+            digits |= (number // arity**level % arity) << (level * bits)
+        return digits
+
+
+def side_of(manifest: Manifest, kind: int) -> Side | None:
+    """Return the side of an input word of this kind; None for a control word."""
+    return {manifest.input_kinds["R"]: Side.R, manifest.input_kinds["S"]: Side.S}.get(kind)
+
+
+def _row(number: int, columns: int) -> UInt64s:
+    return np.frombuffer(number.to_bytes(8 * columns, "little"), dtype="<u8").reshape(1, -1).copy()
+
+
+def _extract(number: int, place: WordField) -> int:
+    value = (number >> place.offset) & ((1 << place.bits) - 1)
+    if place.signed and place.bits and value >> (place.bits - 1):
+        value -= 1 << place.bits
+    return value
