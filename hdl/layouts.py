@@ -12,14 +12,25 @@ __all__ = [
     "Control",
     "InputKind",
     "ResultKind",
+    "activity_layout",
+    "bound_shape",
+    "control_layout",
     "core_shape",
+    "criterion_layout",
+    "group_layout",
     "input_word",
     "key_layout",
+    "match_layout",
     "node_result",
+    "pair_layout",
+    "pointer_layout",
+    "punctuation_layout",
     "region_word",
     "result_word",
-    "tuple_layout",
+    "row_layout",
+    "span_layout",
     "tree_levels",
+    "tuple_layout",
 ]
 
 
@@ -76,14 +87,18 @@ def tuple_layout(parameters):
     )
 
 
+def bound_shape(key):
+    """Shape of a bound of ``r - s``; its extremes are bounds that are always met."""
+    return signed(key.bits + 1)
+
+
 def control_layout(parameters):
     """Operands of a control word.
 
-    ``value`` is signed and holds every bound (one bit wider than a field), lifespan, window size
-    and star period.
+    ``value`` is signed and wide enough for every bound, lifespan, window size and star period.
     """
     value_bits = max(
-        *(key.bits + 2 for key in parameters.keys),
+        *(bound_shape(key).width for key in parameters.keys),
         parameters.timestamp_bits + 1,
         ceil_log2(parameters.capacity + 1) + 1,
         parameters.probe_bits + 2,
@@ -198,5 +213,91 @@ def result_word(parameters):
                     ),
                 }
             ),
+        }
+    )
+
+
+def row_layout(parameters):
+    """Keys that a region reads at once, one per lane."""
+    return data.ArrayLayout(key_layout(parameters), parameters.lanes)
+
+
+def pointer_layout(parameters):
+    """Position in a region's ring; ``row`` has one more bit than the ring needs.
+
+    So a full ring and an empty one differ, and the distance of two pointers is their difference.
+    """
+    return data.StructLayout(
+        {
+            "lane": unsigned(ceil_log2(parameters.lanes)),
+            "row": unsigned(ceil_log2(parameters.ring_rows) + 1),
+        }
+    )
+
+
+def span_layout(parameters):
+    """The window as one probe sees it: from ``tail``, the oldest key, up to but not ``head``."""
+    pointer = pointer_layout(parameters)
+    return data.StructLayout({"tail": pointer, "head": pointer})
+
+
+def criterion_layout(parameters):
+    """What a resident probe compares stored keys with.
+
+    For a band the stored keys that match, as inclusive ranges (two comparisons per field instead of
+    a difference and two comparisons); otherwise the probe's own key.
+    """
+    if parameters.comparator != "band":
+        return key_layout(parameters)
+    return data.StructLayout(
+        {
+            name: data.StructLayout({"low": field.shape, "high": field.shape})
+            for name, field in key_layout(parameters)
+        }
+    )
+
+
+def group_layout(parameters):
+    """Probes that share a pass, in order of arrival, and what follows their results."""
+    slot = data.StructLayout(
+        {"criterion": criterion_layout(parameters), "span": span_layout(parameters)}
+    )
+    return data.StructLayout(
+        {
+            "slots": data.ArrayLayout(slot, parameters.probes),
+            "count": range(parameters.probes + 1),
+            "star": unsigned(1),
+            "mark": unsigned(1),
+            "punctuation": punctuation_layout(),
+        }
+    )
+
+
+def match_layout(parameters):
+    """Outcome of one row: a bit per lane and probe (lane-major), and whether the pass ends."""
+    return data.StructLayout(
+        {
+            "matches": unsigned(parameters.lanes * parameters.probes),
+            "row": unsigned(ceil_log2(parameters.ring_rows)),
+            "last": unsigned(1),
+            "count": range(parameters.probes + 1),
+            "star": unsigned(1),
+            "mark": unsigned(1),
+            "punctuation": punctuation_layout(),
+        }
+    )
+
+
+def activity_layout(parameters, regions=1):
+    """What ``regions`` regions did in one cycle, summed.
+
+    ``comparisons`` of a probe with a key of its window; regions that read a row (``busy``) and that
+    could not because their results were stuck (``stalled``).
+    """
+    return data.StructLayout(
+        {
+            "comparisons": range(parameters.lanes * parameters.probes * regions + 1),
+            "busy": range(regions + 1),
+            "stalled": range(regions + 1),
         }
     )

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m hdl``: generate bundles, list presets, lint generated Verilog."""
+
+import argparse
+from pathlib import Path
+import sys
+
+from .options import add_parameter_options, parameters_from
+from .parameters import PRESETS
+
+__all__ = ["main"]
+
+
+def generate(options):
+    """Write a bundle."""
+    parameters = parameters_from(options)
+    from .bundle import write_bundle  # imports Amaranth's back end and Yosys
+
+    manifest = write_bundle(parameters, options.output)
+    print(f"{options.output}: {summary(parameters)}, hash {manifest['hash'][:12]}")
+    return 0
+
+
+def presets(options):
+    """List the presets."""
+    for name, parameters in PRESETS.items():
+        print(f"{name:8} {summary(parameters)}")
+    return 0
+
+
+def lint(options):
+    """Lint the Verilog of a bundle."""
+    from .bundle import VERILOG
+    from .lint import lint as findings
+
+    verilog = Path(options.bundle) / VERILOG
+    if not verilog.is_file():
+        raise ValueError(f"Folder {options.bundle!r} has no {VERILOG}; see python -m hdl generate")
+    text = findings(verilog)
+    print(text or f"{verilog}: clean", end="" if text else "\n")
+    return 1 if text else 0
+
+
+def summary(parameters):
+    """Describe parameters in one line."""
+    keys = " ".join(
+        f"{key.name}:{key.bits}{'' if key.signed else ':unsigned'}" for key in parameters.keys
+    )
+    return (
+        f"{parameters.cores} cores x {parameters.sub_window} tuples, {parameters.lanes} lanes, "
+        f"{parameters.probes} probes, {parameters.comparator} on {keys}, "
+        f"timestamp {parameters.timestamp_bits} bits"
+    )
+
+
+def parser():
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(prog="python -m hdl", description=__doc__.partition(": ")[2])
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    command = commands.add_parser("generate", help="write a bundle: Verilog and manifest")
+    add_parameter_options(command)
+    command.add_argument("--output", required=True, metavar="DIR", help="folder of the bundle")
+    command.set_defaults(run=generate)
+    command = commands.add_parser("presets", help="list the named configurations")
+    command.set_defaults(run=presets)
+    command = commands.add_parser("lint", help="check the Verilog of a bundle with Verilator")
+    command.add_argument("bundle", metavar="DIR")
+    command.set_defaults(run=lint)
+    return top
+
+
+def main(arguments=None):
+    """Run the command line; return the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except (ValueError, OSError) as error:
+        print(f"python -m hdl: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ValueError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

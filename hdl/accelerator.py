@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerator: ingress, distribution tree, join cores, gathering trees, combiner (Figure 11)."""
+
+from amaranth import *
+from amaranth.lib import fifo, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .combiner import Combiner
+from .counters import COUNTER_BITS, ActivityTree, CounterBank
+from .distribution import DistributionTree
+from .ingress import Ingress
+from .join_core import JoinCore
+from .layouts import ResultKind, input_word, region_word, result_word
+from .literal import literal
+from .merger import MergerTree
+
+__all__ = ["Accelerator"]
+
+
+class Accelerator(wiring.Component):
+    """A complete SplitJoin accelerator.
+
+    Words go in, results come out, as ``docs/architecture.md`` section 2 says. Every input and
+    output comes straight from, or goes straight to, a register.
+
+    Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region, from a
+    tuple that closes its group to its star, when the accelerator is idle (the seed's equation 5:
+    distribution, scan, gathering). Throughput: a group of ``probes`` tuples of a side per
+    ``max(2, ceil(window / (cores * lanes)))`` cycles, both sides at once, up to 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        What to build.
+
+    Members
+    -------
+    i : In(stream.Signature(input_word(parameters)))
+    o : Out(stream.Signature(result_word(parameters)))
+    counter_addr : In(4)
+        See :data:`hdl.counters.COUNTERS`.
+    counter_data : Out(48)
+    """
+
+    #: Groups whose stars may be outstanding before the ingress waits.
+    ORDER_DEPTH = 64
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self._ingress = Ingress(parameters)
+        self._distribution = DistributionTree(
+            region_word(parameters), leaves=parameters.cores, fan_out=parameters.fan_out
+        )
+        self._cores = [JoinCore(parameters) for _ in range(parameters.cores)]
+        self._gathering = [MergerTree(parameters) for _ in range(2)]
+        self._combiner = Combiner(parameters)
+        self.latency = (
+            self._ingress.latency
+            + self._distribution.latency
+            + self._cores[0].latency
+            + self._gathering[0].latency
+            + self._combiner.latency
+        )
+        super().__init__(
+            {
+                "i": In(stream.Signature(input_word(parameters))),
+                "o": Out(stream.Signature(result_word(parameters))),
+                "counter_addr": In(4),
+                "counter_data": Out(COUNTER_BITS),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.ingress = ingress = self._ingress
+        m.submodules.distribution = distribution = self._distribution
+        m.submodules.order = order = fifo.SyncFIFO(width=2, depth=self.ORDER_DEPTH)
+        m.submodules.combiner = combiner = self._combiner
+        m.submodules.activity = activity = ActivityTree(self.parameters)
+
+        connect(m, flipped(self.i), ingress.i)
+        connect(m, ingress.o, distribution.i)
+        connect(m, ingress.order, order.w_stream)
+        connect(m, order.r_stream, combiner.order)
+        connect(m, combiner.o, flipped(self.o))
+        for side, (name, tree) in enumerate(
+            zip(("gathering_r", "gathering_s"), self._gathering, strict=True)
+        ):
+            m.submodules[name] = tree
+            connect(m, tree.o, combiner.i[side])
+        for n, core in enumerate(self._cores):
+            m.submodules[f"core_{n}"] = core
+            connect(m, distribution.o[n], core.words)
+            m.d.comb += core.position.eq(literal(n, core.position.shape()))
+            for side in range(2):
+                connect(m, core.results[side], self._gathering[side].i[n])
+                m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
+        self.elaborate_counters(m, activity)
+        return m
+
+    def elaborate_counters(self, m, activity):
+        """Count what passes the ports and what the regions report."""
+        m.submodules.counters = counters = CounterBank(self.parameters)
+        emitted = self.o.valid & self.o.ready
+        m.d.comb += [
+            counters.activity.eq(activity.o),
+            counters.accepted.eq(self._ingress.accepted),
+            counters.disorder.eq(self._ingress.disorder),
+            counters.ingress.eq(
+                Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)
+            ),
+            counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
+            counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),
+            counters.address.eq(self.counter_addr),
+            self.counter_data.eq(counters.data),
+        ]

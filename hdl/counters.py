@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Performance counters: what every stage did in every cycle, counted in hardware."""
+
+from dataclasses import dataclass
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .layouts import activity_layout, tree_levels
+
+__all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
+
+#: Width of every counter; at 250 MHz it wraps after 13 days.
+COUNTER_BITS = 48
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One entry of the counter map."""
+
+    name: str
+    address: int
+    description: str
+    bits: int = COUNTER_BITS
+
+
+#: The counter map. All counters run from reset; readers take differences.
+COUNTERS = tuple(
+    Counter(name, address, description)
+    for address, (name, description) in enumerate(
+        [
+            ("cycles", "clock cycles"),
+            ("tuples_r", "tuples of R accepted"),
+            ("tuples_s", "tuples of S accepted"),
+            ("comparisons", "comparisons of a probe with a key of its window"),
+            ("results", "pairs emitted"),
+            ("stars", "stars emitted"),
+            ("marks", "marks emitted"),
+            ("region_busy", "cycles in which a region read a row, summed over all regions"),
+            ("region_stalled", "cycles in which a region's results were stuck, likewise"),
+            ("ingress_busy", "cycles in which an input word was taken"),
+            ("ingress_stalled", "cycles in which an input word had to wait"),
+            ("output_busy", "cycles in which a result word was taken"),
+            ("output_stalled", "cycles in which a result word had to wait"),
+            ("disorder", "one while time has gone backwards since the last CLEAR"),
+        ]
+    )
+)
+
+
+class ActivityNode(wiring.Component):
+    """Sum the activity of up to four children, registered.
+
+    Latency: 1 cycle. Throughput: 1 sum per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    children : int
+        Number of inputs.
+    regions : int
+        Regions that each input stands for at most.
+
+    Members
+    -------
+    i : In(activity_layout(parameters, regions)).array(children)
+    o : Out(activity_layout(parameters, regions * ARITY))
+    """
+
+    ARITY = 4
+
+    def __init__(self, parameters, *, children, regions):
+        self.latency = 1
+        self._layout = activity_layout(parameters, regions)
+        super().__init__(
+            {
+                "i": In(self._layout).array(children),
+                "o": Out(activity_layout(parameters, regions * self.ARITY)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        for name, _ in self._layout:
+            m.d.sync += self.o[name].eq(sum(i[name] for i in self.i))
+        return m
+
+
+class ActivityTree(wiring.Component):
+    """Sum the activity of all regions.
+
+    Latency: ``len(tree_levels(regions, 4))`` cycles. Throughput: 1 sum per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(activity_layout(parameters)).array(2 * cores)
+    o : Out(activity_layout(parameters, ...))
+        Wide enough for all regions busy at once.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.regions = 2 * parameters.cores
+        self._levels = tree_levels(self.regions, ActivityNode.ARITY)
+        self.latency = len(self._levels)
+        super().__init__(
+            {
+                "i": In(activity_layout(parameters)).array(self.regions),
+                "o": Out(activity_layout(parameters, ActivityNode.ARITY**self.latency)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        arity = ActivityNode.ARITY
+        children = list(self.i)
+        for level, count in enumerate(self._levels):
+            parents = []
+            for n in range(count):
+                group = children[n * arity : (n + 1) * arity]
+                node = ActivityNode(self.parameters, children=len(group), regions=arity**level)
+                m.submodules[f"sum_{level}_{n}"] = node
+                m.d.comb += [i.eq(child) for i, child in zip(node.i, group, strict=True)]
+                parents.append(node.o)
+            children = parents
+        m.d.comb += self.o.eq(children[0])
+        return m
+
+
+class CounterBank(wiring.Component):
+    """All counters of :data:`COUNTERS`, read through one address.
+
+    Latency: 1 cycle from ``address`` to ``data``. Throughput: every counter counts every cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    activity : In
+        Of the :class:`ActivityTree`.
+    accepted : In(2)
+    kinds : In(3)
+        A pair, star or mark was emitted in this cycle.
+    ingress, output : In(2)
+        Busy (bit 0) or stalled (bit 1).
+    disorder : In(1)
+    address : In(4)
+    data : Out(48)
+        Zero for an address that is not in the map.
+    """
+
+    def __init__(self, parameters):
+        self.latency = 1
+        levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
+        super().__init__(
+            {
+                "activity": In(activity_layout(parameters, ActivityNode.ARITY**levels)),
+                "accepted": In(2),
+                "kinds": In(3),
+                "ingress": In(2),
+                "output": In(2),
+                "disorder": In(1),
+                "address": In(4),
+                "data": Out(COUNTER_BITS),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        increments = {
+            "cycles": 1,
+            "tuples_r": self.accepted[0],
+            "tuples_s": self.accepted[1],
+            "comparisons": self.activity.comparisons,
+            "results": self.kinds[0],
+            "stars": self.kinds[1],
+            "marks": self.kinds[2],
+            "region_busy": self.activity.busy,
+            "region_stalled": self.activity.stalled,
+            "ingress_busy": self.ingress[0],
+            "ingress_stalled": self.ingress[1],
+            "output_busy": self.output[0],
+            "output_stalled": self.output[1],
+        }
+        with m.Switch(self.address):
+            for counter in COUNTERS:
+                if counter.name == "disorder":
+                    value = self.disorder
+                else:
+                    value = Signal(counter.bits, name=counter.name)
+                    m.d.sync += value.eq(value + increments[counter.name])
+                with m.Case(counter.address):
+                    m.d.sync += self.data.eq(value)
+            with m.Default():
+                m.d.sync += self.data.eq(0)
+        return m

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution tree: every word to every core, in order (SplitJoin section 4, Algorithm 1)."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .layouts import tree_levels
+from .streams import StreamFork, StreamRegister
+
+__all__ = ["DistributionNode", "DistributionTree"]
+
+
+class DistributionNode(wiring.Component):
+    """One inner node of the tree: a register that hands its word to every child.
+
+    Children may take the word in different cycles. ``i.ready`` comes out of a register, so no
+    ``ready`` path is longer than one level.
+
+    Latency: 1 cycle. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the word.
+    fan_out : int
+        Number of children, at least one.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(fan_out)
+    """
+
+    def __init__(self, shape, *, fan_out):
+        self.shape = shape
+        self.fan_out = fan_out
+        self.latency = 1
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(fan_out),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.register = register = StreamRegister(self.shape)
+        m.submodules.fork = fork = StreamFork(self.shape, fanout=self.fan_out)
+        connect(m, flipped(self.i), register.i)
+        connect(m, register.o, fork.i)
+        for n, o in enumerate(self.o):
+            connect(m, fork.o[n], flipped(o))
+        return m
+
+
+class DistributionTree(wiring.Component):
+    """Broadcast every word to each of :py:`leaves` outputs through a tree of arity :py:`fan_out`.
+
+    Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
+    whose neighbours are slow may run ahead of them by the words that the nodes hold.
+
+    Latency: ``len(tree_levels(leaves, fan_out))`` cycles. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the word.
+    leaves : int
+        Number of outputs, at least one, not only powers of the arity.
+    fan_out : int
+        Largest number of children of a node (the seed's *b*).
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(leaves)
+    """
+
+    def __init__(self, shape, *, leaves, fan_out):
+        if leaves < 1:
+            raise ValueError(f"A tree needs at least one leaf, not {leaves!r}")
+        if fan_out < 2:
+            raise ValueError(f"Fan-out must be at least two, not {fan_out!r}")
+        self.shape = shape
+        self.leaves = leaves
+        self.fan_out = fan_out
+        self.latency = len(tree_levels(leaves, fan_out))
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(leaves),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        children = [flipped(o) for o in self.o]
+        for level, count in enumerate(tree_levels(self.leaves, self.fan_out)):
+            parents = []
+            for n in range(count):
+                group = children[n * self.fan_out : (n + 1) * self.fan_out]
+                node = DistributionNode(self.shape, fan_out=len(group))
+                m.submodules[f"node_{level}_{n}"] = node
+                for o, child in zip(node.o, group, strict=True):
+                    connect(m, o, child)
+                parents.append(node.i)
+            children = parents
+        (root,) = children
+        connect(m, flipped(self.i), root)
+        return m

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of an accelerator: all that host code knows about it.
+
+Written from :mod:`hdl.layouts`, never by hand; ``docs/architecture.md`` section 4 shows it.
+"""
+
+import hashlib
+import importlib.metadata
+import json
+from pathlib import Path
+import tomllib
+
+import amaranth
+from amaranth.lib import data
+from amaranth.utils import ceil_log2
+
+from .counters import COUNTERS
+from .layouts import Control, InputKind, ResultKind, input_word, result_word, tree_levels
+from .verilog import yosys_version
+
+__all__ = ["describe", "fingerprint"]
+
+#: Version of the manifest's format; raised when a host must not read it as before.
+FORMAT = 1
+
+#: Names of nested fields lose these prefixes: the kind of a word tells its fields apart already.
+PREFIXES = ("body.tuple.", "body.pair.", "body.punctuation.", "body.")
+
+
+def flat_fields(layout, path="", offset=0):
+    """Yield name, offset, width and signedness of every field that is not itself a layout."""
+    for name, field in layout:
+        shape, place = field.shape, offset + field.offset
+        if isinstance(shape, data.Layout):
+            yield from flat_fields(shape, f"{path}{name}.", place)
+        else:
+            signed = getattr(shape, "signed", False)
+            yield f"{path}{name}", place, field.width, signed
+
+
+def word(layout):
+    """Describe a word: its width, and its fields by their short names."""
+    fields = {}
+    for name, offset, bits, signed in flat_fields(layout):
+        for prefix in PREFIXES:
+            if name.startswith(prefix):
+                name = name.removeprefix(prefix)
+                break
+        fields[name] = {"offset": offset, "bits": bits, "signed": signed}
+    return {"bits": layout.size, "fields": fields}
+
+
+def kit_version():
+    """Return the version of the kit; ``pyproject.toml`` is the only place that states it."""
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    if project.is_file():
+        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+    return importlib.metadata.version("splitjoin-kit")
+
+
+def members(enumeration):
+    """Return names and values of an enumeration."""
+    return {member.name: member.value for member in enumeration}
+
+
+def fingerprint(manifest, verilog):
+    """Return the hash of a bundle.
+
+    SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
+    spaces, then a zero byte, then the Verilog; all UTF-8.
+    """
+    rest = {key: value for key, value in manifest.items() if key not in ("hash", "tools")}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
+
+
+def describe(parameters, verilog, *, verilog_file):
+    """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    verilog : str
+        Its Verilog.
+    verilog_file : str
+        Name of the file in the bundle that holds it.
+    """
+    manifest = {
+        "format": FORMAT,
+        "kit": kit_version(),
+        "hash": "",
+        "parameters": parameters.to_dict(),
+        "input_word": word(input_word(parameters)),
+        "result_word": word(result_word(parameters)),
+        "input_kinds": members(InputKind),
+        "result_kinds": members(ResultKind),
+        "operations": members(Control),
+        "storage": {
+            "cores": parameters.cores,
+            "sub_window": parameters.sub_window,
+            "lanes": parameters.lanes,
+            "ring_rows": parameters.ring_rows,
+            "slack": parameters.slack,
+            "gather": {
+                "arity": parameters.fan_in,
+                "digit_bits": ceil_log2(parameters.fan_in),
+                "levels": len(tree_levels(parameters.cores, parameters.fan_in)),
+            },
+        },
+        "counters": [
+            {
+                "name": counter.name,
+                "address": counter.address,
+                "bits": counter.bits,
+                "description": counter.description,
+            }
+            for counter in COUNTERS
+        ],
+        "files": {"verilog": verilog_file},
+        "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
+    }
+    manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
+    manifest["hash"] = fingerprint(manifest, verilog)
+    return manifest

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command-line options that describe an accelerator, for every command that generates one."""
+
+import argparse
+
+from .parameters import COMPARATORS, PRESETS, JoinParameters, KeyField
+
+__all__ = ["add_parameter_options", "parameters_from"]
+
+#: Options that are a parameter's name and an integer.
+NUMBERS = {
+    "cores": "join cores, any number",
+    "sub_window": "tuples of one side that a core can hold",
+    "lanes": "keys that a region reads each cycle",
+    "probes": "probes compared with every key read",
+    "timestamp_bits": "width of the timestamp; 0 leaves time-based windows out",
+    "fan_out": "children of a distribution tree node",
+    "fan_in": "ports of a merger",
+    "probe_bits": "width of a result's probe index",
+}
+
+
+def key_field(text):
+    """Parse ``NAME:BITS[:signed|:unsigned]``."""
+    name, _, rest = text.partition(":")
+    bits, _, kind = rest.partition(":")
+    if kind not in ("", "signed", "unsigned") or not bits.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected NAME:BITS[:unsigned], not {text!r}")
+    try:
+        return KeyField(name=name, bits=int(bits), signed=kind != "unsigned")
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_parameter_options(parser):
+    """Add the options that :func:`parameters_from` reads to an ``argparse`` parser."""
+    group = parser.add_argument_group("accelerator")
+    group.add_argument("--preset", metavar="NAME", help=f"start from one of {', '.join(PRESETS)}")
+    for name, text in NUMBERS.items():
+        option = f"--{name.replace('_', '-')}"
+        group.add_argument(option, type=int, metavar="N", dest=name, help=text)
+    group.add_argument(
+        "--key", type=key_field, action="append", dest="keys", metavar="NAME:BITS[:unsigned]",
+        help="a compared field; give it once per field",
+    )  # fmt: skip
+    group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
+    group.add_argument(
+        "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
+    )
+
+
+def parameters_from(options):
+    """Return the :class:`JoinParameters` that parsed ``options`` describe.
+
+    Raises
+    ------
+    ValueError
+        If the preset is unknown or the parameters contradict one another.
+    """
+    if options.preset is not None and options.preset not in PRESETS:
+        raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
+    base = PRESETS[options.preset] if options.preset else JoinParameters()
+    names = [*NUMBERS, "comparator", "predicate"]
+    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    if options.keys:
+        changes["keys"] = tuple(options.keys)
+    if options.predicate is not None:
+        changes.setdefault("comparator", "custom")
+    return base.with_(**changes)

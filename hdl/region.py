@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Half a join core: stores the tuples of one side, probes them with the other's (Figure 5)."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .comparator import ProbePreparation
+from .group_collector import GroupCollector
+from .key_ring import KeyRing
+from .layouts import Control, InputKind, activity_layout, node_result, region_word
+from .match_queue import MatchQueue
+from .scanner import Scanner
+from .streams import StreamRegister
+from .window_tracker import WindowTracker
+
+__all__ = ["Region"]
+
+
+class Region(wiring.Component):
+    """One region: storing and probing as two independent steps.
+
+    A tuple of the stored side goes to the :class:`WindowTracker` and, if it is this region's turn,
+    into the :class:`KeyRing`. A tuple of the other side becomes a probe: its criterion and the span
+    of the window at this moment join the open group in the :class:`GroupCollector`. A closed group
+    is scanned by the :class:`Scanner` while later words are stored and collected; the ring has
+    room for them (``parameters.slack``), and a store that would overwrite a key which a group still
+    needs waits.
+
+    A control word that empties the window first closes the open group and waits until the scan
+    is over; all others take their place between two tuples.
+
+    Latency: :attr:`latency` cycles, plus the rows of the span, from a probe that closes its group
+    to its star, when the region is idle. Throughput: a word per cycle; a group of probes per pass
+    of ``max(rows, 2)`` cycles.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    probe_side : int
+        Side that probes: 0 makes a left region (probes R, stores S), 1 a right region.
+
+    Members
+    -------
+    position : In
+        Number of the core, 0 to ``cores - 1``.
+    words : In(stream.Signature(region_word(parameters)))
+    results : Out(stream.Signature(node_result(parameters, 0)))
+    activity : Out(activity_layout(parameters))
+    """
+
+    def __init__(self, parameters, *, probe_side):
+        self.parameters = parameters
+        self.probe_side = probe_side
+        self._scanner = Scanner(parameters, probe_side=probe_side)
+        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight)
+        # Input register, collector, taking the group; the rows; then out of the scanner and queue.
+        self.latency = 3 + self._scanner.latency + self._queue.latency - 1
+        super().__init__(
+            {
+                "position": In(range(max(2, parameters.cores))),
+                "words": In(stream.Signature(region_word(parameters))),
+                "results": Out(stream.Signature(node_result(parameters, 0))),
+                "activity": Out(activity_layout(parameters)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        parameters = self.parameters
+        m.submodules.input = register = StreamRegister(region_word(parameters))
+        m.submodules.tracker = tracker = WindowTracker(parameters)
+        m.submodules.preparation = preparation = ProbePreparation(
+            parameters, probe_side=self.probe_side
+        )
+        m.submodules.collector = collector = GroupCollector(parameters)
+        m.submodules.ring = ring = KeyRing(parameters)
+        m.submodules.scanner = scanner = self._scanner
+        m.submodules.queue = queue = self._queue
+
+        connect(m, flipped(self.words), register.i)
+        connect(m, collector.group, scanner.group)
+        connect(m, queue.results, flipped(self.results))
+        word = register.o.payload.word
+        m.d.comb += [
+            tracker.position.eq(self.position),
+            tracker.timestamp.eq(word.body.tuple.timestamp),
+            tracker.size.eq(word.body.control.value),
+            preparation.control.eq(word.body.control),
+            preparation.key.eq(word.body.tuple.key),
+            collector.criterion.eq(preparation.criterion),
+            collector.span.eq(tracker.span),
+            ring.place.eq(tracker.span.head),
+            ring.key.eq(word.body.tuple.key),
+            ring.read.eq(scanner.read),
+            ring.address.eq(scanner.address),
+            scanner.keys.eq(ring.keys),
+            scanner.room.eq(queue.room),
+            queue.matches.eq(scanner.matches),
+            queue.matches_valid.eq(scanner.matches_valid),
+            self.activity.comparisons.eq(scanner.comparisons),
+            self.activity.busy.eq(scanner.read),
+            self.activity.stalled.eq(scanner.running & ~queue.room),
+        ]
+        self.elaborate_tuples(m, register.o, tracker, collector, ring, scanner)
+        self.elaborate_control(m, register.o, tracker, preparation, collector, scanner)
+        return m
+
+    def elaborate_tuples(self, m, words, tracker, collector, ring, scanner):
+        """Store or probe."""
+        kind = words.payload.word.kind
+        probe_kind = InputKind.S if self.probe_side else InputKind.R
+        store_kind = InputKind.R if self.probe_side else InputKind.S
+        closes = words.payload.close[self.probe_side]
+
+        head = tracker.span.head.row
+        occupied = Signal()  # the next store would overwrite a key that a probe still needs
+        for used, oldest in [
+            (collector.waiting & ~scanner.running, collector.oldest),
+            (scanner.running, scanner.oldest),
+        ]:
+            with m.If(used):
+                m.d.comb += occupied.eq(head == oldest.row ^ (1 << len(head) - 1))
+
+        is_tuple = words.valid & (kind != InputKind.CONTROL)
+        is_probe = kind == probe_kind
+        is_store = kind == store_kind
+        accept = Signal()
+        m.d.comb += [
+            tracker.present.eq(is_tuple),
+            accept.eq(
+                is_tuple
+                & tracker.settled
+                & (~is_store | ~tracker.mine | ~occupied)
+                & (~(is_probe | closes) | collector.ready)
+            ),
+            tracker.store.eq(accept & is_store),
+            ring.store.eq(tracker.stored),
+        ]
+        with m.If(accept):
+            m.d.comb += [
+                words.ready.eq(1),
+                collector.add.eq(is_probe),
+                collector.close.eq(closes),
+            ]
+
+    def elaborate_control(self, m, words, tracker, preparation, collector, scanner):
+        """Execute control words; say what follows the group that a word closes."""
+        control = words.payload.word.body.control
+        is_control = words.valid & (words.payload.word.kind == InputKind.CONTROL)
+        closes = words.payload.close[self.probe_side]
+        own = control.index == 1 - self.probe_side
+        closed = Signal()  # this word's group is closed already
+
+        m.d.comb += [
+            collector.ending.star.eq(words.payload.star[self.probe_side]),
+            collector.ending.mark.eq(is_control & answers_mark(control)),
+            collector.ending.punctuation.overflow.eq(tracker.overflow),
+            collector.ending.punctuation.disorder.eq(words.payload.disorder),
+            collector.ending.punctuation.free.eq(words.payload.free),
+        ]
+        with m.If(is_control):
+            with m.If(closes & ~closed):
+                with m.If(collector.ready):
+                    m.d.comb += collector.close.eq(1)
+                    with m.If(empties_window(control)):
+                        m.d.sync += closed.eq(1)
+                    with m.Else():
+                        m.d.comb += words.ready.eq(1)
+            with m.Elif(~empties_window(control)):
+                m.d.comb += [words.ready.eq(1), preparation.configure.eq(1)]
+            with m.Elif(collector.ready & ~scanner.running):
+                m.d.comb += [
+                    words.ready.eq(1),
+                    tracker.clear.eq(control.op == Control.CLEAR),
+                    tracker.begin_count.eq((control.op == Control.WINDOW) & own),
+                    tracker.begin_time.eq((control.op == Control.LIFESPAN) & own),
+                ]
+                m.d.sync += closed.eq(0)
+
+
+def answers_mark(control):
+    """Does this control word ask for a mark?"""
+    return control.op.as_value().matches(Control.CLEAR, Control.FLUSH, Control.PRECISION)
+
+
+def empties_window(control):
+    """Does this control word empty a window, and so wait for the scan to end?"""
+    return control.op.as_value().matches(Control.CLEAR, Control.WINDOW, Control.LIFESPAN)

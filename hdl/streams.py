@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registers and forks that data moves through.
+
+========================  =======  ============  ===================  =========
+component                 latency  throughput    paths it cuts        registers
+========================  =======  ============  ===================  =========
+:class:`StreamRegister`   1        1 per cycle   payload, ready       2 payloads
+:class:`StreamFork`       0        1 per cycle   none                 1 bit per output
+========================  =======  ============  ===================  =========
+
+All follow the four transfer rules of Amaranth streams: a transfer happens when ``valid`` and
+``ready`` are both high; a producer holds ``valid`` and ``payload`` until then; ``valid`` does not
+wait for ``ready``; ``ready`` may do as it likes.
+"""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["StreamFork", "StreamRegister"]
+
+
+class StreamRegister(wiring.Component):
+    """A stream register without a combinational path from any input to any output.
+
+    Holds up to two payloads: one at the output, and one that arrived while the output was stuck
+    (a skid buffer). Reset empties it.
+
+    Latency: 1 cycle. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+    """
+
+    def __init__(self, shape):
+        self.shape = shape
+        self.latency = 1
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+
+        output = Signal(self.shape, reset_less=True)
+        output_valid = Signal()
+        spare = Signal(self.shape, reset_less=True)
+        spare_valid = Signal()
+
+        m.d.comb += [
+            self.i.ready.eq(~spare_valid),
+            self.o.valid.eq(output_valid),
+            self.o.payload.eq(output),
+        ]
+        with m.If(~output_valid | self.o.ready):
+            m.d.sync += [
+                output.eq(Mux(spare_valid, spare, self.i.payload)),
+                output_valid.eq(spare_valid | self.i.valid),
+                spare_valid.eq(0),
+            ]
+        with m.Elif(self.i.valid & ~spare_valid):
+            m.d.sync += [spare.eq(self.i.payload), spare_valid.eq(1)]
+
+        return m
+
+
+class StreamFork(wiring.Component):
+    """Hand every payload to each of :py:`fanout` outputs, once per output.
+
+    Outputs may take a payload in different cycles; the input advances when the last one has.
+
+    Latency: 0 cycles. Throughput: 1 payload per cycle while every output is ready.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+    fanout : int
+        Number of outputs, at least one.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(fanout)
+    """
+
+    def __init__(self, shape, *, fanout):
+        if fanout < 1:
+            raise ValueError(f"Fanout must be at least one, not {fanout!r}")
+        self.shape = shape
+        self.fanout = fanout
+        self.latency = 0
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(fanout),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+
+        served = Signal(self.fanout)  # outputs that already took the current payload
+        done = Signal(self.fanout)  # … including those taking it in this cycle
+        for n, o in enumerate(self.o):
+            m.d.comb += [
+                o.payload.eq(self.i.payload),
+                o.valid.eq(self.i.valid & ~served[n]),
+                done[n].eq(served[n] | (o.valid & o.ready)),
+            ]
+        m.d.comb += self.i.ready.eq(done.all())
+        m.d.sync += served.eq(Mux(self.i.ready, 0, done))
+
+        return m

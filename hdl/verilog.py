@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an Amaranth component to readable Verilog with one module per distinct component."""
+
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment, Module
+from amaranth.hdl._ir import PortDirection
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from .sharing import share_modules, snake_case
+
+__all__ = ["TOP", "to_verilog", "yosys_version"]
+
+#: Name of the top module.
+TOP = "splitjoin"
+
+#: Processes become multiplexers and registers with their resets; nothing crosses a module.
+SCRIPT = """\
+read_rtlil <<rtlil
+{rtlil}
+rtlil
+proc
+opt -full
+memory_collect
+opt_clean -purge
+{finish}
+write_verilog -noattr
+"""
+
+
+def find_yosys():
+    from amaranth._toolchain.yosys import find_yosys
+
+    return find_yosys(lambda version: version >= (0, 40))
+
+
+def yosys_version():
+    """Return the version of the Yosys that prints the Verilog."""
+    return ".".join(str(part) for part in find_yosys().version())
+
+
+def top_ports(component):
+    """Return the ports of ``component`` under plain names (``i_payload``, not ``i__payload``)."""
+    ports = {}
+    for path, member, value in component.signature.flatten(component):
+        direction = PortDirection.Input if member.flow == In else PortDirection.Output
+        value = value.as_value() if hasattr(value, "as_value") else value
+        ports["_".join(map(str, path))] = (value, direction)
+    return ports
+
+
+def component_names(fragment, path):
+    """Map the module name of every component in ``fragment`` to the name of its class."""
+    names = {}
+    for number, (child, name, _) in enumerate(fragment.subfragments):
+        child_path = f"{path}.{name if name is not None else f'U${number}'}"
+        origins = child.origins or ()
+        components = [origin for origin in origins if isinstance(origin, wiring.Component)]
+        others = [origin for origin in origins if not isinstance(origin, (Module, Fragment))]
+        for origin in [*components, *others][:1]:
+            names[child_path] = snake_case(type(origin).__name__)
+        names |= component_names(child, child_path)
+    return names
+
+
+def to_verilog(component, *, name=TOP):
+    """Return the Verilog of ``component``.
+
+    The text depends on the component only: it has no paths, dates or versions in it. Module names
+    are those of the component classes, numbered where one class has several distinct bodies.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        What to print.
+    name : str
+        Name of the top module.
+    """
+    fragment = Fragment.get(component, None)
+    stems = component_names(fragment, name)
+    text, _ = rtlil.convert_fragment(fragment, top_ports(component), name, emit_src=False)
+    text = share_modules(text, top=name, stems=stems)
+    verilog = find_yosys().run(
+        ["-q", "-"], SCRIPT.format(rtlil=text, finish=""), ignore_warnings=True
+    )
+    return verilog[verilog.index("\nmodule ") + 1 :]

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives Amaranth streams in Amaranth's own simulator: stalls, stream rules, a deadline."""
+
+import random
+import warnings
+
+from amaranth.hdl import Value
+from amaranth.sim import Simulator
+
+__all__ = ["DeadlineError", "RuleError", "StreamBench"]
+
+
+class DeadlineError(AssertionError):
+    """A simulation took more cycles than it may."""
+
+
+class RuleError(AssertionError):
+    """A producer withdrew or changed a payload that had not been taken."""
+
+
+class StreamBench:
+    """Simulate a component whose ports are streams, with random stalls on all sides.
+
+    Parameters
+    ----------
+    dut : wiring.Component
+        The component under test.
+    deadline : int
+        Cycles after which the simulation fails.
+    stalls : float
+        Probability that a source or sink pauses in a cycle.
+    seed : int
+        Of the stalls; printed in failures.
+
+    Attributes
+    ----------
+    cycle : int
+        Clock cycles so far.
+    """
+
+    def __init__(self, dut, *, deadline, stalls=0.0, seed=0):
+        self.dut = dut
+        self.deadline = deadline
+        self.stalls = stalls
+        self.seed = seed
+        self.cycle = 0
+        self.simulator = Simulator(dut)
+        self.simulator.add_clock(1e-6)
+        self._pending = 0
+        self._random = random.Random(seed)
+
+    def pauses(self):
+        """Does somebody pause in this cycle?"""
+        return self._random.random() < self.stalls
+
+    def source(self, stream, payloads, stamps=None):
+        """Send ``payloads`` (integers or layout constants) to an input stream of the component.
+
+        ``stamps``, a list, gets the cycle of every transfer.
+        """
+
+        async def process(ctx):
+            for payload in payloads:
+                while self.pauses():
+                    await ctx.tick()
+                ctx.set(Value.cast(stream.payload), payload)
+                ctx.set(stream.valid, 1)
+                while True:
+                    *_, ready = await ctx.tick().sample(stream.ready)
+                    if ready:
+                        break
+                if stamps is not None:
+                    stamps.append(self.cycle - 1)
+                ctx.set(stream.valid, 0)
+            self._pending -= 1
+
+        self._pending += 1
+        self.simulator.add_testbench(process)
+
+    def sink(self, stream, count, stamps=None):
+        """Expect ``count`` payloads from an output stream; return the list they will be in."""
+        received = []
+        payload = Value.cast(stream.payload)
+
+        async def process(ctx):
+            held = None
+            while len(received) < count:
+                ready = not self.pauses()
+                ctx.set(stream.ready, ready)
+                *_, valid, value = await ctx.tick().sample(stream.valid, payload)
+                if held is not None and (not valid or value != held):
+                    raise RuleError(
+                        f"Payload {held:#x} was withdrawn or became {value:#x} before it was taken"
+                        f" (cycle {self.cycle}, seed {self.seed})"
+                    )
+                held = value if valid and not ready else None
+                if valid and ready:
+                    received.append(value)
+                    if stamps is not None:
+                        stamps.append(self.cycle - 1)
+            ctx.set(stream.ready, 0)
+            self._pending -= 1
+
+        self._pending += 1
+        self.simulator.add_testbench(process)
+        return received
+
+    def run(self, extra_cycles=0):
+        """Run until all sources and sinks are done, then ``extra_cycles`` more.
+
+        Raises
+        ------
+        DeadlineError
+            After ``deadline`` cycles.
+        RuleError
+            If the component breaks a stream rule.
+        """
+
+        async def clock(ctx):
+            while True:
+                await ctx.tick()
+                self.cycle += 1
+                if self._pending and self.cycle >= self.deadline:
+                    raise DeadlineError(
+                        f"{self._pending} sources or sinks still wait after {self.cycle} cycles"
+                        f" (seed {self.seed})"
+                    )
+
+        async def idle(ctx):
+            await ctx.tick().repeat(extra_cycles)
+
+        # The clock goes first: in every cycle the others see its count.
+        self.simulator.add_testbench(clock, background=True)
+        if extra_cycles:
+            self.simulator.add_testbench(idle)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", category=UserWarning)
+            self.simulator.run()
