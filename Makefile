@@ -29,7 +29,7 @@ DEMO_OPTIONS = \
 help: ## List the targets
 	@printf 'make TARGET [NAME=VALUE ...]\n\n'
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nThe first of them makes %s (about 700 MB, a few minutes).\n' '$(VENV)'
+	@printf '\nThe first of them makes %s (about 1.1 GB, a minute or more).\n' '$(VENV)'
 
 
 # ---- set-up
@@ -48,7 +48,7 @@ setup-fpga: need-python ## Also install synthesis, place and route (250 MB more;
 # An existing .venv is brought up to date in place; `make clean-venv` starts from nothing.
 $(STAMP): requirements.lock pyproject.toml
 	@$(MAKE) --no-print-directory need-python
-	@echo 'Installing the locked packages into $(VENV): Spark is large, this takes a few minutes.'
+	@echo 'Installing the locked packages into $(VENV): about 1.1 GB, half of it Spark.'
 	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
 	    echo 'Python could not make a virtual environment.' \
 	         'Debian, Ubuntu: apt install python3-venv' >&2; exit 1; }
