@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equality of any values as equality of small codes shared by both sides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.kinds import Column, Kind
+from host.encode.scale import Scaled
+
+__all__ = ["Codes", "codes_of_columns", "codes_of_scaled", "combined", "dense"]
+
+UInt64s = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Equal codes where values are equal; nulls have code zero, and must be told apart elsewhere.
+
+    Parameters
+    ----------
+    left, right : array of uint64
+        Codes below ``count``.
+    count : int
+        Number of codes.
+    """
+
+    left: UInt64s
+    right: UInt64s
+    count: int
+
+
+def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
+    """Number the distinct values of both columns, which have one type, from zero."""
+    both = pa.chunked_array([*left.chunks, *right.chunks], type=left.type)
+    encoded = both.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    indices = encoded.indices
+    count = len(encoded.dictionary)
+    if indices.null_count:
+        indices = indices.fill_null(0)
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return Codes(codes[: len(left)], codes[len(left) :], max(count, 1))
+
+
+def codes_of_columns(left: Column, right: Column) -> Codes:
+    """Number the values of two text columns, or of two integer columns of any width."""
+    if left.kind is Kind.TEXT:
+        large = pa.large_string()
+        return dense(left.data.cast(large), right.data.cast(large))
+    arrays = [column.integers for column in (left, right)]
+    low = dense(*(_chunked(array.view(np.uint64)) for array in arrays))
+    # The lower 64 bits and the sign are equal if, and only if, the values are.
+    signs = [(array < 0).astype(np.uint64) for array in arrays]
+    return combined([low, Codes(signs[0], signs[1], 2)])
+
+
+def codes_of_scaled(scaled: Scaled) -> Codes:
+    """Number the values of two integer or temporal columns."""
+    return dense(_chunked(scaled.left), _chunked(scaled.right))
+
+
+def combined(terms: Sequence[Codes]) -> Codes:
+    """One code for several: equal where all of them are."""
+    result = terms[0]
+    for term in terms[1:]:
+        if result.count * term.count > 1 << 64:
+            result = dense(_chunked(result.left), _chunked(result.right))
+            term = dense(_chunked(term.left), _chunked(term.right))
+        unit = np.uint64(term.count)
+        result = Codes(
+            result.left * unit + term.left,
+            result.right * unit + term.right,
+            result.count * term.count,
+        )
+    return result
+
+
+def _chunked(array: UInt64s) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(array)])
