@@ -30,8 +30,9 @@ def as_integers(values: npt.ArrayLike) -> npt.NDArray[np.int64] | UInt64s:
         array = array.astype(np.int64)
     if array.dtype.kind not in "biu":
         raise TypeError(f"Values must be integers, not {array.dtype}")
-    wanted = np.uint64 if array.dtype.kind == "u" else np.int64
-    return np.ascontiguousarray(array, dtype=wanted)
+    if array.dtype.kind == "u":
+        return np.ascontiguousarray(array, dtype=np.uint64)
+    return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def places(values: npt.ArrayLike) -> UInt64s:

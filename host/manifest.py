@@ -15,18 +15,6 @@ __all__ = ["FORMAT", "Counter", "KeyField", "Manifest", "Storage", "Word", "Word
 #: Format number of the manifests that this version reads.
 FORMAT = 1
 
-_DIGESTED = (
-    "parameters",
-    "input_word",
-    "result_word",
-    "input_kinds",
-    "result_kinds",
-    "operations",
-    "storage",
-    "counters",
-    "files",
-)
-
 
 @dataclass(frozen=True)
 class WordField:
@@ -104,12 +92,12 @@ class Counter:
 def digest(values: Mapping[str, Any], verilog: str) -> str:
     """Return the hash that a manifest of these ``values`` must carry.
 
-    It covers everything that defines the accelerator, and its Verilog text, but not the versions
-    of the tools.
+    It covers the manifest without ``hash`` and ``tools``, as JSON with sorted keys and no spaces,
+    then a zero byte, then the Verilog.
     """
-    described = {name: values[name] for name in _DIGESTED}
-    text = json.dumps(described, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256((text + verilog).encode()).hexdigest()
+    rest = {name: value for name, value in values.items() if name not in ("hash", "tools")}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +229,7 @@ class Manifest:
                 raise MissingManifestError(
                     name, f"lacks its Verilog, {self.files['verilog']!r}; generate it again"
                 ) from error
-        if digest(self.values, verilog) != self.hash.removeprefix("sha256:"):
+        if digest(self.values, verilog) != self.hash:
             raise StaleManifestError(
                 name,
                 "was changed after it was generated (manifest and Verilog do not match the hash); "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How precisely results are ordered: where the stars stand."""
+"""How precisely results are ordered."""
 
 from dataclasses import dataclass
 

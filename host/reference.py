@@ -196,6 +196,8 @@ def candidates(
     if not isinstance(predicate, DifferenceBand):
         return best
     least = int((high - low).sum())
+    if least < 8 * len(next(iter(span.values()), ())):  # sorting would cost more than it saves
+        return best
     for name in predicate.closed_fields:
         if name not in span:
             continue

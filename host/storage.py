@@ -71,4 +71,5 @@ class StorageRule:
                 f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and "
                 f"its hardware do not belong together."
             )
-        return local * self.cores + core
+        ordinals: Int64s = local * self.cores + core
+        return ordinals

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs wait here for their group to close, then leave in the order of the hardware."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from host.exact import UInt64s
+from host.manifest import Manifest
+from host.punctuation import Closings
+from host.side import Side
+from host.storage import StorageRule
+from host.words import WordCodec
+
+__all__ = ["Emission", "Pairs"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Pairs(NamedTuple):
+    """Pairs of one side's probes with stored tuples of the other side."""
+
+    probe: Int64s
+    stored: Int64s
+
+    @classmethod
+    def empty(cls) -> "Pairs":
+        """No pairs."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+class _Side:
+    """Probes of one side: how many came, and where groups and periods began."""
+
+    def __init__(self) -> None:
+        self.probes = 0  # since the device was opened
+        self.grouped = 0  # those in closed groups
+        self.starred = 0  # those before the last star
+        self.pairs = Pairs.empty()  # of open groups; probes numbered since the device was opened
+
+
+class Emission:
+    """Turns pairs into result words, group by group.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Layout of the words, and the storage rule.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._codec = WordCodec(manifest)
+        self._rule = StorageRule.of(manifest)
+        self._sides = {side: _Side() for side in Side}
+        self.none = np.zeros((0, manifest.result_word.columns), np.uint64)
+
+    def add(self, side: Side, probes: int, pairs: Pairs) -> None:
+        """Take the pairs that the next ``probes`` probes of ``side`` found, numbered from zero."""
+        state = self._sides[side]
+        state.pairs = Pairs(
+            np.concatenate([state.pairs.probe, pairs.probe + state.probes]),
+            np.concatenate([state.pairs.stored, pairs.stored]),
+        )
+        state.probes += probes
+
+    def mark(self, overflowed: Mapping[Side, bool], disorder: bool) -> UInt64s:
+        """Return a mark."""
+        flags = sum(overflowed[side] << side for side in Side)
+        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder)
+
+    def emit(
+        self, closings: Closings, overflow: npt.NDArray[np.bool_], disorder: bool
+    ) -> tuple[UInt64s, int]:
+        """Return the words of closed groups and their stars, and how many of them are pairs.
+
+        Parameters
+        ----------
+        closings : Closings
+            The groups.
+        overflow : array of bool
+            Whether each one's star says that the window it met has overflown.
+        disorder : bool
+            Whether the stars say that time went backwards.
+        """
+        if not len(closings.side):
+            return self.none, 0
+        ranks, index, stored, sides = [], [], [], []
+        for side in Side:
+            rank, probe, other = self._leave(side, closings)
+            ranks.append(rank)
+            index.append(probe)
+            stored.append(other)
+            sides.append(np.full(len(rank), side, np.int64))
+        rank, probe, other, of_side = (
+            np.concatenate(part) for part in (ranks, index, stored, sides)
+        )
+        cores = self._rule.cores
+        order = np.lexsort((probe, other // cores, other % cores, rank))
+        rank, probe, other, of_side = rank[order], probe[order], other[order], of_side[order]
+        core, row, lane = self._rule.places(other)
+
+        stars = np.flatnonzero(closings.star)
+        words = np.empty((len(rank) + len(stars), self.none.shape[1]), np.uint64)
+        is_star = np.zeros(len(words), np.bool_)
+        is_star[np.searchsorted(rank, stars, side="right") + np.arange(len(stars))] = True
+        words[~is_star] = self._codec.pack_pairs(of_side, probe, core, row, lane)
+        of_star = closings.side[stars]
+        flags = overflow[stars].astype(np.int64) << (1 - of_star)
+        words[is_star] = self._codec.pack_punctuation(self._codec.star, of_star, flags, disorder)
+        return words, len(rank)
+
+    def _leave(self, side: Side, closings: Closings) -> tuple[Int64s, Int64s, Int64s]:
+        """Return group, probe index and stored tuple of the pairs whose groups are closed."""
+        state = self._sides[side]
+        groups = np.flatnonzero(closings.side == side)
+        ends = state.grouped + np.cumsum(closings.probes[groups])
+        star_ends = np.where(closings.star[groups], ends, state.starred)
+        periods = np.maximum.accumulate(np.concatenate([[state.starred], star_ends]))
+        if len(groups):
+            state.grouped, state.starred = int(ends[-1]), int(periods[-1])
+        group = np.searchsorted(ends, state.pairs.probe, side="right")
+        leaving = group < len(groups)
+        probe, stored, group = (
+            column[leaving] for column in (state.pairs.probe, state.pairs.stored, group)
+        )
+        state.pairs = Pairs(state.pairs.probe[~leaving], state.pairs.stored[~leaving])
+        return groups[group], probe - periods[group], stored

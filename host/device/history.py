@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the software device remembers of one side: the tuples that a later probe can still meet."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.exact import UInt64s
+from host.predicate import Keys
+from host.window import Window, window_starts
+
+__all__ = ["History"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+class History:
+    """The tuples of one side since its window began, without those that have expired.
+
+    Parameters
+    ----------
+    window : CountWindow or TimeWindow
+        The side's window.
+    capacity : int
+        Tuples that the cores hold; older ones are gone, whatever the window says.
+
+    Attributes
+    ----------
+    count : int
+        Tuples since the window began; the next one gets this ordinal.
+    base : int
+        Ordinal of the oldest tuple remembered.
+    """
+
+    def __init__(self, window: Window, capacity: int) -> None:
+        self.window = window
+        self.capacity = capacity
+        self.count = 0
+        self.base = 0
+        self._columns: dict[str, npt.NDArray[Any]] = {}
+        self._begin = 0  # of the remembered tuples in the columns
+        self._end = 0
+
+    @property
+    def keys(self) -> Keys:
+        """Key fields of the tuples remembered, oldest first."""
+        columns = {name: column for name, column in self._columns.items() if name != "timestamp"}
+        return {name: column[self._begin : self._end] for name, column in columns.items()}
+
+    @property
+    def time(self) -> UInt64s:
+        """Their timestamps."""
+        return self._columns["timestamp"][self._begin : self._end]
+
+    def append(self, keys: Keys, time: UInt64s) -> None:
+        """Store tuples."""
+        added = {**keys, "timestamp": time}
+        size = len(time)
+        if not self._columns:
+            self._columns = {name: column[:0].copy() for name, column in added.items()}
+        if self._end + size > len(self._columns["timestamp"]):
+            self._make_room(size)
+        for name, column in added.items():
+            self._columns[name][self._end : self._end + size] = column
+        self._end += size
+        self.count += size
+
+    def starts(self, before: Int64s, now: UInt64s) -> Int64s:
+        """Return the ordinal of the oldest tuple that each of several observers meets.
+
+        Parameters
+        ----------
+        before : array of int64
+            Ordinal of the first tuple that comes after each observer, at most ``count``.
+        now : array of uint64
+            Timestamp of each observer.
+        """
+        local = window_starts(self.window, before - self.base, now, self.time) + self.base
+        return np.maximum(local, before - self.capacity)
+
+    def overflows(self, before: Int64s, now: UInt64s) -> npt.NDArray[np.bool_]:
+        """Tell which of the side's own tuples, the ordinals ``before``, find the window full."""
+        local = window_starts(self.window, before - self.base, now, self.time) + self.base
+        return before - local >= self.capacity
+
+    def forget(self, now: UInt64s) -> None:
+        """Drop what no tuple from ``now``, one timestamp, on can meet."""
+        if self.count:
+            oldest = int(self.starts(np.array([self.count]), now)[0])
+            self._begin += oldest - self.base
+            self.base = oldest
+
+    def _make_room(self, size: int) -> None:
+        kept = self._end - self._begin
+        length = max(1024, 2 * (kept + size))
+        for name, column in self._columns.items():
+            grown = np.empty(length, column.dtype)
+            grown[:kept] = column[self._begin : self._end]
+            self._columns[name] = grown
+        self._begin, self._end = 0, kept

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an accelerator does, without its time: input in batches, result words out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.device.emission import Emission, Pairs
+from host.device.history import History
+from host.exact import UInt64s, places
+from host.manifest import Manifest
+from host.ordering import Ordering
+from host.predicate import EQUAL, Bounds, DifferenceBand, Keys, Predicate
+from host.punctuation import Closings, Grouper
+from host.reference import join_range
+from host.side import Side
+from host.window import CountWindow, TimeWindow, Window
+
+__all__ = ["AcceleratorModel"]
+
+Int64s = npt.NDArray[np.int64]
+
+#: Position of a fault that does not happen.
+NEVER = 1 << 62
+
+
+class AcceleratorModel:
+    """State of an accelerator between two input words.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Which one.
+    custom : function, optional
+        Its predicate, if its comparator is a custom one.
+
+    Attributes
+    ----------
+    counters : dict of str to int
+        Those counters that do not count cycles.
+    """
+
+    def __init__(self, manifest: Manifest, custom: Callable[[Any, Any], Any] | None = None) -> None:
+        self.manifest = manifest
+        self.counters = dict.fromkeys(
+            ("tuples_r", "tuples_s", "comparisons", "results", "stars", "marks", "disorder"), 0
+        )
+        self._custom = custom
+        self._bounds = {key.name: Bounds() for key in manifest.keys}
+        self._windows: dict[Side, Window] = dict.fromkeys(Side, CountWindow(manifest.capacity))
+        self._emission = Emission(manifest)
+        self._set_precision(1)
+        self._clear()
+
+    @property
+    def predicate(self) -> Predicate:
+        """Which pairs match at this place in the stream."""
+        if self._custom is not None:
+            return self._custom
+        if self.manifest.comparator == "equality":
+            return DifferenceBand({key.name: EQUAL for key in self.manifest.keys})
+        return DifferenceBand(self._bounds)
+
+    def tuples(
+        self, sides: npt.NDArray[np.uint8], keys: Keys, timestamp: npt.NDArray[Any]
+    ) -> UInt64s:
+        """Take tuples, and return the result words of the groups that they close."""
+        time = places(timestamp)
+        count = self._until_disorder(time)
+        sides, time = sides[:count], time[:count]
+        keys = {name: column[:count] for name, column in keys.items()}
+        members = {side: np.flatnonzero(sides == side) for side in Side}
+        earlier = {side: self._histories[side].count for side in Side}
+        for side, mine in members.items():
+            own = {name: column[mine] for name, column in keys.items()}
+            self._histories[side].append(own, time[mine])
+            self.counters[f"tuples_{side.name.lower()}"] += len(mine)
+        faults = {side: self._overflow(side, earlier[side], members[side], time) for side in Side}
+        for side, mine in members.items():
+            before = earlier[side.other] + np.searchsorted(members[side.other], mine)
+            own = {name: column[mine] for name, column in keys.items()}
+            self._emission.add(side, len(mine), self._join(side, own, time[mine], before))
+        if count:
+            for history in self._histories.values():
+                history.forget(time[-1:])
+        return self._emit(self._grouper.feed(sides), faults, disorder=False)
+
+    def control(self, operation: str, index: int, value: int) -> UInt64s:
+        """Execute a control word, and return the result words that it causes."""
+        if operation in ("BOUND_LOW", "BOUND_HIGH"):
+            self._set_bound(operation, index, value)
+            return self._emission.none
+        words = [self._emit(self._grouper.finish(), {}, disorder=self._disorder)]
+        if operation in ("CLEAR", "FLUSH", "PRECISION"):
+            words.append(self._emission.mark(self._overflowed, self._disorder))
+            self.counters["marks"] += 1
+        if operation == "CLEAR":
+            self._clear()
+        elif operation == "PRECISION":
+            self._set_precision(value)
+        elif operation in ("WINDOW", "LIFESPAN"):
+            side = Side(index & 1)
+            self._windows[side] = (
+                TimeWindow(max(value, 0)) if operation == "LIFESPAN" else CountWindow(max(value, 1))
+            )
+            self._histories[side] = History(self._windows[side], self.manifest.capacity)
+        return np.concatenate(words)
+
+    def _clear(self) -> None:
+        capacity = self.manifest.capacity
+        self._histories = {side: History(self._windows[side], capacity) for side in Side}
+        self._overflowed = dict.fromkeys(Side, False)
+        self._disorder = False
+        self._newest = places(np.zeros(1, np.uint64))
+        self.counters["disorder"] = 0
+
+    def _set_precision(self, value: int) -> None:
+        self._grouper = Grouper(
+            Ordering(max(value, 0)),
+            probes=self.manifest.probes,
+            limit=self.manifest.storage.cores * self.manifest.storage.slack,
+            probe_bits=self.manifest.probe_bits,
+        )
+
+    def _set_bound(self, operation: str, index: int, value: int) -> None:
+        if index >= len(self.manifest.keys):
+            return
+        key = self.manifest.keys[index]
+        bounds = self._bounds[key.name]
+        if operation == "BOUND_LOW":
+            low = None if value <= -(1 << key.bits) else value
+            self._bounds[key.name] = Bounds(low, bounds.high)
+        else:
+            high = None if value >= (1 << key.bits) - 1 else value
+            self._bounds[key.name] = Bounds(bounds.low, high)
+
+    def _until_disorder(self, time: UInt64s) -> int:
+        """Return how many tuples come before time goes backwards; later ones are dropped."""
+        if self._disorder:
+            return 0
+        if not self.manifest.timestamp_bits or not len(time):
+            return len(time)
+        falls = np.flatnonzero(time < np.concatenate([self._newest, time[:-1]]))
+        self._newest = time[-1:].copy()
+        if not len(falls):
+            return len(time)
+        self._disorder = True
+        self.counters["disorder"] = 1
+        return int(falls[0])
+
+    def _overflow(self, side: Side, first: int, mine: Int64s, time: UInt64s) -> int:
+        """Return which of the tuples makes its side's window overflow; a large number if none."""
+        history = self._histories[side]
+        if isinstance(history.window, CountWindow) or not len(mine):
+            return NEVER
+        full = history.overflows(first + np.arange(len(mine)), time[mine])
+        return int(mine[np.argmax(full)]) if full.any() else NEVER
+
+    def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:
+        """Return the pairs that probes of ``side`` find."""
+        history = self._histories[side.other]
+        if not history.count or not len(before):
+            return Pairs.empty()
+        starts = history.starts(before, time)
+        self.counters["comparisons"] += int((before - starts).sum())
+        base = history.base
+        found = list(
+            join_range(self.predicate, side, keys, history.keys, starts - base, before - base)
+        )
+        probe = np.concatenate([probe for probe, _ in found])
+        stored = np.concatenate([stored for _, stored in found]) + base
+        return Pairs(probe, stored)
+
+    def _emit(self, closings: Closings, faults: dict[Side, int], *, disorder: bool) -> UInt64s:
+        """Return the words of closed groups; a star knows of the faults before its last word."""
+        overflow = np.zeros(len(closings.side), np.bool_)
+        for side in Side:
+            late = self._overflowed[side] | (closings.position > faults.get(side, NEVER))
+            overflow |= (closings.side == side.other) & late
+        for side, position in faults.items():
+            self._overflowed[side] |= position < NEVER
+        words, pairs = self._emission.emit(closings, overflow, disorder)
+        self.counters["results"] += pairs
+        self.counters["stars"] += int(closings.star.sum())
+        return words

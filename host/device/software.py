@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The software device: an accelerator's answers, from the reference join."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from host.device.contract import Device, Exchange, Stamps, check_words
+from host.device.model import AcceleratorModel
+from host.errors import DeviceError
+from host.exact import UInt64s
+from host.manifest import Manifest
+from host.predicate import load_predicate
+from host.words import WordCodec, unpack_field
+
+__all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]
+
+#: Description of the accelerator that ``software:`` pretends to be: one core without a limit.
+SOFTWARE_MANIFEST = Path(__file__).with_name("software.json")
+
+#: Tuples joined at once: the least after a control word, and the most.
+FEWEST, MOST = 1 << 10, 1 << 16
+#: Result words at once above which the next batch of tuples is smaller.
+MANY = 1 << 18
+
+
+class SoftwareDevice(Device):
+    """Answers from the reference join, with the result words of a bundle's hardware.
+
+    The words are the same ones, in the same order, while the period of the stars is at most
+    ``probes``; with a longer period the pairs between two stars may come in another order. After an
+    overflow or disorder, stars and marks carry the error as in hardware, and the pairs, which
+    nobody may use, can differ. There is no clock: ``cycles`` and all stamps are zero.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Bundle or manifest file.
+    uri : str, optional
+        What the device is called in messages.
+    """
+
+    def __init__(self, bundle: str | Path, *, uri: str | None = None) -> None:
+        self.uri = f"software:{bundle}" if uri is None else uri
+        self.manifest = Manifest.load(bundle)
+        reference = self.manifest.predicate
+        custom = None if reference is None else load_predicate(reference)
+        self._codec = WordCodec(self.manifest)
+        self._model = AcceleratorModel(self.manifest, custom)
+        self._waiting = np.zeros((0, self.manifest.result_word.columns), np.uint64)
+        self._batch = FEWEST
+        self._closed = False
+
+    def exchange(
+        self,
+        words: UInt64s,
+        results: UInt64s,
+        *,
+        cycles: int,
+        stamps: Stamps | None = None,
+    ) -> Exchange:
+        """Offer ``words``, collect ``results``; see :meth:`Device.exchange`."""
+        if self._closed:
+            raise DeviceError(f"Device {self.uri!r} is closed.")
+        check_words(self.manifest, words, results)
+        kinds = unpack_field(words, self.manifest.input_word["kind"])
+        controls = np.flatnonzero(kinds == self.manifest.input_kinds["CONTROL"])
+        accepted, produced = 0, 0
+        while True:
+            delivered, marked = self._deliver(results[produced:])
+            produced += delivered
+            if marked or produced == len(results) or accepted == len(words):
+                break
+            at = int(np.searchsorted(controls, accepted))
+            until = int(controls[at]) if at < len(controls) else len(words)
+            if until == accepted:
+                self._batch = FEWEST
+                self._waiting = self._model.control(*self._codec.unpack_control(words[accepted]))
+                accepted += 1
+            else:
+                until = min(until, accepted + self._batch)
+                self._waiting = self._tuples(words[accepted:until], kinds[accepted:until])
+                accepted = until
+        if stamps is not None:
+            stamps.accepted[:accepted] = 0
+            stamps.produced[:produced] = 0
+        return Exchange(accepted, produced, 0)
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters; those that count cycles are zero."""
+        if self._closed:
+            raise DeviceError(f"Device {self.uri!r} is closed.")
+        known = self._model.counters
+        return {counter.name: known.get(counter.name, 0) for counter in self.manifest.counters}
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._closed = True
+        self._waiting = self._waiting[:0]
+
+    def _tuples(self, words: UInt64s, kinds: npt.NDArray[np.int64]) -> UInt64s:
+        """Join tuples; choose the size of the next batch by the number of results."""
+        kind_s = self.manifest.input_kinds["S"]
+        if ((kinds != kind_s) & (kinds != self.manifest.input_kinds["R"])).any():
+            raise DeviceError(f"Device {self.uri!r} got a word that is no tuple and no control.")
+        layout = self.manifest.input_word
+        keys = {
+            key.name: unpack_field(words, layout[f"key.{key.name}"]) for key in self.manifest.keys
+        }
+        time = unpack_field(words, layout["timestamp"])
+        answers = self._model.tuples((kinds == kind_s).astype(np.uint8), keys, time)
+        if len(answers) > MANY:
+            self._batch = max(1, self._batch // 4)
+        elif len(answers) < MANY // 4:
+            self._batch = min(MOST, self._batch * 2)
+        return answers
+
+    def _deliver(self, results: UInt64s) -> tuple[int, bool]:
+        """Hand over what waits; say how much, and whether it ends with a mark."""
+        # A mark can only be the last of the words that wait: each control word is executed alone.
+        count = min(len(results), len(self._waiting))
+        results[:count] = self._waiting[:count]
+        self._waiting = self._waiting[count:]
+        kind = unpack_field(results[count - 1 : count], self.manifest.result_word["kind"])
+        return count, count > 0 and int(kind[0]) == self._codec.mark
