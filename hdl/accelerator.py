@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accelerator: ingress, distribution tree, join cores, gathering trees, combiner (Figure 11)."""
+"""The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
 from amaranth import *
 from amaranth.lib import fifo, stream, wiring
@@ -106,9 +106,7 @@ class Accelerator(wiring.Component):
             counters.activity.eq(activity.o),
             counters.accepted.eq(self._ingress.accepted),
             counters.disorder.eq(self._ingress.disorder),
-            counters.ingress.eq(
-                Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)
-            ),
+            counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
             counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),
             counters.address.eq(self.counter_addr),

@@ -171,9 +171,7 @@ class Ingress(wiring.Component):
         newest = Signal(self.parameters.timestamp_bits)
         timestamp = words.payload.body.tuple.timestamp
         with m.If(words.payload.kind == InputKind.CONTROL):
-            with m.If(
-                words.valid & words.ready & (words.payload.body.control.op == Control.CLEAR)
-            ):
+            with m.If(words.valid & words.ready & (words.payload.body.control.op == Control.CLEAR)):
                 m.d.sync += newest.eq(0)
         with m.Else():
             m.d.comb += drop.eq(self.disorder | (timestamp < newest))

@@ -4,7 +4,6 @@
 from amaranth import *
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from amaranth.utils import ceil_log2
 
 from .layouts import ResultKind, match_layout, node_result
 from .streams import StreamRegister

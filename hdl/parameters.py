@@ -126,9 +126,7 @@ class JoinParameters:
             (self.comparator == "custom") == (self.predicate is not None),
             "Parameter 'predicate' goes with comparator 'custom', and only with it",
         )
-        require(
-            self.engine == "scan", f"Parameter 'engine' must be 'scan', not {self.engine!r}"
-        )
+        require(self.engine == "scan", f"Parameter 'engine' must be 'scan', not {self.engine!r}")
         require(
             self.probes <= 1 << self.probe_bits,
             f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"

@@ -72,19 +72,21 @@ class StreamBench:
                 if stamps is not None:
                     stamps.append(self.cycle - 1)
                 ctx.set(stream.valid, 0)
-            self._pending -= 1
+            self.done()
 
-        self._pending += 1
-        self.simulator.add_testbench(process)
+        self.spawn(process)
 
     def sink(self, stream, count, stamps=None):
-        """Expect ``count`` payloads from an output stream; return the list they will be in."""
+        """Expect ``count`` payloads from an output stream; return the list they will be in.
+
+        The sink stays ready to the end, so that payloads too many are in the list as well.
+        """
         received = []
         payload = Value.cast(stream.payload)
 
         async def process(ctx):
             held = None
-            while len(received) < count:
+            while True:
                 ready = not self.pauses()
                 ctx.set(stream.ready, ready)
                 *_, valid, value = await ctx.tick().sample(stream.valid, payload)
@@ -98,14 +100,25 @@ class StreamBench:
                     received.append(value)
                     if stamps is not None:
                         stamps.append(self.cycle - 1)
-            ctx.set(stream.ready, 0)
-            self._pending -= 1
+                    if len(received) == count:
+                        self.done()
 
-        self._pending += 1
-        self.simulator.add_testbench(process)
+        if count:
+            self.spawn(process)
+        else:
+            self.simulator.add_testbench(process, background=True)
         return received
 
-    def run(self, extra_cycles=0):
+    def spawn(self, process):
+        """Add a process that calls :meth:`done` once it has nothing left to wait for."""
+        self._pending += 1
+        self.simulator.add_testbench(process, background=True)
+
+    def done(self):
+        """One process more has what it waited for."""
+        self._pending -= 1
+
+    def run(self, extra_cycles=4):
         """Run until all sources and sinks are done, then ``extra_cycles`` more.
 
         Raises
@@ -117,7 +130,7 @@ class StreamBench:
         """
 
         async def clock(ctx):
-            while True:
+            while self._pending:
                 await ctx.tick()
                 self.cycle += 1
                 if self._pending and self.cycle >= self.deadline:
@@ -125,14 +138,9 @@ class StreamBench:
                         f"{self._pending} sources or sinks still wait after {self.cycle} cycles"
                         f" (seed {self.seed})"
                     )
-
-        async def idle(ctx):
             await ctx.tick().repeat(extra_cycles)
 
-        # The clock goes first: in every cycle the others see its count.
-        self.simulator.add_testbench(clock, background=True)
-        if extra_cycles:
-            self.simulator.add_testbench(idle)
+        self.simulator.add_testbench(clock)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category=UserWarning)
             self.simulator.run()

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result words of regions for the tests of the gathering network."""
+
+import random
+
+from hdl.layouts import ResultKind, node_result
+from hdl.parameters import JoinParameters
+
+__all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair", "region_words"]
+
+
+def gathering_parameters(cores, fan_in):
+    """Parameters of a small accelerator."""
+    return JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
+
+
+def region_pair(parameters, row):
+    """A pair as a region emits it, marked by ``row``."""
+    return {"kind": ResultKind.PAIR, "body": {"pair": {"probe": row % 16, "row": row}}}
+
+
+def punctuation(kind, *, overflow=0, disorder=0, free=0):
+    """A star or mark as a region emits it."""
+    flags = {"overflow": overflow, "disorder": disorder, "free": free}
+    return {"kind": kind, "body": {"punctuation": flags}}
+
+
+def region_words(parameters, words):
+    """The words as integers."""
+    layout = node_result(parameters, 0)
+    return [layout.const(word).as_value().value for word in words]
+
+
+def random_groups(seed, *, ports, groups, most=4):
+    """For every port, a list of groups of rows."""
+    generator = random.Random(seed)
+    return [
+        [
+            [generator.randrange(100) for _ in range(generator.randrange(most))]
+            for _ in range(groups)
+        ]
+        for _ in range(ports)
+    ]

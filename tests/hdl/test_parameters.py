@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from hdl.parameters import PRESETS, JoinParameters, KeyField
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cores": 0}, "Parameter 'cores' must be an integer of at least 1, not 0"),
+        ({"lanes": -1}, "Parameter 'lanes' must be an integer of at least 1, not -1"),
+        ({"sub_window": 2.5}, "Parameter 'sub_window' must be an integer of at least 1, not 2.5"),
+        ({"fan_out": 1}, "Parameter 'fan_out' must be an integer of at least 2, not 1"),
+        ({"fan_in": 1}, "Parameter 'fan_in' must be an integer of at least 2, not 1"),
+        ({"timestamp_bits": 65}, "Parameter 'timestamp_bits' must be 0 to 64, not 65"),
+        ({"keys": ()}, "Parameter 'keys' must name at least one field"),
+        (
+            {"keys": (KeyField(name="x", bits=4), KeyField(name="x", bits=4))},
+            r"Key field names must differ, not \['x', 'x'\]",
+        ),
+        (
+            {"keys": (KeyField(name="timestamp", bits=4),)},
+            "Key field name 'timestamp' is taken by the timestamp",
+        ),
+        ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
+        (
+            {"comparator": "custom"},
+            "Parameter 'predicate' goes with comparator 'custom', and only with it",
+        ),
+        ({"engine": "index"}, "Parameter 'engine' must be 'scan', not 'index'"),
+        (
+            {"probes": 5, "probe_bits": 2},
+            "A group of 5 probes needs a probe index of 3 bits, not 2",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused_by_rule_and_value(changes, message):
+    with pytest.raises(ValueError, match=message):
+        JoinParameters(**changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "message"),
+    [
+        ("X", 8, "Key field name must be a lower-case identifier, not 'X'"),
+        ("x", 0, "Key field 'x' must have 1 to 64 bits, not 0"),
+        ("x", 65, "Key field 'x' must have 1 to 64 bits, not 65"),
+    ],
+)
+def test_bad_key_fields_are_refused(name, bits, message):
+    with pytest.raises(ValueError, match=message):
+        KeyField(name=name, bits=bits)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_survive_a_round_trip(name):
+    parameters = PRESETS[name]
+    assert JoinParameters.from_dict(parameters.to_dict()) == parameters
+
+
+@pytest.mark.parametrize("sub_window", [1, 2, 3, 7, 8, 500, 504])
+@pytest.mark.parametrize("lanes", [1, 2, 3, 5])
+@pytest.mark.parametrize("probes", [1, 4, 9])
+def test_the_ring_holds_window_and_slack_wherever_the_window_starts(sub_window, lanes, probes):
+    parameters = JoinParameters(cores=2, sub_window=sub_window, lanes=lanes, probes=probes)
+    for lane in range(lanes):
+        rows = (lane + sub_window + parameters.slack) // lanes
+        assert rows < parameters.ring_rows
