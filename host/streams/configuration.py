@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control words that set an accelerator up for a query."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from host.exact import UInt64s
+from host.manifest import Manifest
+from host.ordering import Ordering
+from host.predicate import OPEN, Bounds
+from host.side import Side
+from host.window import CountWindow, Window
+from host.words import WordCodec
+
+__all__ = ["MARKS", "configuration"]
+
+#: The last so many words are answered with a mark each: PRECISION and CLEAR.
+MARKS = 2
+
+
+def configuration(
+    manifest: Manifest, bounds: Mapping[str, Bounds], window: Window, ordering: Ordering
+) -> UInt64s:
+    """Return the control words for a query: bounds, windows of both sides, precision, CLEAR."""
+    codec = WordCodec(manifest)
+    words = []
+    for index, key in enumerate(manifest.keys):
+        open_low, open_high = -(1 << key.bits), (1 << key.bits) - 1
+        term = bounds.get(key.name, OPEN)
+        low = open_low if term.low is None else max(term.low, open_low)
+        high = open_high if term.high is None else min(term.high, open_high)
+        if low > open_high:  # clamped, it would admit the greatest difference that there is
+            low, high = 0, -1
+        words.append(codec.pack_control("BOUND_LOW", index, low))
+        words.append(codec.pack_control("BOUND_HIGH", index, high))
+    for side in Side:
+        if isinstance(window, CountWindow):
+            words.append(codec.pack_control("WINDOW", side, int(window.size)))
+        else:
+            words.append(codec.pack_control("LIFESPAN", side, int(window.lifespan)))
+    words.append(codec.pack_control("PRECISION", 0, ordering.period))
+    words.append(codec.pack_control("CLEAR"))
+    return np.concatenate(words)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result words of an accelerator as pairs of rows: late materialization."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DeviceError
+from host.manifest import Manifest
+from host.ordering import Ordering
+from host.punctuation import Closings, Grouper
+from host.runtime import Columns
+from host.side import Side
+from host.storage import StorageRule
+from host.streams.side_log import SideLog
+from host.words import ResultWords, WordCodec
+
+__all__ = ["Faults", "ResultDecoder", "StarLatency"]
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What the accelerator complained about.
+
+    Parameters
+    ----------
+    overflow : tuple of Side
+        Sides whose window outgrew the cores.
+    disorder : bool
+        Whether time went backwards.
+    """
+
+    overflow: tuple[Side, ...] = ()
+    disorder: bool = False
+
+    def __bool__(self) -> bool:
+        return self.disorder or bool(self.overflow)
+
+
+@dataclass(frozen=True)
+class StarLatency:
+    """Processing latencies: from the acceptance of each probe to the star behind it."""
+
+    arrival: Int64s
+    cycles: Int64s
+
+
+class ResultDecoder:
+    """Turns result words into pairs, knowing what was sent.
+
+    Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
+    columns ``left``, ``right`` (rows of the tables), ``probe`` (place of the later tuple among all
+    arrivals) and ``stored`` (number of the earlier one within its side).
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    ordering : Ordering
+        The precision that it was set to.
+    """
+
+    def __init__(self, manifest: Manifest, ordering: Ordering) -> None:
+        self._codec = WordCodec(manifest)
+        self._rule = StorageRule.of(manifest)
+        self._reach = self._rule.slots * self._rule.cores
+        limit = manifest.storage.cores * manifest.storage.slack
+        self._grouper = Grouper(
+            ordering, probes=manifest.probes, limit=limit, probe_bits=manifest.probe_bits
+        )
+        self.logs = {side: SideLog() for side in Side}
+        self.arrivals = 0
+        # Per side: end of the last star that was seen, then the ends of those that will come.
+        self._ends = {side: np.zeros(1, np.int64) for side in Side}
+        self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups that no star follows yet
+        self.marks = 0
+        self.faults = Faults()
+
+    def stage(self, tuples: Columns) -> None:
+        """Announce tuples (``side``, ``row`` and perhaps ``valid``), in the order of arrival."""
+        side = tuples["side"]
+        from_s = side == Side.S
+        s_before = np.cumsum(from_s, dtype=np.int64) - from_s
+        positions = np.arange(tuples.num_rows, dtype=np.int64)
+        counts = {Side.R: positions - s_before, Side.S: s_before}
+        others = {mine: counts[mine.other] + self.logs[mine.other].count for mine in Side}
+        for mine in Side:
+            members = np.flatnonzero(side == mine)
+            columns = {
+                "row": tuples["row"][members],
+                "before": others[mine][members],
+                "arrival": members + self.arrivals,
+            }
+            if "valid" in tuples.arrays:
+                columns["valid"] = tuples["valid"][members]
+            self.logs[mine].append(Columns(columns))
+        self.arrivals += tuples.num_rows
+        self._close(self._grouper.feed(side))
+
+    def flush(self) -> None:
+        """Announce that FLUSH was sent."""
+        self._close(self._grouper.finish())
+
+    def _close(self, closed: Closings) -> None:
+        for side in Side:
+            of_side = closed.side == side
+            total = np.cumsum(closed.probes[of_side]) + self._unstarred[side]
+            starred = total[closed.star[of_side]]
+            queue = self._ends[side]
+            self._ends[side] = np.concatenate([queue, starred + queue[-1]])
+            if len(total):
+                self._unstarred[side] = int(total[-1] - (starred[-1] if len(starred) else 0))
+
+    def decode(self, words: UInt64s, stamps: UInt64s | None = None) -> tuple[Columns, StarLatency]:
+        """Decode result words, the next ones in order.
+
+        Parameters
+        ----------
+        words : array of uint64
+            Result words.
+        stamps : array of uint64, optional
+            The cycle in which each was emitted.
+
+        Returns
+        -------
+        pairs : Columns
+            With stamps there is a column ``emitted`` too.
+        stars : StarLatency
+            Probes that are complete now, with the cycle of their star; empty without stamps.
+        """
+        results = self._codec.unpack_results(words)
+        self.marks += int((results.kind == self._codec.mark).sum())
+        self._note_faults(results)
+        parts, stars = [], []
+        for side in Side:
+            of_side = results.side == side
+            star = of_side & (results.kind == self._codec.star)
+            parts.append(self._pairs(results, side, of_side, star, stamps))
+            stars.append(self._advance(side, np.flatnonzero(star), stamps))
+        self._forget()
+        return Columns.concatenate(parts), StarLatency(
+            np.concatenate([star.arrival for star in stars]),
+            np.concatenate([star.cycles for star in stars]),
+        )
+
+    def _pairs(
+        self,
+        results: ResultWords,
+        side: Side,
+        of_side: npt.NDArray[np.bool_],
+        star: npt.NDArray[np.bool_],
+        stamps: UInt64s | None,
+    ) -> Columns:
+        """Pairs that probes of ``side`` have found."""
+        at = np.flatnonzero(of_side & (results.kind == self._codec.pair))
+        ends = self._ends[side]
+        passed = np.cumsum(star)[at]
+        if int(star.sum()) >= len(ends):
+            raise DeviceError(
+                f"The device sent more stars of side {side.name} than the tuples sent call for; "
+                f"its bundle and its hardware do not belong together."
+            )
+        mine, theirs = self.logs[side], self.logs[side.other]
+        probe = ends[passed] + results.probe[at]
+        if len(probe) and int(probe.max()) >= mine.count:
+            raise DeviceError(
+                f"The device answered to tuple {int(probe.max())} of side {side.name}, but only "
+                f"{mine.count} were sent."
+            )
+        stored = self._rule.ordinals(
+            mine.read("before", probe), results.core[at], results.row[at], results.lane[at]
+        )
+        rows = {side: mine.read("row", probe), side.other: theirs.read("row", stored)}
+        columns: dict[str, npt.NDArray[Any]] = {
+            "left": rows[Side.R],
+            "right": rows[Side.S],
+            "probe": mine.read("arrival", probe),
+            "stored": stored,
+        }
+        if stamps is not None:
+            columns["emitted"] = stamps[at]
+        pairs = Columns(columns)
+        if not mine.has("valid"):
+            return pairs
+        valid = mine.read("valid", probe) & theirs.read("valid", stored)
+        return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
+
+    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
+        """Step over the stars that were seen."""
+        ends = self._ends[side]
+        seen = ends[: len(stars) + 1]
+        self._ends[side] = ends[len(stars) :]
+        if stamps is None or not len(stars):
+            empty = np.zeros(0, np.int64)
+            return StarLatency(empty, empty)
+        probes = np.arange(seen[0], seen[-1])
+        cycles = np.repeat(stamps[stars].astype(np.int64), np.diff(seen))
+        return StarLatency(self.logs[side].read("arrival", probes), cycles)
+
+    @property
+    def complete(self) -> int:
+        """All results of so many first arrivals have been decoded."""
+        places = [self.arrivals]
+        for side, log in self.logs.items():
+            first = int(self._ends[side][0])
+            if first < log.count:
+                places.append(int(log.at("arrival", first)))
+        return min(places)
+
+    def _forget(self) -> None:
+        """Keep the tuples without a star, and those that they, or later ones, can still meet."""
+        for side, log in self.logs.items():
+            first = int(self._ends[side.other][0])
+            other = self.logs[side.other]
+            met = other.at("before", first) if first < other.count else log.count
+            log.forget(min(int(self._ends[side][0]), met - self._reach))
+
+    def _note_faults(self, results: ResultWords) -> None:
+        flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
+        disorder = bool(results.disorder.any())
+        if flags or disorder:
+            sides = tuple(side for side in Side if flags >> side & 1)
+            self.faults = Faults(sides, disorder)

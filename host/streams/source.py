@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leaf of a graph: batches that somebody supplies."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from host.runtime import (
+    Batch,
+    Quantum,
+    SingleOutputExecStream,
+    SingleOutputParams,
+    StreamResult,
+)
+
+__all__ = ["ArrowSource", "ArrowSourceParams"]
+
+B = TypeVar("B", bound=Batch)
+
+
+@dataclass(frozen=True)
+class ArrowSourceParams(SingleOutputParams, Generic[B]):
+    """Parameters of :class:`ArrowSource`.
+
+    Parameters
+    ----------
+    supply : callable
+        Returns the batches; called anew by every execution, when it first needs one.
+    rows : int
+        Most rows of an output batch; longer batches are cut.
+    """
+
+    supply: Callable[[], Iterable[B]]
+    rows: int = 1 << 16
+
+
+class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
+    """Produces the batches of a supplier, cut to size, without copying them."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._supply: Callable[[], Iterable[B]] = tuple
+        self._rows = 1
+        self._batches: Iterator[B] | None = None
+        self._rest: B | None = None
+
+    def prepare(self, params: ArrowSourceParams[B]) -> None:
+        super().prepare(params)
+        self._supply = params.supply
+        self._rows = params.rows
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._batches = None
+        self._rest = None
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            room = self.output.provide()
+            if not room:
+                return StreamResult.BUF_OVERFLOW
+            batch = self._next()
+            if batch is None:
+                return self.finish()
+            take = min(room, self._rows, batch.num_rows)
+            self.output.produce(batch.slice(0, take))
+            self._rest = batch.slice(take) if take < batch.num_rows else None
+            done += take
+        return StreamResult.QUANTUM_EXPIRED
+
+    def close_impl(self) -> None:
+        self._batches = None
+        self._rest = None
+
+    def _next(self) -> B | None:
+        if self._batches is None:
+            self._batches = iter(self._supply())
+        return self._rest if self._rest is not None else next(self._batches, None)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cycles in which tuples and results came and went, as latencies."""
+
+import numpy as np
+import numpy.typing as npt
+
+from host.device import Stamps
+from host.exact import UInt64s
+from host.runtime import Columns
+from host.streams.results import StarLatency
+from host.streams.side_log import SideLog
+
+__all__ = ["Trace"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Trace:
+    """Collects the stamps of one execution.
+
+    Parameters
+    ----------
+    controls : int
+        Control words before the first tuple.
+    results : int
+        Result words of one exchange.
+    """
+
+    def __init__(self, controls: int, results: int) -> None:
+        self._controls = controls
+        self._accepts = SideLog()
+        self._stamps = Stamps(np.zeros(0, np.uint64), np.zeros(results, np.uint64))
+        self._arrivals: list[Int64s] = []
+        self._cycles: list[Int64s] = []
+
+    def stamps(self, words: int) -> Stamps:
+        """Room for the stamps of an exchange of ``words``."""
+        if len(self._stamps.accepted) < words:
+            self._stamps = Stamps(np.zeros(2 * words, np.uint64), self._stamps.produced)
+        return self._stamps
+
+    def accept(self, cycles: UInt64s) -> None:
+        """The next words were accepted in these cycles."""
+        controls = min(self._controls, len(cycles))
+        self._controls -= controls
+        # FLUSH is taken for a tuple too, but it is the last one, and nobody asks for it.
+        self._accepts.append(Columns({"cycle": cycles[controls:].astype(np.int64)}))
+
+    def pairs(self, pairs: Columns) -> Columns:
+        """Add the column ``latency``: from the later tuple's acceptance to the emission."""
+        emitted = pairs["emitted"].astype(np.int64)
+        latency = emitted - self._accepts.read("cycle", pairs["probe"])
+        return Columns({**pairs.arrays, "emitted": emitted, "latency": latency})
+
+    def stars(self, stars: StarLatency) -> None:
+        """Probes have been completed."""
+        if len(stars.arrival):
+            began = self._accepts.read("cycle", stars.arrival)
+            self._arrivals.append(stars.arrival)
+            self._cycles.append(stars.cycles - began)
+
+    def forget(self, arrivals: int) -> None:
+        """Let go of the first ``arrivals``; all is known about them."""
+        self._accepts.forget(arrivals)
+
+    @property
+    def processing(self) -> Int64s:
+        """Processing latency of every completed probe, in the order of arrival."""
+        if not self._arrivals:
+            return np.zeros(0, np.int64)
+        order = np.argsort(np.concatenate(self._arrivals), kind="stable")
+        return np.concatenate(self._cycles)[order]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A deadline on every wait for a device."""
+
+from dataclasses import dataclass
+import time
+
+from host.device import Device, Exchange
+from host.errors import DeviceTimeoutError
+
+__all__ = ["Deadline", "DeviceWatch"]
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """How long a device may accept and produce nothing before that is an error.
+
+    Parameters
+    ----------
+    cycles : int
+        Clock cycles.
+    seconds : float
+        Wall-clock time.
+    """
+
+    cycles: int = 50_000_000
+    seconds: float = 300.0
+
+
+class DeviceWatch:
+    """Sums up the work of a device, and raises when nothing has moved for too long.
+
+    Parameters
+    ----------
+    device : Device
+        For the message.
+    deadline : Deadline
+        When to give up.
+
+    Attributes
+    ----------
+    cycles, seconds : int, float
+        Spent in the device.
+    """
+
+    def __init__(self, device: Device, deadline: Deadline) -> None:
+        self._device = device
+        self._deadline = deadline
+        self._idle_cycles, self._idle_seconds = 0, 0.0
+        self._began = 0.0
+        self.cycles, self.seconds = 0, 0.0
+
+    def start(self) -> None:
+        """An exchange begins."""
+        self._began = time.monotonic()
+
+    def stop(self, done: Exchange) -> None:
+        """An exchange has ended.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If too much time has passed, over several exchanges, without any progress.
+        """
+        seconds = time.monotonic() - self._began
+        self.cycles += done.cycles
+        self.seconds += seconds
+        if done.accepted or done.produced:
+            self._idle_cycles, self._idle_seconds = 0, 0.0
+            return
+        self._idle_cycles += done.cycles
+        self._idle_seconds += seconds
+        if self._idle_cycles >= self._deadline.cycles:
+            waited = f"{self._idle_cycles} cycles"
+        elif self._idle_seconds >= self._deadline.seconds:
+            waited = f"{self._idle_seconds:.1f} s"
+        else:
+            return
+        raise DeviceTimeoutError(self._device.uri, waited, self._device.counters())
