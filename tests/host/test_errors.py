@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+import pickle
+
+import pytest
+
+from host import FailureError, JoinError, Side, UsageError, errors
+
+EXAMPLES = [
+    errors.CapacityError(5000, 1024, side=Side.R),
+    errors.WindowOverflowError(Side.S, 1024, 7, needed=3000),
+    errors.WindowOverflowError(Side.S, 1024),
+    errors.DisorderError("time", 3, 9, 8),
+    errors.MissingManifestError("build/x", "is not there"),
+    errors.ForeignManifestError("build/x", "is none"),
+    errors.StaleManifestError("build/x", "was changed"),
+    errors.DeviceUriError("fpga:0", "is unknown"),
+    errors.DeviceError("The device is closed."),
+    errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
+    errors.BuildError("the model", "the compiler was killed", log="…"),
+    errors.MissingToolError("verilator", "to simulate", "run `make setup`"),
+    errors.UnknownColumnError("a", ["b", "c"], table="left.csv"),
+    errors.UnsupportedTypeError("a", "struct<x: int>", "integers"),
+    errors.KeyRangeError("a", 300, -128, 127),
+    errors.NullOrderError("time", 4),
+    errors.PredicateError("A predicate is missing."),
+]
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_every_error_is_a_sentence_with_an_exit_code_and_survives_pickling(error):
+    assert isinstance(error, UsageError) != isinstance(error, FailureError)
+    assert error.exit_code == (2 if isinstance(error, UsageError) else 1)
+    assert str(error).endswith(".")
+    assert "\n" not in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert again.__dict__ == error.__dict__
+
+
+def test_every_error_has_an_example():
+    classes = {getattr(errors, name) for name in errors.__all__}
+    bases = {JoinError, UsageError, FailureError, errors.ManifestError}
+    assert classes - bases == {type(error) for error in EXAMPLES}
+
+
+def test_the_suggested_command_gives_the_capacity_needed():
+    message = str(errors.CapacityError(5000, 1024, cores=3))
+    assert "--cores 3 --sub-window 2048" in message
+    message = str(errors.WindowOverflowError(Side.R, 1024, 0, needed=1025, cores=1))
+    assert "--cores 1 --sub-window 2048" in message

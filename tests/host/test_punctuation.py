@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, reference_join
+from host.punctuation import Grouper, punctuate
+
+SIDES = st.lists(st.integers(0, 1), max_size=60)
+LIMIT = st.none() | st.integers(1, 6)
+
+
+class NaiveGrouper:
+    """One side after the other, one tuple at a time, as the ingress counts."""
+
+    def __init__(self, period, probes, limit, probe_bits):
+        self.period = period if 0 < period <= 1 << probe_bits else 1 << probe_bits
+        self.probes, self.limit = probes, limit
+        self.grouped, self.unstarred, self.passed = [0, 0], [0, 0], [0, 0]
+
+    def feed(self, sides):
+        for position, arriving in enumerate(sides):
+            for side in (0, 1):
+                close = due = False
+                if arriving == side:
+                    self.grouped[side] += 1
+                    self.unstarred[side] += 1
+                    due = self.unstarred[side] == self.period
+                    close = due or self.grouped[side] == self.probes
+                elif self.grouped[side]:
+                    self.passed[side] += 1
+                    close = self.passed[side] == self.limit
+                if close:
+                    star = due or self.period <= self.probes
+                    yield position, side, self.grouped[side], star
+                    self.grouped[side] = self.passed[side] = 0
+                    if star:
+                        self.unstarred[side] = 0
+
+    def finish(self):
+        for side in (0, 1):
+            if self.unstarred[side]:
+                yield 0, side, self.grouped[side], True
+            self.grouped[side] = self.unstarred[side] = self.passed[side] = 0
+
+
+def rows(closings):
+    """Return closings as a list of tuples."""
+    return list(zip(*(column.tolist() for column in closings), strict=True))
+
+
+@given(st.lists(SIDES, max_size=4), st.integers(0, 9), st.integers(1, 6), LIMIT, st.integers(3, 4))
+def test_groups_end_as_the_ingress_says(parts, period, probes, limit, bits):
+    grouper = Grouper(Ordering(period), probes=probes, limit=limit, probe_bits=bits)
+    naive = NaiveGrouper(period, probes, limit, bits)
+    for part in parts:
+        assert rows(grouper.feed(np.array(part, np.uint8))) == list(naive.feed(part))
+    for _ in range(2):
+        assert rows(grouper.finish()) == list(naive.finish())
+    assert rows(grouper.feed(np.array([1], np.uint8))) == list(naive.feed([1]))
+
+
+def test_a_word_that_closes_both_groups_closes_that_of_r_first():
+    grouper = Grouper(Ordering.relaxed(2), probes=2, limit=2)
+    assert rows(grouper.feed(np.array([1, 0, 0], np.uint8))) == [
+        (2, Side.R, 2, True),
+        (2, Side.S, 1, True),
+    ]
+
+
+@given(SIDES, st.integers(0, 9), st.integers(1, 4), LIMIT, st.integers(1, 3))
+def test_each_result_leaves_once_with_the_group_of_its_probe(sides, period, probes, limit, cores):
+    arrivals = Arrivals(np.array(sides, np.uint8), {"x": np.arange(len(sides)) % 3})
+    matches = reference_join(arrivals, DifferenceBand({}), CountWindow(5))
+    groups = list(
+        punctuate(matches, arrivals, Ordering(period), probes=probes, limit=limit, cores=cores)
+    )
+    everything = [index for group in groups for index in group.matches.tolist()]
+    assert sorted(everything) == list(range(len(matches)))
+    for side in Side:
+        probed = [p for group in groups if group.side == side for p in group.probes.tolist()]
+        assert probed == np.flatnonzero(arrivals.side == side).tolist()
+    for group in groups:
+        assert set(matches.probe[group.matches]) <= set(group.probes.tolist())
+        assert len(group.probes) <= probes
+        stored = arrivals.ordinals[matches.stored[group.matches]]
+        keys = [
+            (int(o) % cores, int(o) // cores, int(p))
+            for o, p in zip(stored, matches.probe[group.matches], strict=True)
+        ]
+        assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_in_outer_order_stars_follow_the_arrivals(cores):
+    rng = np.random.default_rng(1)
+    arrivals = Arrivals(rng.integers(0, 2, 50), {"x": rng.integers(0, 4, 50)})
+    matches = reference_join(arrivals, DifferenceBand({}), CountWindow(6))
+    groups = list(punctuate(matches, arrivals, Ordering.outer(), cores=cores))
+    assert [group.side for group in groups] == arrivals.side.tolist()
+    assert [group.probes.tolist() for group in groups] == [[i] for i in range(50)]
+    assert all(group.star for group in groups)
+
+
+def test_without_order_the_end_has_a_star_per_side():
+    arrivals = Arrivals(np.array([1, 0, 1], np.uint8), {"x": np.zeros(3, np.int64)})
+    matches = reference_join(arrivals, DifferenceBand({}), CountWindow(6))
+    groups = list(punctuate(matches, arrivals, Ordering.none()))
+    stars = [group for group in groups if group.star]
+    assert [(group.side, len(group.probes)) for group in stars] == [(Side.R, 0), (Side.S, 0)]
+    assert [group.probes.tolist() for group in groups if not group.star] == [[0], [1], [2]]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from hdl.manifest import describe
+from hdl.parameters import PRESETS, JoinParameters, KeyField
+from host import Manifest
+from host.manifest import WordField
+from host.words import WordCodec, pack_field, unpack_field
+from tests.host.bundles import BUNDLES
+
+ALL = {**PRESETS, **BUNDLES}
+PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
+
+
+def manifest_of(parameters):
+    """Return a manifest without a bundle."""
+    return Manifest.from_dict(describe(parameters, "", verilog_file=""))
+
+
+def as_number(row):
+    """Return a word as one Python integer."""
+    return int.from_bytes(row.astype("<u8").tobytes(), "little")
+
+
+@given(PLACES, st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=5))
+def test_a_field_survives_and_leaves_its_neighbours_alone(place, values):
+    words = np.zeros((len(values), 4), np.uint64)
+    pack_field(words, place, np.array(values, np.int64))
+    mask = (1 << place.bits) - 1
+    assert [as_number(row) for row in words] == [(value & mask) << place.offset for value in values]
+    got = unpack_field(words, place).tolist()
+    want = [value & mask for value in values]
+    if place.signed and place.bits:
+        want = [value - (value >> place.bits - 1 << place.bits) for value in want]
+    assert got == want
+
+
+@given(PLACES, st.lists(st.lists(st.integers(0, (1 << 64) - 1), min_size=4, max_size=4)))
+def test_a_field_is_read_between_any_neighbours(place, rows):
+    words = np.array(rows, np.uint64).reshape(-1, 4)
+    want = [as_number(row) >> place.offset & (1 << place.bits) - 1 for row in words]
+    unsigned = WordField(place.offset, place.bits)
+    assert unpack_field(words, unsigned).tolist() == want
+
+
+def test_a_field_wider_than_a_column_is_refused():
+    words = np.zeros((1, 2), np.uint64)
+    with pytest.raises(ValueError, match="65 bits"):
+        pack_field(words, WordField(0, 65), 0)
+    with pytest.raises(ValueError, match="65 bits"):
+        unpack_field(words, WordField(0, 65))
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_tuples_lie_where_the_layout_says(name):
+    from hdl.layouts import input_word
+
+    parameters = ALL[name]
+    manifest = manifest_of(parameters)
+    rng = np.random.default_rng(1)
+    sides = rng.integers(0, 2, 20).astype(np.uint8)
+    keys = {
+        key.name: rng.integers(key.low, key.high, 20, dtype=np.int64, endpoint=True)
+        for key in manifest.keys
+    }
+    top = (1 << parameters.timestamp_bits) - 1
+    times = rng.integers(0, top, 20, dtype=np.uint64, endpoint=True)
+    words = WordCodec(manifest).pack_tuples(sides, keys, times)
+    assert words.shape == (20, -(-manifest.input_word.bits // 64))
+    layout = input_word(parameters)
+    for i in range(20):
+        constant = layout.from_bits(as_number(words[i]))
+        assert constant.kind.value == sides[i]
+        for key in manifest.keys:
+            assert constant.body.tuple.key[key.name] == keys[key.name][i]
+        assert parameters.timestamp_bits == 0 or constant.body.tuple.timestamp == times[i]
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_control_words_return(name):
+    parameters = ALL[name]
+    codec = WordCodec(manifest_of(parameters))
+    place = codec.input["control.value"]
+    extremes = [-(1 << place.bits - 1), -1, 0, 1, (1 << place.bits - 1) - 1]
+    for operation in codec.manifest.operations:
+        for value in extremes:
+            word = codec.pack_control(operation, 1, value)
+            assert word.shape == (1, codec.input.columns)
+            assert codec.unpack_control(word[0]) == (operation, 1, value)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 5, 7, 16, 31])
+@pytest.mark.parametrize("fan_in", [2, 3, 4, 5])
+def test_results_return_with_the_number_of_the_core(cores, fan_in):
+    from hdl.layouts import result_word
+
+    parameters = JoinParameters(cores=cores, fan_in=fan_in, lanes=3, probe_bits=5)
+    manifest = manifest_of(parameters)
+    codec = WordCodec(manifest)
+    rng = np.random.default_rng(cores)
+    number = np.arange(cores)
+    side, lane = number % 2, number % 3
+    probe, row = rng.integers(0, 32, cores), rng.integers(0, manifest.storage.ring_rows, cores)
+    words = codec.pack_pairs(side, probe, number, row, lane)
+    fields = codec.unpack_results(words)
+    for name, want in [("side", side), ("probe", probe), ("core", number), ("row", row)]:
+        assert getattr(fields, name).tolist() == want.tolist(), name
+    assert fields.lane.tolist() == lane.tolist()
+    assert not fields.overflow.any()
+    assert not fields.disorder.any()
+    # Each merger adds the number of the port that the pair came through.
+    levels, bits = manifest.storage.gather_levels, manifest.storage.gather_digit_bits
+    for i in range(cores):
+        code = result_word(parameters).from_bits(as_number(words[i])).body.pair.core
+        digits = [code >> level * bits & (1 << bits) - 1 for level in range(levels)]
+        assert digits == [i // fan_in**level % fan_in for level in range(levels)]
+
+
+def test_stars_and_marks_carry_the_errors():
+    codec = WordCodec(manifest_of(PRESETS["tiny"]))
+    kinds = np.array([codec.star, codec.star, codec.mark])
+    words = codec.pack_punctuation(kinds, [0, 1, 0], [2, 1, 3], [False, True, True])
+    fields = codec.unpack_results(words)
+    assert fields.kind.tolist() == kinds.tolist()
+    assert fields.side.tolist() == [0, 1, 0]
+    assert fields.overflow.tolist() == [2, 1, 3]
+    assert fields.disorder.tolist() == [False, True, True]
+    assert len(fields) == 3
+
+
+def test_one_side_for_all_and_fields_left_out():
+    keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=8))
+    codec = WordCodec(manifest_of(JoinParameters(keys=keys)))
+    words = codec.pack_tuples(1, {"y": np.array([1, 2])})
+    assert unpack_field(words, codec.input["kind"]).tolist() == [1, 1]
+    assert unpack_field(words, codec.input["key.x"]).tolist() == [0, 0]
+    assert unpack_field(words, codec.input["key.y"]).tolist() == [1, 2]
