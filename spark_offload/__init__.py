@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sliding-window stream joins of Spark DataFrames on an accelerator."""
+
+from spark_offload.explanation import Explanation, TermExplanation
+from spark_offload.failures import task_error
+from spark_offload.join import explain, metrics, plan_join, stream_join
+from spark_offload.metrics import JoinMetrics, TaskMetrics
+from spark_offload.plan import JoinPlan
+
+__all__ = [
+    "Explanation",
+    "JoinMetrics",
+    "JoinPlan",
+    "TaskMetrics",
+    "TermExplanation",
+    "explain",
+    "metrics",
+    "plan_join",
+    "stream_join",
+    "task_error",
+]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerator of a join: which one, what it is, and whether it can serve the query."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from host import CountWindow, Manifest, UsageError
+from host.device.software import SOFTWARE_MANIFEST
+from host.encode import encode
+from host.errors import CapacityError
+from host.query import JoinQuery
+from spark_offload.explanation import TermExplanation
+
+__all__ = ["Choice", "check_query", "choose_device"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A device, not yet opened.
+
+    Parameters
+    ----------
+    uri : str
+        Its address.
+    reason : str
+        Why this one.
+    manifest : Manifest
+        Its description.
+    """
+
+    uri: str
+    reason: str
+    manifest: Manifest
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
+        return self.uri != "software:"
+
+    @property
+    def description(self) -> str:
+        """What the manifest says, on a line."""
+        if not self.has_limits:
+            return "none: the reference join, in software"
+        manifest = self.manifest
+        keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
+        return (
+            f"{manifest.storage.cores} cores x {manifest.storage.sub_window:,} tuples = "
+            f"{manifest.capacity:,} tuples a side; {manifest.storage.lanes} keys x "
+            f"{manifest.probes} probes a cycle and region; key fields {keys}; "
+            f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
+        )
+
+
+def choose_device(uri: str | None) -> Choice:
+    """Return the device at ``uri``, or the default one, which is built if it is not there yet.
+
+    Raises
+    ------
+    UsageError
+        If there is no such device, or its bundle cannot be used.
+    """
+    if uri is None:
+        from host.bundles import default_bundle
+
+        bundle = default_bundle()
+        return Choice(f"sim:{bundle}", "the default, as none was named", Manifest.load(bundle))
+    if not isinstance(uri, str):
+        raise UsageError(f"device must be a text such as 'sim:BUNDLE', not {uri!r}.")
+    _, _, place = uri.partition(":")
+    return Choice(uri, "as asked for", Manifest.load(Path(place) if place else SOFTWARE_MANIFEST))
+
+
+def check_query(
+    query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
+) -> tuple[TermExplanation, ...]:
+    """Let the host encode two empty tables, which meets every error but those of values.
+
+    Returns
+    -------
+    tuple of TermExplanation
+        How each term is evaluated.
+
+    Raises
+    ------
+    UsageError
+        If the accelerator cannot serve the query, or columns cannot be compared.
+    """
+    manifest, window = choice.manifest, query.window
+    if isinstance(window, CountWindow) and choice.has_limits and window.size > manifest.capacity:
+        raise CapacityError(window.size, manifest.capacity, cores=manifest.storage.cores)
+    encoded = encode(left.empty_table(), right.empty_table(), query, choice.manifest)
+    explanations = []
+    for field in encoded.fields:
+        is_code = "codes of" in field.meaning
+        explanations.append(
+            TermExplanation(
+                term=field.meaning.partition(":")[0],
+                field=f"key field {field.name!r}",
+                note=(
+                    "codes of the values, shared by both sides"
+                    if is_code
+                    else "the values, from their least one on"
+                ),
+            )
+        )
+    return tuple(explanations)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of the two inputs and of the answer: checked once, before any row is read."""
+
+from collections import Counter
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from host import UsageError
+from host.errors import UnknownColumnError, UnsupportedTypeError
+
+__all__ = ["arrow_schema", "check_batch_frame", "find_column", "output_schema"]
+
+
+def check_batch_frame(frame: object, side: str) -> None:
+    """Raise unless ``frame`` is a batch frame whose column names differ.
+
+    Spark accepts Arrow functions on streaming frames and answers each micro-batch alone, which
+    loses every pair between two of them; so a streaming frame is refused here.
+    """
+    if not isinstance(frame, DataFrame):
+        raise UsageError(f"The {side} input must be a DataFrame, not {type(frame).__name__}.")
+    if frame.isStreaming:
+        raise UsageError(
+            f"The {side} input is a streaming DataFrame; stream_join joins batch DataFrames only."
+        )
+    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise UsageError(
+            f"The {side} input has several columns called {repeated[0]!r}; rename all but one."
+        )
+
+
+def find_column(schema: StructType, name: str, side: str) -> StructField:
+    """Return the field called ``name``, or raise telling which there are."""
+    if name not in schema.names:
+        raise UnknownColumnError(name, schema.names, table=f"the {side} input")
+    return schema[name]
+
+
+def output_schema(left: StructType, right: StructType, suffix: str) -> StructType:
+    """Return the schema of the answer: the left columns, then the right columns.
+
+    A right name that the left has too (Spark compares names without regard to case) gets
+    ``suffix``.
+    """
+    fields = list(left.fields)
+    left_names = {field.name.casefold() for field in fields}
+    taken = set(left_names)
+    for field in right.fields:
+        clashes = field.name.casefold() in left_names
+        name = field.name + suffix if clashes else field.name
+        if name.casefold() in taken:
+            raise UsageError(
+                f"The right column {field.name!r} would be called {name!r} in the answer, which "
+                f"is taken; choose another suffix than {suffix!r}."
+            )
+        taken.add(name.casefold())
+        fields.append(StructField(name, field.dataType, field.nullable))
+    return StructType(fields)
+
+
+def arrow_schema(schema: StructType, side: str) -> pa.Schema:
+    """Return ``schema`` as Arrow, or raise naming the column that Spark cannot hand over."""
+    for field in schema.fields:
+        try:
+            to_arrow_schema(StructType([field]), timezone="UTC")
+        except (PySparkException, pa.ArrowException) as error:
+            raise UnsupportedTypeError(
+                field.name,
+                f"{field.dataType.simpleString()} (in the {side} input)",
+                "a type that Spark passes to Python as Arrow data",
+            ) from error
+    return to_arrow_schema(schema, timezone="UTC")

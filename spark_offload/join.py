@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that a PySpark program calls."""
+
+from pyspark.sql import DataFrame
+
+from host import Ordering
+from spark_offload.explanation import Explanation
+from spark_offload.metrics import JoinMetrics
+from spark_offload.plan import JoinPlan, make_plan, plan_of
+from spark_offload.request import Bands, Equalities, Length, build_query
+
+__all__ = ["explain", "metrics", "plan_join", "stream_join"]
+
+
+def stream_join(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Equalities = None,
+    band: Bands = None,
+    order: str | tuple[str, str],
+    within: Length = None,
+    rows: int | None = None,
+    device: str | None = None,
+    suffix: str = "_right",
+    sorted: bool = False,
+    ordering: Ordering | None = None,
+    partitions: int | None = None,
+) -> DataFrame:
+    """Join two batch frames over a sliding window, on an accelerator.
+
+    Rows of both inputs arrive by their order columns; on a tie left before right, then in input
+    order. Each row is paired with the rows of the other side that are in the window at that moment
+    and fulfil every term. The answer has the left columns, then the right ones, and in each of its
+    partitions the pairs stand in the order in which their later row arrived.
+
+    Nulls in compared columns match nothing, as in SQL. A null in an order column is an error.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        Batch frames.
+    on : str or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs.
+    band : mapping or list, optional
+        ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
+        ``low <= l - r <= high``. None is an open bound. Temporal columns take
+        :class:`datetime.timedelta` or text such as ``"-30min"``.
+    order : str or (str, str)
+        Columns, left and right, by which rows arrive: integers, dates or timestamps.
+    within : int, timedelta or str, optional
+        Time-based window: pairs whose order columns differ by at most this.
+    rows : int, optional
+        Count-based window: the last so many rows of the other side, over all its rows. Exactly one
+        of ``within`` and ``rows`` is given.
+    device : str, optional
+        ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
+        which is built when it is first needed.
+    suffix : str
+        Appended to the name of a right column that the left input has too.
+    sorted : bool
+        Declares both inputs sorted by their order columns: a row that goes back in time becomes an
+        error. Otherwise rows are sorted, silently.
+    ordering : Ordering, optional
+        Other orders of the results than by arrival.
+    partitions : int, optional
+        Number of partitions if there are columns in ``on`` to partition by.
+
+    Returns
+    -------
+    DataFrame
+        The pairs. :func:`explain` tells where they come from.
+
+    Raises
+    ------
+    UsageError
+        If an argument, a column, a type or the device will not do; before anything runs.
+    """
+    return plan_join(
+        left,
+        right,
+        on=on,
+        band=band,
+        order=order,
+        within=within,
+        rows=rows,
+        device=device,
+        suffix=suffix,
+        sorted=sorted,
+        ordering=ordering,
+        partitions=partitions,
+    ).dataframe()
+
+
+def plan_join(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    on: Equalities = None,
+    band: Bands = None,
+    order: str | tuple[str, str],
+    within: Length = None,
+    rows: int | None = None,
+    device: str | None = None,
+    suffix: str = "_right",
+    sorted: bool = False,
+    ordering: Ordering | None = None,
+    partitions: int | None = None,
+    trace: bool = False,
+    progress: str | None = None,
+) -> JoinPlan:
+    """Check a join and decide where it runs, without running it.
+
+    Takes what :func:`stream_join` takes, and besides:
+
+    Parameters
+    ----------
+    trace : bool
+        Whether the device stamps every tuple and result with its clock cycle, which the plan's
+        metrics then tell the latency from.
+    progress : str, optional
+        Folder of :func:`spark_offload.progress.show_progress`.
+    """
+    query = build_query(
+        on=on,
+        band=band,
+        order=order,
+        within=within,
+        rows=rows,
+        sorted=sorted,
+        suffix=suffix,
+        ordering=ordering,
+    )
+    return make_plan(
+        left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
+    )
+
+
+def explain(frame: DataFrame) -> Explanation:
+    """Print where the join behind ``frame`` runs and why; return the same as a value."""
+    return plan_of(frame).explain()
+
+
+def metrics(frame: DataFrame) -> JoinMetrics:
+    """Return what the tasks of the join behind ``frame`` have measured so far."""
+    return plan_of(frame).metrics()

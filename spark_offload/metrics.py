@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each task measured, gathered on the driver by an accumulator.
+
+An accumulator may see a task twice (a retry, a speculative copy), so the value is a mapping by
+partition: a partition that ran again replaces its own entry instead of being counted twice.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pyspark import Accumulator, SparkContext
+from pyspark.accumulators import AccumulatorParam
+
+__all__ = ["JoinMetrics", "TaskMetrics", "TaskReport", "gather_tasks"]
+
+Key = TypeVar("Key")
+
+TaskReport = Callable[["TaskMetrics"], None]
+"""Function that a task calls once with what it measured."""
+
+
+@dataclass(frozen=True)
+class TaskMetrics:
+    """What one partition's task measured.
+
+    Parameters
+    ----------
+    partition : int
+        Partition number.
+    left_rows, right_rows : int
+        Input rows of either side.
+    results : int
+        Pairs found.
+    seconds : float
+        Time of the task's join, Spark's own work left out.
+    device_seconds : float
+        Share of it that was spent inside the device.
+    cycles : int
+        Clock cycles that the device ran.
+    counters : mapping of str to int
+        Counters of the device, by the names of its manifest.
+    latency : mapping of int to int
+        Number of results by their visiting latency in cycles (later tuple accepted to pair
+        emitted), in bins that each start at the key; empty unless traced.
+    processing : mapping of int to int
+        Number of tuples by their processing latency (accepted to the star behind their results).
+    timeline : tuple of (int, int)
+        Cycle and the number of results emitted up to it; empty unless traced.
+    """
+
+    partition: int
+    left_rows: int = 0
+    right_rows: int = 0
+    results: int = 0
+    seconds: float = 0.0
+    device_seconds: float = 0.0
+    cycles: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+    latency: Mapping[int, int] = field(default_factory=dict)
+    processing: Mapping[int, int] = field(default_factory=dict)
+    timeline: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class JoinMetrics:
+    """The metrics of all tasks that have ended so far, one entry a partition."""
+
+    tasks: tuple[TaskMetrics, ...] = ()
+
+    def total(self, name: str) -> float:
+        """Return the sum of one number over all tasks."""
+        return float(sum(getattr(task, name) for task in self.tasks))
+
+    def counters(self) -> dict[str, int]:
+        """Return the device counters summed over all tasks."""
+        return _summed(task.counters for task in self.tasks)
+
+    def latency(self) -> dict[int, int]:
+        """Return the visiting latencies of all tasks, in rising order of their bins."""
+        return dict(sorted(_summed(task.latency for task in self.tasks).items()))
+
+    def processing(self) -> dict[int, int]:
+        """Return the processing latencies of all tasks, in rising order of their bins."""
+        return dict(sorted(_summed(task.processing for task in self.tasks).items()))
+
+    def __str__(self) -> str:
+        header = ("partition", "left rows", "right rows", "results", "cycles", "seconds")
+        rows = [
+            (
+                str(task.partition),
+                f"{task.left_rows:,}",
+                f"{task.right_rows:,}",
+                f"{task.results:,}",
+                f"{task.cycles:,}",
+                f"{task.seconds:.2f}",
+            )
+            for task in self.tasks
+        ]
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in [header, *rows]
+        )
+
+
+class _ByPartition(AccumulatorParam[dict[int, TaskMetrics]]):
+    """Union of mappings by partition; the later entry of a partition stands."""
+
+    def zero(self, value: dict[int, TaskMetrics]) -> dict[int, TaskMetrics]:
+        return {}
+
+    def addInPlace(
+        self, value1: dict[int, TaskMetrics], value2: dict[int, TaskMetrics]
+    ) -> dict[int, TaskMetrics]:
+        value1.update(value2)
+        return value1
+
+
+def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMetrics]]:
+    """Return the function that tasks report with, and the one that reads the reports.
+
+    The first is shipped with the task; the second stays on the driver.
+    """
+    gathered: Accumulator[dict[int, TaskMetrics]] = context.accumulator({}, _ByPartition())
+
+    def report(task: TaskMetrics) -> None:
+        gathered.add({task.partition: task})
+
+    def read() -> JoinMetrics:
+        return JoinMetrics(tuple(task for _, task in sorted(gathered.value.items())))
+
+    return report, read
+
+
+def _summed(mappings: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """Add mappings entry by entry."""
+    total: dict[Key, int] = {}
+    for mapping in mappings:
+        for key, value in mapping.items():
+            total[key] = total.get(key, 0) + value
+    return total

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's report: one HTML file that opens offline, made of what one run measured."""
+
+from html import escape
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from string import Template
+
+from spark_offload.charts import bar_chart, line_chart, share_chart
+from spark_offload.figures import Run, derive_figures, percentile, stages
+
+__all__ = ["write_report"]
+
+NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
+
+
+def write_report(run: Run, path: Path) -> None:
+    """Write the report of ``run`` to ``path``, whole or not at all."""
+    rows = derive_figures(run)
+    page = Template(files("spark_offload").joinpath("report.html").read_text("utf-8")).substitute(
+        title=escape(run.title),
+        question=escape(run.question),
+        verdict=escape(run.check),
+        verdict_class={True: "good", False: "bad", None: ""}[run.agrees],
+        tiles=_tiles(rows),
+        **_timeline(run),
+        **_latency(run),
+        **_stages(run),
+        rows="".join(
+            f'<tr><th>{escape(name)}</th><td class="number">{escape(value)}</td></tr>'
+            for name, value in rows
+        ),
+        explanation=escape(run.explanation),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(page, "utf-8")
+    partial.replace(path)
+
+
+def _tiles(rows: list[tuple[str, str]]) -> str:
+    shown = ("Results", "Tuples/s, whole join", "Cycles per tuple", "Cycle efficiency")
+    return "".join(
+        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>"
+        for name, value in rows
+        if name in shown
+    )
+
+
+def _timeline(run: Run) -> dict[str, str]:
+    """Results so far over cycles so far; of several tasks, the one with the most results."""
+    task = max(run.metrics.tasks, key=lambda task: task.results, default=None)
+    if task is None or len(task.timeline) < 2:
+        return {"timeline": NOTHING, "timeline_text": ""}
+    of_task = "" if len(run.metrics.tasks) == 1 else f" Of partition {task.partition}."
+    return {
+        "timeline": line_chart(
+            [(0, 0), *task.timeline],
+            title="Results over time",
+            x_label="cycles",
+            y_label="results so far",
+        ),
+        "timeline_text": f"Results emitted by the accelerator, over its clock cycles.{of_task}",
+    }
+
+
+def _latency(run: Run) -> dict[str, str]:
+    """Distribution of the latency of results."""
+    histogram = run.metrics.latency()
+    if not histogram:
+        return {"latency": NOTHING, "latency_text": ""}
+    lows = sorted(histogram)
+    width = min((after - low for low, after in pairwise(lows)), default=1)
+    # Fold the bins until about sixty bars remain.
+    bar = width * max(1, -(-(lows[-1] + width) // (60 * width)))
+    bars: dict[int, int] = {}
+    for low, count in histogram.items():
+        bars[low // bar * bar] = bars.get(low // bar * bar, 0) + count
+    marks = [
+        (float(percentile(histogram, share)), f"{name} {percentile(histogram, share):,}")
+        for share, name in ((0.5, "median"), (0.99, "99 %"))
+    ]
+    return {
+        "latency": bar_chart(
+            [(low, low + bar, count) for low, count in sorted(bars.items())],
+            title="Latency distribution",
+            x_label="cycles",
+            y_label="results",
+            markers=marks,
+        ),
+        "latency_text": (
+            "Cycles from the one in which the accelerator accepted the later tuple of a pair to "
+            "the one in which it emitted the pair. Tuples are offered as fast as they are "
+            "accepted, so waiting behind earlier tuples counts."
+        ),
+    }
+
+
+def _stages(run: Run) -> dict[str, str]:
+    """Share of the cycles that each stage was busy, stalled or idle."""
+    found = stages(run.metrics.counters(), run.storage.get("cores", 0))
+    if not found:
+        return {"stages": NOTHING, "stages_text": ""}
+    return {
+        "stages": share_chart(
+            [
+                (
+                    stage.name,
+                    [("busy", stage.busy), ("stalled", stage.stalled), ("idle", stage.idle)],
+                )
+                for stage in found
+            ],
+            title="Busy, stalled and idle cycles of each stage",
+        ),
+        "stages_text": (
+            "Counted by the accelerator itself. A stage is stalled when it has work and the next "
+            "stage does not take it, and idle when it has none."
+        ),
+    }

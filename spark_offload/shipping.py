@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What executors need, sent to them once per session: two packages and one bundle.
+
+Names carry a hash of the content, so a session that meets a newer bundle ships it beside the old
+one, and nothing is shipped twice.
+"""
+
+from collections.abc import Iterator
+import hashlib
+from importlib.abc import Traversable
+from importlib.resources import files
+from pathlib import Path
+import tempfile
+import zipfile
+
+from pyspark import SparkContext, SparkFiles
+
+from host.device.software import SOFTWARE_MANIFEST
+
+__all__ = ["local_device_uri", "ship_bundle", "ship_packages"]
+
+MANIFEST = "manifest.json"
+PACKAGES = ("host", "spark_offload")
+_shipped: set[tuple[str, str]] = set()
+_folders: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def ship_packages(context: SparkContext) -> str:
+    """Send ``host`` and ``spark_offload`` to the executors; return the name of the archive."""
+    content = dict(_package_files())
+    name = f"splitjoin-{_digest(content)}.zip"
+    if _is_new(context, name):
+        context.addPyFile(str(_write_archive(name, content)))
+    return name
+
+
+def ship_bundle(context: SparkContext, uri: str) -> str:
+    """Send the bundle of a device to the executors; return the address to open there.
+
+    ``software:`` travels as the bundle of the accelerator that it pretends to be, because its own
+    manifest lies inside the archive of the packages there. An address whose bundle is no folder of
+    the driver is returned as it is.
+
+    Parameters
+    ----------
+    context : SparkContext
+        The running context.
+    uri : str
+        Device address on the driver, such as ``sim:build/demo/bundle``.
+    """
+    scheme, _, place = uri.partition(":")
+    folder = Path(place)
+    if uri == "software:":
+        content = {MANIFEST: SOFTWARE_MANIFEST.read_bytes()}
+    elif place and (folder / MANIFEST).is_file():
+        content = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+    else:
+        return uri
+    name = f"splitjoin-bundle-{_digest(content)}"
+    if _is_new(context, name):
+        context.addArchive(f"{_write_archive(f'{name}.zip', content)}#{name}")
+    return f"{scheme}:spark-files:{name}"
+
+
+def local_device_uri(uri: str) -> str:
+    """Return the address of a shipped device as a path of this executor."""
+    scheme, marker, name = uri.partition(":spark-files:")
+    return f"{scheme}:{SparkFiles.get(name)}" if marker else uri
+
+
+def _is_new(context: SparkContext, name: str) -> bool:
+    """Tell whether this application has not been sent ``name`` yet, and remember it."""
+    key = (context.applicationId, name)
+    new = key not in _shipped
+    _shipped.add(key)
+    return new
+
+
+def _package_files() -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of every source file; the packages may be in an archive themselves."""
+
+    def walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            if entry.is_dir() and entry.name != "__pycache__":
+                yield from walk(entry, f"{prefix}/{entry.name}")
+            elif entry.is_file() and not entry.name.endswith(".pyc"):
+                yield f"{prefix}/{entry.name}", entry.read_bytes()
+
+    for package in PACKAGES:
+        yield from walk(files(package), package)
+
+
+def _digest(content: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, data in content.items():
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()[:16]
+
+
+def _write_archive(name: str, content: dict[str, bytes]) -> Path:
+    """Write a zip whose bytes depend on ``content`` only."""
+    # Executors fetch the file from here for as long as the session lives.
+    folder = tempfile.TemporaryDirectory(prefix="splitjoin-")
+    _folders.append(folder)
+    path = Path(folder.name) / name
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry, data in content.items():
+            archive.writestr(zipfile.ZipInfo(entry), data)
+    return path

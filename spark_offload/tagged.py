@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both inputs as one frame in the order of arrival, which is what an accelerator reads.
+
+A row of the tagged frame is ``side, order, row``, then the left columns ``l0 l1 …`` and the right
+columns ``r0 r1 …``; the columns of the other side are null. Names are made up, so no name of the
+user's can clash or need quoting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+__all__ = ["LEFT", "RIGHT", "TAG_COLUMNS", "TaggedInput", "tagged_frame"]
+
+LEFT = 0
+"""Value of ``side`` in the rows of the left input; it sorts before :data:`RIGHT` on a tie."""
+
+RIGHT = 1
+"""Value of ``side`` in the rows of the right input."""
+
+TAG_COLUMNS = ("side", "order", "row")
+"""The columns before the payload, which are also what a partition is sorted by."""
+
+
+@dataclass(frozen=True)
+class TaggedInput:
+    """One input of the join.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    order : str
+        Column of the arrival order.
+    keys : tuple of str
+        Columns that the rows are partitioned by; may be empty.
+    """
+
+    frame: DataFrame
+    order: str
+    keys: tuple[str, ...] = ()
+
+
+def tagged_frame(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    key_types: Sequence[DataType],
+    partitions: int,
+) -> DataFrame:
+    """Return the union of both sides, partitioned by the keys, each partition in arrival order.
+
+    Input rows are numbered by :func:`~pyspark.sql.functions.monotonically_increasing_id`: not
+    contiguous, but increasing in the order of the input's partitions and rows, which is all that a
+    tie needs. The number depends on the input's partitions only, so a task that is run again
+    numbers its rows as before, as long as the input itself comes in the same order again.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs.
+    order_type : DataType
+        Common type of the order columns.
+    key_types : sequence of DataType
+        Common types of the key columns; equal values must be equal bytes to meet in one partition.
+    partitions : int
+        Number of partitions; without keys there is one.
+    """
+    tagged = _one_side(left, LEFT, right, order_type, key_types).unionAll(
+        _one_side(right, RIGHT, left, order_type, key_types)
+    )
+    keys = [f"k{index}" for index in range(len(key_types))]
+    placed = tagged.repartition(partitions, *keys) if keys else tagged.repartition(1)
+    return placed.sortWithinPartitions("order", "side", "row").drop(*keys)
+
+
+def _one_side(
+    own: TaggedInput,
+    side: int,
+    other: TaggedInput,
+    order_type: DataType,
+    key_types: Sequence[DataType],
+) -> DataFrame:
+    """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
+    own_letter = "l" if side == LEFT else "r"
+    names = {name: f"{own_letter}{index}" for index, name in enumerate(own.frame.columns)}
+    renamed = own.frame.toDF(*names.values())
+
+    def payload(frame: DataFrame, letter: str) -> list[Column]:
+        return [
+            (F.col(f"{letter}{index}") if letter == own_letter else F.lit(None))
+            .cast(field.dataType)
+            .alias(f"{letter}{index}")
+            for index, field in enumerate(frame.schema.fields)
+        ]
+
+    keys = [
+        F.col(names[name]).cast(kind).alias(f"k{index}")
+        for index, (name, kind) in enumerate(zip(own.keys, key_types, strict=True))
+    ]
+    left, right = (own.frame, other.frame) if side == LEFT else (other.frame, own.frame)
+    rows = renamed.select(
+        F.lit(side).cast("byte").alias("side"),
+        F.col(names[own.order]).cast(order_type).alias("order"),
+        F.monotonically_increasing_id().alias("row"),
+        *keys,
+        *payload(left, "l"),
+        *payload(right, "r"),
+    )
+    # A null key matches nothing; a null in the order column stays, to be complained of.
+    for index in range(len(keys)):
+        rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())
+    return rows

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join of two frames is what the plain Python join says, for every kind of query."""
+
+from datetime import date, datetime, timedelta
+import random
+
+import pytest
+
+from spark_offload import explain, metrics, plan_join, stream_join
+from tests.spark_offload.oracle import join_rows
+
+SCHEMA = "t bigint, k int, x int"
+
+
+def random_rows(seed, count, *, keys=5, values=50, span=60):
+    rng = random.Random(seed)
+    return [
+        {"t": rng.randrange(span), "k": rng.randrange(keys), "x": rng.randrange(values)}
+        for _ in range(count)
+    ]
+
+
+def frames(spark, left, right, schema=SCHEMA):
+    return (
+        spark.createDataFrame([tuple(row.values()) for row in left], schema),
+        spark.createDataFrame([tuple(row.values()) for row in right], schema),
+    )
+
+
+def collected(frame):
+    return [tuple(row) for row in frame.collect()]
+
+
+LEFT, RIGHT = random_rows(1, 90), random_rows(2, 80)
+
+
+def test_band_within_a_time_window(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(left, right, band={"x": (-2, 3)}, order="t", within=10, device="software:")
+    assert joined.columns == ["t", "k", "x", "t_right", "k_right", "x_right"]
+    assert collected(joined) == join_rows(
+        LEFT, RIGHT, lambda l, r: -2 <= l["x"] - r["x"] <= 3, order="t", within=10
+    )
+
+
+def test_equality_is_partitioned_and_loses_nothing(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(
+        left, right, on="k", order="t", within=15, device="software:", partitions=3
+    )
+    assert explain(joined).partitions == 3
+    expected = join_rows(LEFT, RIGHT, lambda l, r: l["k"] == r["k"], order="t", within=15)
+    assert sorted(collected(joined)) == sorted(expected)
+    parts = joined.rdd.glom().map(lambda rows: [tuple(row) for row in rows]).collect()
+    for part in parts:
+        keys = {row[1] for row in part}
+        assert part == [row for row in expected if row[1] in keys]
+
+
+def test_count_window_counts_all_rows_whatever_their_keys(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(left, right, on=["k"], order="t", rows=7, device="software:")
+    assert explain(joined).partitions == 1
+    assert collected(joined) == join_rows(
+        LEFT, RIGHT, lambda l, r: l["k"] == r["k"], order="t", rows=7
+    )
+
+
+def test_several_terms_and_different_names(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(
+        left,
+        right.toDF("time", "key", "value"),
+        on=[("k", "key")],
+        band=[("x", "value", None, 0)],
+        order=("t", "time"),
+        within=20,
+        device="software:",
+        partitions=1,
+    )
+    assert joined.columns == ["t", "k", "x", "time", "key", "value"]
+    assert collected(joined) == join_rows(
+        LEFT, RIGHT, lambda l, r: l["k"] == r["k"] and l["x"] <= r["x"], order="t", within=20
+    )
+
+
+def test_ties_arrive_left_first_and_then_in_input_order(spark):
+    left = [{"t": 5, "k": 0, "x": number} for number in range(6)]
+    right = [{"t": 5, "k": 0, "x": 10 + number} for number in range(6)]
+    joined = stream_join(*frames(spark, left, right), order="t", rows=2, device="software:")
+    rows = collected(joined)
+    assert rows == join_rows(left, right, lambda l, r: True, order="t", rows=2)
+    assert {row[2] for row in rows} == {4, 5}
+
+
+@pytest.mark.parametrize("window", [{"within": 10}, {"rows": 4}])
+def test_nulls_match_nothing(spark, window):
+    left = [{"t": 1, "k": None, "x": 1}, {"t": 2, "k": 1, "x": None}, {"t": 3, "k": 1, "x": 1}]
+    right = [{"t": 4, "k": None, "x": 1}, {"t": 5, "k": 1, "x": 1}, {"t": 6, "k": 1, "x": None}]
+    joined = stream_join(
+        *frames(spark, left, right),
+        on="k",
+        band={"x": (-5, 5)},
+        order="t",
+        device="software:",
+        **window,
+    )
+    assert collected(joined) == [(3, 1, 1, 5, 1, 1)]
+
+
+def test_a_row_that_matches_nothing_still_counts_in_a_count_window(spark):
+    left = [{"t": 1, "k": 1, "x": 1}, {"t": 2, "k": None, "x": 1}]
+    right = [{"t": 3, "k": 1, "x": 1}]
+    joined = stream_join(*frames(spark, left, right), on="k", order="t", rows=1, device="software:")
+    assert collected(joined) == []
+
+
+@pytest.mark.parametrize(("left", "right"), [([], RIGHT), (LEFT, []), ([], [])])
+@pytest.mark.parametrize("on", [None, "k"])
+def test_an_empty_side_gives_an_empty_answer(spark, left, right, on):
+    joined = stream_join(*frames(spark, left, right), on=on, order="t", rows=5, device="software:")
+    assert collected(joined) == []
+
+
+DAY = date(2001, 1, 1)
+NOON = datetime(2001, 1, 1, 12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("tinyint", [-128, 0, 127]),
+        ("smallint", [-(2**15), 0, 2**15 - 1]),
+        ("int", [-(2**31), 0, 2**31 - 1]),
+        ("bigint", [2**62, 2**62 + 1, 2**62 + 2]),
+        ("boolean", [False, True, True]),
+        ("string", ["", "Zürich", "zürich"]),
+        ("date", [DAY, DAY + timedelta(1), DAY + timedelta(400)]),
+        ("timestamp_ntz", [NOON, NOON + timedelta(microseconds=1), NOON + timedelta(1)]),
+    ],
+)
+def test_equality_of_every_type(spark, kind, values):
+    schema = f"t int, v {kind}"
+    left = spark.createDataFrame([(number, value) for number, value in enumerate(values)], schema)
+    joined = stream_join(left, left, on="v", order="t", within=100, device="software:")
+    expected = sorted(
+        (i, a, j, b) for i, a in enumerate(values) for j, b in enumerate(values) if a == b
+    )
+    assert sorted(collected(joined)) == expected
+    assert joined.schema["v_right"].dataType == left.schema["v"].dataType
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
+def test_time_as_order_and_as_band(spark, kind):
+    days = [DAY + timedelta(number) for number in range(12)]
+    left = spark.createDataFrame([(day,) for day in days], "t date").selectExpr(
+        f"cast(t as {kind}) as t"
+    )
+    joined = stream_join(
+        left,
+        left,
+        band={"t": ("-3d", timedelta(days=-1))},
+        order="t",
+        within=timedelta(days=3),
+        device="software:",
+    )
+    rows = joined.selectExpr("datediff(t_right, t) as days").collect()
+    assert sorted(row.days for row in rows) == sorted([1] * 11 + [2] * 10 + [3] * 9)
+
+
+def test_session_time_zone_does_not_matter(spark):
+    # Clocks go forward in New York on this morning: local times jump, instants do not.
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        left = spark.sql(
+            "select timestamp'2001-04-01 00:30:00' + make_interval(0, 0, 0, 0, id) as t "
+            "from range(4)"
+        )
+        joined = stream_join(left, left, order="t", within="1h", device="software:")
+        assert joined.schema["t_right"].dataType == left.schema["t"].dataType
+        assert joined.where("t > t_right").count() == 3
+        assert joined.where("t = t_right").select("t").collect() == left.collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_columns_of_any_type_are_carried(spark):
+    left = spark.sql(
+        "select 1 as t, cast(1.5 as decimal(9,3)) as d, array(1, null) as a, "
+        "named_struct('x', 1, 'y', 'z') as s, map('k', 1.0D) as m, X'00FF' as b, "
+        "cast(null as string) as n"
+    )
+    joined = stream_join(left, left, order="t", within=0, device="software:")
+    row = tuple(joined.first())
+    assert row == tuple(left.first()) * 2
+
+
+def test_schema_is_the_declared_one(spark):
+    left = spark.createDataFrame([(1, 2)], "t int not null, `a.b c` smallint")
+    joined = stream_join(left, left, order="t", within=0, device="software:", suffix="#2")
+    assert joined.schema.simpleString() == "struct<t:int,a.b c:smallint,t#2:int,a.b c#2:smallint>"
+    assert not joined.schema["t#2"].nullable
+    assert collected(joined) == [(1, 2, 1, 2)]
+
+
+def test_names_clash_without_regard_to_case(spark):
+    left = spark.createDataFrame([(1, 2)], "t int, X int")
+    right = spark.createDataFrame([(1, 2)], "T int, x int")
+    joined = stream_join(left, right, order=("t", "T"), within=0, device="software:")
+    assert joined.columns == ["t", "X", "T_right", "x_right"]
+    assert joined.selectExpr("x_right").first()[0] == 2
+
+
+def test_a_frame_joined_with_itself(spark):
+    left, _ = frames(spark, LEFT[:20], [])
+    joined = stream_join(left, left, order="t", within=0, device="software:")
+    assert collected(joined) == join_rows(
+        LEFT[:20], LEFT[:20], lambda l, r: True, order="t", within=0
+    )
+
+
+def test_a_limit_stops_early_and_the_frame_can_be_used_again(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(left, right, order="t", within=30, device="software:")
+    expected = join_rows(LEFT, RIGHT, lambda l, r: True, order="t", within=30)
+    assert collected(joined.limit(3)) == expected[:3]
+    assert joined.count() == len(expected)
+
+
+def test_tasks_report_what_they_did(spark):
+    left, right = frames(spark, LEFT, RIGHT)
+    joined = stream_join(
+        left, right, on="k", order="t", within=10, device="software:", partitions=2
+    )
+    count = joined.count()
+    measured = metrics(joined)
+    assert len(measured.tasks) == 2
+    assert measured.total("results") == count
+    assert measured.total("left_rows") == len(LEFT)
+    joined.count()
+    assert metrics(joined).total("results") == count, "a second run replaces the first"
+    assert "partition" in str(measured)
+
+
+def test_the_plan_of_spark_shows_the_join(spark, capsys):
+    left, right = frames(spark, LEFT, RIGHT)
+    plan = plan_join(left, right, order="t", within=10, device="software:")
+    plan.dataframe().explain()
+    assert "splitjoin_within" in capsys.readouterr().out
+    explanation = plan.explain()
+    text = capsys.readouterr().out
+    assert explanation.partitions == 1
+    assert "no column must be equal" in text
+    assert "software:" in text
