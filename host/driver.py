@@ -5,10 +5,10 @@ Sources -> merge by order -> accelerator -> materialize. The graph is driven by 
 feeding the device and draining it cannot deadlock, and buffers stay bounded.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ import pyarrow as pa
 from host.capacity import require_capacity
 from host.device import Device
 from host.encode import EncodedJoin, EncodedSide, encode
-from host.errors import UsageError
 from host.ordering import Ordering
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
@@ -26,6 +25,7 @@ from host.streams.materialize import Materialize, MaterializeParams
 from host.streams.merge import OrderMerge, OrderMergeParams
 from host.streams.source import ArrowSource, ArrowSourceParams
 from host.streams.watch import Deadline
+from host.tables import Input, as_table, output_schema
 
 __all__ = [
     "Deadline",
@@ -40,9 +40,6 @@ __all__ = [
 ]
 
 Int64s = npt.NDArray[np.int64]
-
-#: A table, or the batches of one.
-Input: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
 
 @dataclass(frozen=True)
@@ -90,27 +87,6 @@ class JoinResult:
     latency: Latency | None = None
 
 
-def output_schema(left: pa.Schema, right: pa.Schema, suffix: str = "_right") -> pa.Schema:
-    """Return the schema of a result.
-
-    Raises
-    ------
-    UsageError
-        If a name would stand twice even with the suffix.
-    """
-    names, taken = set(left.names), list(left)
-    for column in right:
-        name = column.name + suffix if column.name in left.names else column.name
-        if name in names:
-            raise UsageError(
-                f"The right column {column.name!r} would be called {name!r} in the result, which "
-                f"is taken; choose another suffix than {suffix!r}."
-            )
-        names.add(name)
-        taken.append(column.with_name(name))
-    return pa.schema(taken)
-
-
 class TableJoin:
     """One join of two tables, checked and encoded; run it once or several times.
 
@@ -124,7 +100,9 @@ class TableJoin:
     device : Device
         An open device, used by nobody else meanwhile; it stays open.
     trace : bool
-        Whether to take the cycles in which tuples and results come and go.
+        Whether to take the cycles in which tuples and results come and go; implies ``record``.
+    record : bool
+        Whether to keep the row numbers of all results, for :attr:`pairs`.
     deadline : Deadline, optional
         How long the device may make no progress.
     report : callable, optional
@@ -150,6 +128,7 @@ class TableJoin:
         device: Device,
         *,
         trace: bool = False,
+        record: bool = False,
         deadline: Deadline | None = None,
         report: Callable[[Progress], None] | None = None,
         batch_rows: int = 1 << 16,
@@ -163,7 +142,7 @@ class TableJoin:
         require_capacity(self.encoded, device.manifest)
         self._before: dict[str, int] = {}
         self._visits: list[Columns] = []
-        self._recording = trace
+        self._recording = record or trace
         self._accelerator = AcceleratorJoin()
         params = AcceleratorJoinParams(
             device=device,
@@ -213,6 +192,10 @@ class TableJoin:
         self._visits.clear()
         yield from Scheduler(self._graph, self._quantum).read()
 
+    def describe(self) -> str:
+        """The streams and the buffers between them, a line each."""
+        return self._graph.describe()
+
     @property
     def cycles(self) -> int:
         """Clock cycles that the device has run for the last join."""
@@ -230,7 +213,7 @@ class TableJoin:
 
     @property
     def pairs(self) -> tuple[Int64s, Int64s]:
-        """Rows of the left and right table, of every result of the last traced join or ``run``."""
+        """Rows of the left and of the right table, of every result, if they were recorded."""
         return self._visited("left"), self._visited("right")
 
     @property
@@ -273,15 +256,6 @@ def join_batches(
     Bad input raises here, before the first batch is asked for.
     """
     return TableJoin(left, right, query, device, **options).batches()
-
-
-def as_table(rows: Input) -> pa.Table:
-    """Gather batches into a table."""
-    if isinstance(rows, pa.Table):
-        return rows
-    if isinstance(rows, pa.RecordBatchReader):
-        return rows.read_all()
-    return pa.Table.from_batches(list(rows))
 
 
 def _precision(ordering: Ordering, device: Device) -> Ordering:

@@ -59,10 +59,10 @@ class Term:
 
     def __str__(self) -> str:
         if self.is_equality:
-            return f"{self.left} = {self.right}"
+            return f"left.{self.left} = right.{self.right}"
         low = "" if self.low is None else f"{self.low} <= "
         high = "" if self.high is None else f" <= {self.high}"
-        return f"{low}{self.left} - {self.right}{high}"
+        return f"{low}left.{self.left} - right.{self.right}{high}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ class JoinQuery:
             window = f"the last {self.window.size} rows"
         else:
             width = getattr(self.window, "lifespan", self.window)
-            window = f"|{self.order[0]} - {self.order[1]}| <= {width}"
+            window = f"|left.{self.order[0]} - right.{self.order[1]}| <= {width}"
         return f"{terms}, within {window}"
 
 

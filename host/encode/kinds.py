@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import UnknownColumnError, UnsupportedTypeError
+from host.errors import UnknownColumnError, UnsupportedTypeError, UsageError
 
 __all__ = ["SUPPORTED", "Column", "Kind", "read_column"]
 
@@ -98,11 +98,15 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
     Raises
     ------
     UnknownColumnError
-        If there is none, or several of that name.
+        If there is none of that name.
+    UsageError
+        If there are several.
     UnsupportedTypeError
         If its type cannot be compared.
     """
-    if table.schema.get_field_index(name) < 0:
+    if table.column_names.count(name) > 1:
+        raise UsageError(f"The {side} table has several columns called {name!r}; rename them.")
+    if name not in table.column_names:
         raise UnknownColumnError(name, table.column_names, table=f"the {side} table")
     data = table.column(name)
     label = f"{side}.{name}"

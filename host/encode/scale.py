@@ -24,8 +24,8 @@ def require_same_kind(left: Column, right: Column) -> None:
     """Raise unless the values of both columns can be compared."""
     if left.kind is not right.kind:
         raise UsageError(
-            f"Column {left.name!r} ({left.data.type}, a {left.kind.value}) cannot be compared with "
-            f"column {right.name!r} ({right.data.type}, a {right.kind.value}); cast one of them."
+            f"Column {left.name!r} ({left.data.type}: {left.kind.value}) cannot be compared with "
+            f"column {right.name!r} ({right.data.type}: {right.kind.value}); cast one of them."
         )
 
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundles on this machine, and the default one, built when it is first needed."""
+
+import hashlib
+from importlib.util import find_spec
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from host.device.simulated import LIBRARY
+from host.errors import BuildError, JoinError, MissingToolError
+from host.manifest import Manifest
+
+__all__ = ["bundle_directory", "default_bundle", "find_bundles", "source_hash"]
+
+#: The configuration of the default device.
+PRESET = "demo"
+
+#: Packages that a bundle is made by.
+MAKERS = ("hdl", "sim")
+
+_SOURCES = {".py", ".cpp", ".h", ".vlt", ".v"}
+
+
+def bundle_directory() -> Path:
+    """Return where bundles are kept: the checkout's ``build`` folder, else the user's cache."""
+    root = Path(__file__).resolve().parent.parent
+    if all((root / maker).is_dir() for maker in MAKERS):
+        return root / "build" / "bundles"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "splitjoin" / "bundles"
+
+
+def source_hash() -> str | None:
+    """Return a hash of the sources that a bundle is made by; None if they are not here.
+
+    They are found without being imported: nothing here needs the hardware language.
+    """
+    digest = hashlib.sha256()
+    for maker in MAKERS:
+        spec = find_spec(maker)
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if not folders:
+            return None
+        folder = Path(folders[0])
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in _SOURCES and file.is_file():
+                digest.update(f"{maker}/{file.relative_to(folder)}\0".encode())
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
+    """Return the usable bundles under ``directory``, newest first."""
+    place = bundle_directory() if directory is None else directory
+    found = []
+    for folder in place.glob("*/manifest.json"):
+        try:
+            found.append((folder.parent, Manifest.load(folder.parent)))
+        except JoinError:
+            continue  # a bundle that cannot be used is not offered
+    return sorted(found, key=lambda bundle: -bundle[0].stat().st_mtime)
+
+
+def default_bundle(directory: Path | None = None, *, quiet: bool = False) -> Path:
+    """Return the bundle of the default device, building it first if need be.
+
+    Its folder is named after the sources that made it, so a bundle of an older kit is never taken
+    for the one of this. Two processes may build at once: the first to finish wins.
+
+    Parameters
+    ----------
+    directory : Path, optional
+        Where bundles are kept; default :func:`bundle_directory`.
+    quiet : bool
+        Whether to keep the progress of a build to itself.
+
+    Raises
+    ------
+    MissingToolError
+        If there is none, and the packages that build it are not installed.
+    BuildError
+        If building it fails.
+    """
+    place = bundle_directory() if directory is None else directory
+    sources = source_hash()
+    if sources is None:
+        for folder, _ in find_bundles(place):
+            if folder.name.startswith(f"{PRESET}-") and (folder / LIBRARY).is_file():
+                return folder
+        raise MissingToolError(
+            "The bundle builder (packages hdl and sim)",
+            "to build the default bundle",
+            f"install the kit with its extra 'sim', copy a built bundle to {place / PRESET}-1, or "
+            f"name a device, such as --device software:",
+        )
+    bundle = place / f"{PRESET}-{sources[:16]}"
+    if not (bundle / LIBRARY).is_file():
+        _build(bundle, quiet)
+    return bundle
+
+
+def _build(bundle: Path, quiet: bool) -> None:
+    """Build beside the final place, then move there in one step."""
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=bundle.parent, prefix=".building-") as temporary:
+        work = Path(temporary) / bundle.name
+        command = [sys.executable, "-m", "sim", "build", "--preset", PRESET, "--output", str(work)]
+        if not quiet:
+            print(f"Building the default bundle, once, in {bundle} …", file=sys.stderr)
+        log = _run(command, quiet)
+        if not (work / LIBRARY).is_file():
+            raise BuildError("the default bundle", f"it has no {LIBRARY}", log=log)
+        if bundle.exists():
+            # Left by a build that was cut short, or made by another process meanwhile.
+            if (bundle / LIBRARY).is_file():
+                return
+            shutil.rmtree(bundle)
+        try:
+            work.rename(bundle)
+        except OSError:
+            if not (bundle / LIBRARY).is_file():
+                raise
+
+
+def _run(command: list[str], quiet: bool) -> str:
+    """Run the builder; its progress goes to standard error, line by line."""
+    paths = [path for path in sys.path if path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    lines: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if not quiet:
+                    sys.stderr.write(line)
+        except BaseException:
+            process.terminate()
+            raise
+    log = "".join(lines)
+    if process.returncode < 0:
+        raise BuildError(
+            "the default bundle", f"it was killed (signal {-process.returncode})", log=log
+        )
+    if process.returncode:
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        raise BuildError("the default bundle", last.rstrip("."), log=log)
+    return log

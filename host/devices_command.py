@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host devices`: the kinds of devices, and the bundles on this machine."""
+
+import argparse
+
+from host.bundles import bundle_directory, find_bundles
+from host.device.simulated import LIBRARY
+from host.manifest import Manifest
+
+__all__ = ["KINDS", "add_parser", "main"]
+
+#: Kinds of devices, by the form of their URI.
+KINDS = {
+    "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
+    "software:": "the reference join; always there, windows of any size",
+    "software:BUNDLE": "the reference join, with the result words of the bundle's accelerator",
+}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``devices`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "devices", help="list the kinds of devices and the bundles found", description=__doc__
+    )
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the lists."""
+    del options
+    print("Kinds of devices:")
+    for form, meaning in KINDS.items():
+        print(f"  {form:16} {meaning}")
+    place = bundle_directory()
+    bundles = find_bundles(place)
+    print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")
+    for folder, manifest in bundles:
+        built = "" if (folder / LIBRARY).is_file() else " (no simulator library yet)"
+        print(f"  sim:{folder}{built}\n    {describe(manifest)}")
+    return 0
+
+
+def describe(manifest: Manifest) -> str:
+    """One line about an accelerator."""
+    storage = manifest.storage
+    keys = ", ".join(
+        f"{key.name} {'int' if key.signed else 'uint'}{key.bits}" for key in manifest.keys
+    )
+    time = f", timestamps of {manifest.timestamp_bits} bits" if manifest.timestamp_bits else ""
+    return (
+        f"{storage.cores} cores, {manifest.capacity} tuples a side, keys {keys}{time}, "
+        f"kit {manifest.kit}"
+    )

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in files: the format by the ending, the output whole or not at all."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+import json
+import os
+from pathlib import Path
+import tempfile
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import csv
+from pyarrow import json as arrow_json
+import pyarrow.parquet as pq
+
+from host.errors import FailureError, UsageError
+
+__all__ = ["FORMATS", "atomic_output", "format_of", "read_table", "require_writable", "write_table"]
+
+#: Endings that are understood.
+FORMATS = (".parquet", ".csv", ".json")
+
+
+def format_of(path: str | Path) -> str:
+    """Return the ending of ``path``, one of :data:`FORMATS`.
+
+    Raises
+    ------
+    UsageError
+        If it is none of them.
+    """
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise UsageError(f"File {str(path)!r} must end in one of {', '.join(FORMATS)}.")
+    return ending
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """Read a table.
+
+    JSON is one object a line, or one array of objects; types are inferred alike for both.
+
+    Raises
+    ------
+    UsageError
+        If the file is missing, or is not what its ending says.
+    """
+    readers: dict[str, Callable[[Path], pa.Table]] = {
+        ".parquet": pq.read_table,
+        ".csv": csv.read_csv,
+        ".json": _read_json,
+    }
+    reader = readers[format_of(path)]
+    try:
+        return reader(Path(path))
+    except OSError as error:
+        # PyArrow also raises OSError for content that makes no sense.
+        reason = error.strerror or str(error)
+        raise UsageError(f"File {str(path)!r} cannot be read: {reason}.") from error
+    except (pa.ArrowException, ValueError) as error:
+        raise UsageError(
+            f"File {str(path)!r} is not valid {format_of(path)[1:]}: {_first_line(error)}."
+        ) from error
+
+
+def require_writable(path: str | Path) -> None:
+    """Raise, before any work is done, unless ``path`` can be written.
+
+    Raises
+    ------
+    UsageError
+        If its ending is unknown or its folder is missing.
+    """
+    format_of(path)
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise UsageError(f"Folder {str(folder)!r}, where the output should go, does not exist.")
+    if Path(path).is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"Output {str(path)!r} cannot be written.")
+
+
+def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
+    """Write batches as they come; return the number of rows.
+
+    The file appears under its name when all is written; if anything raises, there is no new
+    file, and an old one is as it was.
+
+    Raises
+    ------
+    UsageError
+        If the format cannot hold a column.
+    """
+    writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], int]] = {
+        ".parquet": _write_parquet,
+        ".csv": _write_csv,
+        ".json": _write_json,
+    }
+    writer = writers[format_of(path)]
+    with atomic_output(path) as place:
+        return writer(batches, schema, place)
+
+
+@contextmanager
+def atomic_output(path: str | Path) -> Iterator[Path]:
+    """Yield a file to write beside ``path``, which it replaces if the block ends well."""
+    target = Path(path).absolute()
+    try:
+        handle, name = tempfile.mkstemp(
+            prefix=f".{target.name}.", suffix=".partial", dir=target.parent
+        )
+    except OSError as error:
+        raise FailureError(f"Cannot write beside {str(path)!r}: {error.strerror}.") from error
+    os.close(handle)
+    place = Path(name)
+    try:
+        yield place
+        place.chmod(0o666 & ~_umask())
+        place.replace(target)
+    except OSError as error:
+        raise FailureError(f"Writing {str(path)!r} failed: {error.strerror or error}.") from error
+    finally:
+        place.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _read_json(path: Path) -> pa.Table:
+    with path.open("rb") as stream:
+        first = next((line.strip() for line in stream if line.strip()), b"")
+    if not first:
+        return pa.table({})
+    if not first.startswith(b"["):
+        return arrow_json.read_json(path)
+    rows = json.loads(path.read_bytes())
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError("the array holds something that is no object")
+    if not rows:
+        return pa.table({})
+    lines = "\n".join(json.dumps(row) for row in rows)
+    return arrow_json.read_json(pa.BufferReader(lines.encode()))
+
+
+def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Path) -> int:
+    rows = 0
+    with pq.ParquetWriter(place, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Path) -> int:
+    rows = 0
+    try:
+        with csv.CSVWriter(place, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise UsageError(
+            f"The result cannot be written as CSV ({_first_line(error)}); write Parquet."
+        ) from error
+    return rows
+
+
+def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, place: Path) -> int:
+    del schema  # every line names its columns
+    rows = 0
+    with place.open("w", encoding="utf-8") as stream:
+        for batch in batches:
+            stream.writelines(
+                json.dumps(row, default=_json_value, ensure_ascii=False) + "\n"
+                for row in batch.to_pylist()
+            )
+            rows += batch.num_rows
+    return rows
+
+
+def _json_value(value: Any) -> str:
+    if isinstance(value, bytes):
+        raise UsageError("The result cannot be written as JSON (a column is binary); use Parquet.")
+    return str(value)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0].rstrip(".")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a join's answer is the reference join's."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.arrivals import Arrivals
+from host.device.software import SOFTWARE_MANIFEST
+from host.encode import EncodedSide, encode
+from host.manifest import Manifest
+from host.predicate import DifferenceBand
+from host.query import JoinQuery
+from host.reference import reference_join
+
+__all__ = ["Verdict", "compare_pairs", "reference_pairs"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found.
+
+    Parameters
+    ----------
+    agrees : bool
+        Whether both are alike.
+    text : str
+        One sentence.
+    """
+
+    agrees: bool
+    text: str
+
+
+def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
+    """Return the rows of all results, by the reference join, in strict order.
+
+    Columns are encoded for fields of 64 bits, whatever a device has.
+    """
+    encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    sides = (encoded.left, encoded.right)
+    arrivals = Arrivals.merge(sides[0].keys, sides[1].keys, sides[0].timestamp, sides[1].timestamp)
+    matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
+    r, s = matches.rows(arrivals)
+    keep = _valid(sides[0], r) & _valid(sides[1], s)
+    return sides[0].row[r[keep]], sides[1].row[s[keep]]
+
+
+def compare_pairs(
+    got: tuple[Int64s, Int64s], expected: tuple[Int64s, Int64s], *, ordered: bool
+) -> Verdict:
+    """Compare rows of results, in their order or as sets."""
+    if not ordered:
+        got, expected = _sorted(got), _sorted(expected)
+    if len(got[0]) == len(expected[0]) and all(
+        np.array_equal(mine, theirs) for mine, theirs in zip(got, expected, strict=True)
+    ):
+        return Verdict(True, f"all {len(got[0])} results agree with the reference join")
+    common = min(len(got[0]), len(expected[0]))
+    differs = (got[0][:common] != expected[0][:common]) | (got[1][:common] != expected[1][:common])
+    place = int(np.argmax(differs)) if differs.any() else common
+    return Verdict(
+        False,
+        f"{len(got[0])} results, but the reference join has {len(expected[0])}; they differ from "
+        f"result {place} (the first is 0) on: {_pair(got, place)}, not {_pair(expected, place)}",
+    )
+
+
+def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:
+    return np.ones(len(tuples), np.bool_) if side.valid is None else side.valid[tuples]
+
+
+def _sorted(pairs: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
+    order = np.lexsort((pairs[1], pairs[0]))
+    return pairs[0][order], pairs[1][order]
+
+
+def _pair(pairs: tuple[Int64s, Int64s], place: int) -> str:
+    if place >= len(pairs[0]):
+        return "nothing"
+    return f"left row {pairs[0][place]} with right row {pairs[1][place]}"
