@@ -10,11 +10,13 @@ import numpy.typing as npt
 
 from host.exact import UInt64s
 from host.manifest import Manifest, Word, WordField
-from host.side import Side
 
 __all__ = ["ResultWords", "WordCodec", "pack_field", "unpack_field"]
 
 Int64s = npt.NDArray[np.int64]
+
+#: Rows packed at once, so that their words stay in the processor's cache.
+BLOCK = 1 << 11
 
 
 def _mask(bits: int) -> np.uint64:
@@ -102,6 +104,8 @@ class WordCodec:
         self.manifest = manifest
         self.input: Word = manifest.input_word
         self.result: Word = manifest.result_word
+        kinds = manifest.input_kinds
+        self._kinds = np.array([kinds["R"], kinds["S"]], dtype=np.uint8)
         storage = manifest.storage
         self._digits = (
             storage.gather_arity,
@@ -134,16 +138,17 @@ class WordCodec:
         array of uint64
             One row a tuple. Values that do not fit a field lose their upper bits.
         """
-        columns = [*keys.values(), *([] if timestamp is None else [timestamp])]
-        length = len(columns[0]) if columns else np.size(np.asarray(side))
-        words = np.zeros((length, self.input.columns), dtype=np.uint64)
-        kinds = self.manifest.input_kinds
-        sides = np.array([kinds["R"], kinds["S"]], dtype=np.uint64)
-        pack_field(words, self.input["kind"], sides[np.asarray(side, dtype=np.intp)])
-        for name, column in keys.items():
-            pack_field(words, self.input[f"key.{name}"], column)
+        fields = {f"key.{name}": np.asarray(column) for name, column in keys.items()}
         if timestamp is not None:
-            pack_field(words, self.input["timestamp"], timestamp)
+            fields["timestamp"] = np.asarray(timestamp)
+        sides = np.asarray(side)
+        length = max((len(column) for column in fields.values()), default=sides.size)
+        fields["kind"] = np.broadcast_to(self._kinds[sides.astype(np.intp)].reshape(-1), length)
+        words = np.zeros((length, self.input.columns), dtype=np.uint64)
+        for begin in range(0, length, BLOCK):
+            block = slice(begin, begin + BLOCK)
+            for name, column in fields.items():
+                pack_field(words[block], self.input[name], column[block])
         return words
 
     def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
@@ -227,11 +232,6 @@ class WordCodec:
         for level in range(levels):
             digits |= (number // arity**level % arity) << (level * bits)
         return digits
-
-
-def side_of(manifest: Manifest, kind: int) -> Side | None:
-    """Return the side of an input word of this kind; None for a control word."""
-    return {manifest.input_kinds["R"]: Side.R, manifest.input_kinds["S"]: Side.S}.get(kind)
 
 
 def _row(number: int, columns: int) -> UInt64s:

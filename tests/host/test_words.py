@@ -131,6 +131,14 @@ def test_stars_and_marks_carry_the_errors():
     assert len(fields) == 3
 
 
+def test_no_tuples_are_no_words():
+    codec = WordCodec(manifest_of(PRESETS["tiny"]))
+    none = np.zeros(0, np.int64)
+    for side in (0, none):
+        assert codec.pack_tuples(side, {"x": none}, none).shape == (0, codec.input.columns)
+    assert len(codec.unpack_results(np.zeros((0, codec.result.columns), np.uint64))) == 0
+
+
 def test_one_side_for_all_and_fields_left_out():
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=8))
     codec = WordCodec(manifest_of(JoinParameters(keys=keys)))
