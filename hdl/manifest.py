@@ -67,9 +67,9 @@ def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
     SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
-    spaces, then a zero byte, then the Verilog; all UTF-8.
+    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
     """
-    rest = {key: value for key, value in manifest.items() if key not in ("hash", "tools")}
+    rest = {name: value for name, value in manifest.items() if name not in ("hash", "tools")}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 

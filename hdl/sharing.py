@@ -187,7 +187,8 @@ def share_modules(text, *, top, stems):
                 visit(child)
         canonical, ports = canonical_body(body, done)
         original = name.removeprefix("\\")
-        stem = plain(stems.get(original, original.rpartition(".")[2]))
+        path = re.sub(r"\$\d+(?=\.|$)", "", original)  # left by a signal of the same name
+        stem = plain(stems.get(path, path.rpartition(".")[2]))
         done[name] = (shared.add(canonical, stem, top if original == top else None), ports)
 
     visit(f"\\{top}")
