@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins of tables: accelerators as manifests, and an oracle that goes row by row."""
+
+from datetime import timedelta
+import json
+
+from hdl.manifest import describe, fingerprint
+from hdl.parameters import JoinParameters, KeyField
+from host import CountWindow, Manifest, TimeWindow
+from host.durations import Duration
+
+__all__ = ["bundle", "manifest_of", "naive_join"]
+
+
+def bundle(folder, **changes):
+    """Write a bundle without Verilog, for the software device."""
+    keys = changes.pop("keys", ("x32",))
+    fields = tuple(
+        KeyField(name=f"f{index}", bits=int(key[1:]), signed=key[0] == "x")
+        for index, key in enumerate(keys)
+    )
+    parameters = JoinParameters(
+        **{"cores": 3, "sub_window": 50, "probes": 4, **changes}, keys=fields
+    )
+    values = describe(parameters, "", verilog_file="") | {"files": {}, "tools": {}}
+    values["hash"] = fingerprint(values, "")
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / "manifest.json").write_text(json.dumps(values), encoding="utf-8")
+    return folder
+
+
+def manifest_of(folder, **changes):
+    """Return the manifest of such a bundle; keys are written x8 (signed) or u8 (unsigned)."""
+    return Manifest.load(bundle(folder, **changes))
+
+
+def naive_join(left, right, query):
+    """Return (left row, right row) of all results, in order, with Python's own arithmetic."""
+    sides = [left.to_pylist(), right.to_pylist()]
+    arrivals = sorted(
+        (row[query.order[side]], side, index)
+        for side, rows in enumerate(sides)
+        for index, row in enumerate(rows)
+    )
+    seen, results = ([], []), []
+    for now, side, index in arrivals:
+        window = seen[1 - side]
+        if isinstance(query.window, CountWindow):
+            window = window[-query.window.size :]
+        for then, other in window:
+            if not isinstance(query.window, CountWindow) and now - then > _width(query.window):
+                continue
+            pair = (index, other) if side == 0 else (other, index)
+            if all(_holds(term, sides[0][pair[0]], sides[1][pair[1]]) for term in query.terms):
+                results.append(pair)
+        seen[side].append((now, index))
+    return results
+
+
+def _width(window):
+    if isinstance(window, TimeWindow):
+        return window.lifespan
+    return timedelta(microseconds=window.nanoseconds / 1000)
+
+
+def _holds(term, left, right):
+    r, s = left[term.left], right[term.right]
+    if r is None or s is None:
+        return False
+    if term.is_equality:
+        return r == s
+    low, high = (
+        timedelta(microseconds=bound.nanoseconds / 1000) if isinstance(bound, Duration) else bound
+        for bound in (term.low, term.high)
+    )
+    return (low is None or low <= r - s) and (high is None or r - s <= high)
