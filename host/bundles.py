@@ -111,7 +111,7 @@ def _build(bundle: Path, quiet: bool) -> None:
         command = [sys.executable, "-m", "sim", "build", "--preset", PRESET, "--output", str(work)]
         if not quiet:
             print(f"Building the default bundle, once, in {bundle} …", file=sys.stderr)
-        log = _run(command, quiet)
+        log = run_builder(command, quiet)
         if not (work / LIBRARY).is_file():
             raise BuildError("the default bundle", f"it has no {LIBRARY}", log=log)
         if bundle.exists():
@@ -126,7 +126,7 @@ def _build(bundle: Path, quiet: bool) -> None:
                 raise
 
 
-def _run(command: list[str], quiet: bool) -> str:
+def run_builder(command: list[str], quiet: bool) -> str:
     """Run the builder; its progress goes to standard error, line by line."""
     paths = [path for path in sys.path if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -44,8 +44,8 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
     encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
     sides = (encoded.left, encoded.right)
     # Without terms there are no keys; the row numbers stand in, as nothing is said about them.
-    keys = [side.keys or {"row": side.row} for side in sides]
-    arrivals = Arrivals.merge(*keys, sides[0].timestamp, sides[1].timestamp)
+    r_keys, s_keys = (side.keys or {"row": side.row} for side in sides)
+    arrivals = Arrivals.merge(r_keys, s_keys, sides[0].timestamp, sides[1].timestamp)
     matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
     r, s = matches.rows(arrivals)
     keep = _valid(sides[0], r) & _valid(sides[1], s)

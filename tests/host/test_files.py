@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+from datetime import datetime
+import json
+import os
+
+import pyarrow as pa
+import pytest
+
+from host.errors import FailureError, UsageError
+from host.files import atomic_output, format_of, read_table, require_writable, write_table
+
+TABLE = pa.table(
+    {
+        "id": [1, 1 << 62, None],
+        "name": ["a", "ü", None],
+        "at": pa.array(
+            [datetime(2024, 1, 2, 3, 4, 5), None, datetime(2025, 1, 1)], pa.timestamp("s")
+        ),
+    }
+)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.json", "T.PARQUET"])
+def test_what_is_written_is_read_back(tmp_path, name):
+    path = tmp_path / name
+    assert write_table(TABLE.to_batches(max_chunksize=2), TABLE.schema, path) == 3
+    back = read_table(path)
+    if name.endswith(".csv"):  # CSV cannot tell an empty string from none
+        back = back.set_column(1, "name", TABLE["name"])
+    assert back.cast(TABLE.schema).to_pydict() == TABLE.to_pydict()
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.json"])
+def test_an_empty_result_has_its_columns(tmp_path, name):
+    assert write_table([], TABLE.schema, tmp_path / name) == 0
+    if not name.endswith(".json"):
+        assert read_table(tmp_path / name).column_names == TABLE.column_names
+
+
+def test_json_is_read_as_lines_and_as_an_array_alike(tmp_path):
+    rows = [{"a": 1, "t": "2024-01-01 00:00:00"}, {"a": 1 << 60, "t": None}]
+    lines, array = tmp_path / "lines.json", tmp_path / "array.json"
+    lines.write_text("\n" + "\n".join(json.dumps(row) for row in rows))
+    array.write_text(json.dumps(rows, indent=2))
+    assert read_table(lines) == read_table(array)
+    assert read_table(array).schema.field("a").type == pa.int64()
+    (tmp_path / "none.json").write_text("[]")
+    assert read_table(tmp_path / "none.json").num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.parquet", b"no parquet"),
+        ("t.parquet", b""),
+        ("t.csv", b""),
+        ("t.csv", b"a,b\n1\n"),
+        ("t.json", b"[1, 2]"),
+        ("t.json", b'[{"a": 1}'),
+        ("t.json", b'{"a": 1}\n{"a": '),
+        ("t.json", b"\xff\xfe"),
+    ],
+)
+def test_a_broken_file_is_an_error_of_one_line(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        read_table(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
+    with pytest.raises(UsageError, match="No such file"):
+        read_table(tmp_path / "missing.csv")
+    for path in ("table.xlsx", "table"):
+        with pytest.raises(UsageError, match=r"must end in one of \.parquet, \.csv, \.json"):
+            format_of(path)
+
+
+def test_an_output_that_cannot_be_is_noticed_first(tmp_path):
+    with pytest.raises(UsageError, match="does not exist"):
+        require_writable(tmp_path / "missing" / "out.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(UsageError, match="cannot be written"):
+        require_writable(tmp_path / "folder.csv")
+    require_writable(tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.json"])
+@pytest.mark.parametrize("before", [None, "old"])
+def test_a_failure_leaves_no_partial_file_and_the_old_one_as_it_was(tmp_path, name, before):
+    path = tmp_path / name
+    if before is not None:
+        path.write_text(before)
+
+    def broken():
+        yield from TABLE.to_batches(max_chunksize=1)
+        raise FailureError("stop")
+
+    with pytest.raises(FailureError, match="stop"):
+        write_table(broken(), TABLE.schema, path)
+    assert os.listdir(tmp_path) == ([] if before is None else [name])
+    if before is not None:
+        assert path.read_text() == before
+
+
+def test_output_has_the_usual_permissions(tmp_path):
+    with atomic_output(tmp_path / "a.csv") as place:
+        place.write_text("x")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_column_that_a_format_cannot_hold_is_an_error(tmp_path):
+    nested = pa.table({"a": [[1]]})
+    with pytest.raises(UsageError, match="as CSV"):
+        write_table(nested.to_batches(), nested.schema, tmp_path / "t.csv")
+    binary = pa.table({"a": [b"x"]})
+    with pytest.raises(UsageError, match="as JSON"):
+        write_table(binary.to_batches(), binary.schema, tmp_path / "t.json")
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from host import CountWindow, TimeWindow
+from host import bundles as host_bundles
+from host.__main__ import main, parser
+from host.durations import parse_duration
+from host.errors import UsageError
+from host.files import read_table, write_table
+from host.query import JoinQuery, Term
+from host.query_arguments import query_from
+from tests.host.tables import bundle, naive_join
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two small tables, in files."""
+    rng = np.random.default_rng(8)
+    tables = {}
+    for name in ("left", "right"):
+        seconds = pa.array(rng.integers(0, 5000, 150)).cast(pa.timestamp("s"))
+        tables[name] = pa.table({"at": seconds, "k": rng.integers(0, 4, 150), "n": np.arange(150)})
+        write_table(tables[name].to_batches(), tables[name].schema, tmp_path / f"{name}.parquet")
+    return tmp_path, tables["left"], tables["right"]
+
+
+def arguments(folder, *more, output="out.parquet", device="software:", order="at"):
+    return [
+        "join", "--left", str(folder / "left.parquet"), "--right", str(folder / "right.parquet"),
+        "--output", str(folder / output), "--device", device, "--order", order, *more,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ["out.parquet", "out.csv", "out.json"])
+def test_join_writes_the_answer_in_order(files, capsys, output):
+    folder, left, right = files
+    more = ("--equal", "k", "--within", "10min", "--verify", "--explain")
+    assert main(arguments(folder, *more, output=output)) == 0
+    query = JoinQuery(terms=[Term("k", "k")], order=("at", "at"), window=parse_duration("10min"))
+    result = read_table(folder / output)
+    pairs = zip(result["n"].to_pylist(), result["n_right"].to_pylist(), strict=True)
+    assert list(pairs) == naive_join(left, right, query)
+    shown = capsys.readouterr()
+    assert f"all {result.num_rows} results agree" in shown.err
+    assert "left.k = right.k" in shown.out
+
+
+def test_the_options_make_the_query():
+    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--order", "a:b"]
+    more = ["--equal", "x:y", "--equal", "z", "--band", "p:q:-2:", "--band", "u:v:-30s:1h",
+            "--within", "2h", "--sorted", "--suffix", "_2"]  # fmt: skip
+    assert query_from(parser().parse_args(base + more)) == JoinQuery(
+        terms=[
+            Term("x", "y"),
+            Term("z", "z"),
+            Term("p", "q", -2, None),
+            Term("u", "v", parse_duration("-30s"), parse_duration("1h")),
+        ],
+        order=("a", "b"),
+        window=parse_duration("2h"),
+        sorted=True,
+        suffix="_2",
+    )
+    assert query_from(parser().parse_args([*base, "--within", "2.5"])).window == TimeWindow(2)
+    assert query_from(parser().parse_args([*base, "--rows", "7"])).window == CountWindow(7)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--rows", "0"], ["--rows", "x"], ["--within", "-1"], ["--within=-5s"],
+        ["--within", "soon"], ["--rows", "1", "--equal", "a:b:c"], ["--rows", "1", "--equal", ""],
+        ["--rows", "1", "--band", "a:b:1"], ["--rows", "1", "--band", ":b:1:2"],
+        ["--rows", "1", "--band", "a:b:x:2"],
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_read_are_errors(more):
+    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--order", "a"]
+    with pytest.raises(UsageError):
+        query_from(parser().parse_args(base + more))
+
+
+@pytest.mark.parametrize(
+    ("more", "options", "code", "message"),
+    [
+        (["--rows", "5"], {"output": "out.xlsx"}, 2, "must end in"),
+        (["--rows", "5"], {"output": "missing/out.csv"}, 2, "does not exist"),
+        (["--rows", "5"], {"order": "missing"}, 2, "no column 'missing'"),
+        (["--rows", "5"], {"device": "fpga:"}, 2, "unknown scheme"),
+        (["--rows", "5"], {"device": "sim:/nowhere"}, 2, "no readable manifest"),
+        (["--rows", "5", "--equal", "k:zz"], {}, 2, "no column 'zz'"),
+        (["--within", "5"], {}, 2, "write a duration"),
+        (["--rows", "5", "--sorted"], {}, 2, "backwards"),
+    ],
+)
+def test_bad_input_is_a_message_and_a_code_and_no_file(files, capsys, more, options, code, message):
+    folder, _, _ = files
+    assert main(arguments(folder, *more, **options)) == code
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
+    assert sorted(os.listdir(folder)) == ["left.parquet", "right.parquet"]
+
+
+def test_a_window_that_does_not_fit_names_the_command_that_helps(files, capsys):
+    folder, _, _ = files
+    place = bundle(folder / "small", timestamp_bits=16, sub_window=40)
+    device = f"software:{place}"
+    assert main(arguments(folder, "--rows", "151", device=device)) == 2
+    shown = capsys.readouterr().err
+    assert "151 tuples" in shown
+    assert "python -m hdl generate" in shown
+    assert main(arguments(folder, "--within", "2h", device=device)) == 1
+    shown = capsys.readouterr().err
+    assert "outgrew the capacity of 120" in shown
+    assert "150 tuples needed" in shown
+    assert not (folder / "out.parquet").exists()
+
+
+def test_a_bundle_that_was_changed_is_refused(files, capsys):
+    folder, _, _ = files
+    place = bundle(folder / "changed")
+    text = (place / "manifest.json").read_text()
+    (place / "manifest.json").write_text(text.replace('"cores": 3', '"cores": 5', 1))
+    assert main(arguments(folder, "--rows", "5", device=f"software:{place}")) == 2
+    assert "was changed after it was generated" in capsys.readouterr().err
+
+
+def test_without_a_device_the_default_bundle_is_used(files, capsys, monkeypatch):
+    folder, _, _ = files
+    monkeypatch.setattr(host_bundles, "MAKERS", ("no_such_package",))
+    monkeypatch.setattr(host_bundles, "bundle_directory", lambda: folder / "none")
+    command = [
+        word for word in arguments(folder, "--rows", "5") if word not in ("--device", "software:")
+    ]
+    assert main(command) == 1
+    assert "bundle builder" in capsys.readouterr().err
+
+
+def test_devices_lists_kinds_and_bundles(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("host.devices_command.bundle_directory", lambda: tmp_path)
+    assert main(["devices"]) == 0
+    assert "No bundles in" in capsys.readouterr().out
+    bundle(tmp_path / "mine", timestamp_bits=9)
+    assert main(["devices"]) == 0
+    shown = capsys.readouterr().out
+    assert f"sim:{tmp_path / 'mine'} (no simulator library yet)" in shown
+    assert "3 cores, 150 tuples a side, keys f0 int32, timestamps of 9 bits" in shown
+
+
+def test_the_command_line_is_a_program_with_exit_codes(files, root):
+    folder, _, _ = files
+
+    def run(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "host", *words], cwd=root, capture_output=True, text=True
+        )
+
+    assert run("join").returncode == 2
+    assert run("--help").returncode == 0
+    bad = run(*arguments(folder, "--rows", "5", order="nothing"))
+    assert bad.returncode == 2
+    assert bad.stderr.startswith("python -m host join: There is no column 'nothing'")
