@@ -2,12 +2,10 @@
 """The accelerator of a join: which one, what it is, and whether it can serve the query."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
-from host import CountWindow, Manifest, UsageError
-from host.device.software import SOFTWARE_MANIFEST
+from host import CountWindow, Manifest, UsageError, open_device
 from host.encode import encode
 from host.errors import CapacityError
 from host.query import JoinQuery
@@ -59,18 +57,20 @@ def choose_device(uri: str | None) -> Choice:
 
     Raises
     ------
-    UsageError
-        If there is no such device, or its bundle cannot be used.
+    JoinError
+        If there is no such device, or its bundle cannot be used or built.
     """
     if uri is None:
         from host.bundles import default_bundle
 
-        bundle = default_bundle()
-        return Choice(f"sim:{bundle}", "the default, as none was named", Manifest.load(bundle))
-    if not isinstance(uri, str):
+        uri, reason = f"sim:{default_bundle()}", "the default, as none was named"
+    elif isinstance(uri, str):
+        reason = "as asked for"
+    else:
         raise UsageError(f"device must be a text such as 'sim:BUNDLE', not {uri!r}.")
-    _, _, place = uri.partition(":")
-    return Choice(uri, "as asked for", Manifest.load(Path(place) if place else SOFTWARE_MANIFEST))
+    # Opening it here finds out early what every task would run into.
+    with open_device(uri) as device:
+        return Choice(uri, reason, device.manifest)
 
 
 def check_query(

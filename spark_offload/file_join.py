@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two Arrow tables joined through Spark into one, in the order of arrival."""
+
+from dataclasses import dataclass, replace
+import time
+
+import numpy as np
+import numpy.typing as npt
+from py4j.protocol import Py4JError
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from host import FailureError, Manifest
+from host.device.software import SOFTWARE_MANIFEST
+from host.encode import encode
+from host.query import JoinQuery
+from host.tables import output_schema
+from spark_offload.failures import task_error
+from spark_offload.plan import JoinPlan, make_plan
+from spark_offload.progress import show_progress
+from spark_offload.spark_tables import frame_of_table
+
+__all__ = ["TableAnswer", "arrival_ranks", "join_tables_in_spark", "plan_tables"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TableAnswer:
+    """What joining two tables through Spark gave.
+
+    Parameters
+    ----------
+    table : pa.Table
+        The pairs in the order of arrival, with the types of the inputs.
+    pairs : tuple of array of int64
+        Row of the left table, and of the right one, of every pair.
+    plan : JoinPlan
+        The plan that ran, with its metrics.
+    seconds : float
+        From the call of Spark's action until the rows were in this process.
+    """
+
+    table: pa.Table
+    pairs: tuple[Int64s, Int64s]
+    plan: JoinPlan
+    seconds: float
+
+
+def arrival_ranks(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
+    """Return the place of every row of both tables in the order of arrival.
+
+    This reads the columns that are compared and ordered by, so it also meets bad values before
+    Spark is started. Rows that can match nothing may be left out; they have rank -1.
+
+    Raises
+    ------
+    UsageError
+        If a column, its type or its values will not do.
+    """
+    encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    times = np.concatenate([encoded.left.timestamp, encoded.right.timestamp])
+    places = np.empty(len(times), np.int64)
+    places[np.argsort(times, kind="stable")] = np.arange(len(times))
+    ranks = []
+    start = 0
+    for table, side in ((left, encoded.left), (right, encoded.right)):
+        rank = np.full(table.num_rows, -1, np.int64)
+        rank[side.row] = places[start : start + len(side)]
+        start += len(side)
+        ranks.append(rank)
+    return ranks[0], ranks[1]
+
+
+def plan_tables(
+    spark: SparkSession,
+    left: pa.Table,
+    right: pa.Table,
+    query: JoinQuery,
+    *,
+    device: str | None = None,
+    trace: bool = False,
+    progress: str | None = None,
+) -> JoinPlan:
+    """Return the plan of the join of two tables; a last column of each numbers its rows."""
+    tables = [
+        table.append_column(name, pa.array(np.arange(table.num_rows)))
+        for table, name in zip((left, right), _row_names(left, right), strict=True)
+    ]
+    frames = [
+        frame_of_table(spark, table, f"the {side} input")
+        for table, side in zip(tables, ("left", "right"), strict=True)
+    ]
+    plan = make_plan(frames[0], frames[1], query, device=device, trace=trace, progress=progress)
+    names = output_schema(left.schema, right.schema, query.suffix).names
+    return replace(plan, explanation=replace(plan.explanation, columns=tuple(names)))
+
+
+def join_tables_in_spark(
+    spark: SparkSession,
+    left: pa.Table,
+    right: pa.Table,
+    query: JoinQuery,
+    *,
+    device: str | None = None,
+    trace: bool = False,
+    shown: bool | None = None,
+) -> TableAnswer:
+    """Run the join of two tables through Spark and gather the answer.
+
+    Raises
+    ------
+    JoinError
+        If the query will not do, or a task failed; an error inside a task arrives as itself.
+    """
+    schema = output_schema(left.schema, right.schema, query.suffix)
+    ranks = arrival_ranks(left, right, query)
+    with show_progress(left.num_rows + right.num_rows, "join", shown=shown) as folder:
+        plan = plan_tables(spark, left, right, query, device=device, trace=trace, progress=folder)
+        started = time.perf_counter()
+        try:
+            answer = plan.dataframe().toArrow()
+        except PySparkException as error:
+            raise task_error(error) from error
+        except Py4JError as error:
+            raise FailureError(f"Spark failed: {str(error).strip().splitlines()[0]}") from error
+        seconds = time.perf_counter() - started
+    pairs = _row_numbers(answer, left.num_columns), _row_numbers(answer, answer.num_columns - 1)
+    if plan.explanation.partitions > 1:
+        # Each partition is in order of arrival; the whole is, after this.
+        left_rank, right_rank = ranks[0][pairs[0]], ranks[1][pairs[1]]
+        order = np.lexsort((np.minimum(left_rank, right_rank), np.maximum(left_rank, right_rank)))
+        answer = answer.take(pa.array(order))
+        pairs = pairs[0][order], pairs[1][order]
+    columns = [
+        column
+        for index, column in enumerate(answer.columns)
+        if index not in (left.num_columns, answer.num_columns - 1)
+    ]
+    table = pa.Table.from_arrays(
+        [_restored(column, field) for column, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
+    return TableAnswer(table, pairs, plan, seconds)
+
+
+def _row_names(left: pa.Table, right: pa.Table) -> tuple[str, str]:
+    """Return two column names that no table has, whatever the case."""
+    taken = {name.casefold() for name in (*left.column_names, *right.column_names)}
+    prefix = "row"
+    while any(name.startswith(prefix) for name in taken):
+        prefix = f"_{prefix}"
+    return f"{prefix}_left", f"{prefix}_right"
+
+
+def _row_numbers(answer: pa.Table, column: int) -> Int64s:
+    numbers: Int64s = answer.column(column).to_numpy()
+    return numbers
+
+
+def _restored(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column with the type it had before Spark, which lacks some."""
+    if column.type == field.type:
+        return column
+    if pa.types.is_dictionary(field.type):
+        return column.cast(field.type.value_type).dictionary_encode().cast(field.type)
+    return column.cast(field.type)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m spark_offload join``: join two files through Spark."""
+
+import argparse
+import sys
+from typing import Any
+
+from host import FailureError
+from host.files import read_table, require_writable, write_table
+from host.query_arguments import add_join_arguments, query_from
+from host.verification import Verdict, compare_pairs, reference_pairs
+from spark_offload.file_join import TableAnswer, arrival_ranks, join_tables_in_spark
+from spark_offload.session import open_session
+
+__all__ = ["add_parser", "add_spark_arguments", "join_files", "main"]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``join``."""
+    parser = subparsers.add_parser(
+        "join",
+        help="join two files over a sliding window, through Spark",
+        description="Join two files over a sliding window, through Spark on an accelerator. The "
+        "result has the left columns, then the right ones, in the order of arrival of the later "
+        "row of each pair.",
+    )
+    add_join_arguments(parser)
+    add_spark_arguments(parser)
+    parser.set_defaults(run=main)
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that only a join through Spark has."""
+    parser.add_argument(
+        "--master", default="local[*]", help="Spark master; default: %(default)s, this machine"
+    )
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the join; return the exit code."""
+    answer, verdict = join_files(options)
+    explain_and_write(options, answer, verdict)
+    return 0
+
+
+def join_files(options: argparse.Namespace, **settings: Any) -> tuple[TableAnswer, Verdict | None]:
+    """Join the files that the options name; all that can be wrong with them comes first.
+
+    Returns
+    -------
+    answer : TableAnswer
+        The pairs.
+    verdict : Verdict or None
+        What the reference join says of them, if it was asked.
+    """
+    query = query_from(options)
+    require_writable(options.output)
+    left, right = read_table(options.left), read_table(options.right)
+    arrival_ranks(left, right, query)
+    spark = open_session("splitjoin join", master=options.master)
+    answer = join_tables_in_spark(spark, left, right, query, device=options.device, **settings)
+    if not options.verify:
+        return answer, None
+    expected = reference_pairs(left, right, query)
+    return answer, compare_pairs(answer.pairs, expected, ordered=True)
+
+
+def explain_and_write(
+    options: argparse.Namespace, answer: TableAnswer, verdict: Verdict | None
+) -> None:
+    """Print what was asked for, and write the answer unless it is wrong."""
+    if options.explain:
+        print(answer.plan.explanation)
+    if verdict is not None:
+        print(f"verify: {verdict.text}", file=sys.stderr)
+        if not verdict.agrees:
+            raise FailureError(f"Verification failed: {verdict.text}.")
+    write_table(answer.table.to_batches(), answer.table.schema, options.output)
+    metrics = answer.plan.metrics()
+    print(
+        f"{int(metrics.total('left_rows'))} + {int(metrics.total('right_rows'))} rows, "
+        f"{answer.table.num_rows} results, {answer.seconds:.2f} s, "
+        f"{int(metrics.total('cycles'))} cycles on {answer.plan.device}: {options.output}",
+        file=sys.stderr,
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of two processes, started from an empty folder: executors get all they need."""
+
+import json
+import os
+from pathlib import Path
+import subprocess
+import sys
+
+from tests.spark_offload.oracle import join_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The repository is on the path of the driver alone: not in PYTHONPATH, which executors inherit.
+START = """
+import runpy, sys
+root, script = sys.argv[1:3]
+sys.path.insert(0, root)
+sys.argv = sys.argv[2:]
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+def run_job(folder, device):
+    script = Path(__file__).with_name("cluster_job.py")
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            START,
+            str(ROOT),
+            str(script),
+            device,
+        ],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def check(answer):
+    left = [{"t": t, "k": t % 7, "x": t % 10} for t in range(0, 400, 2)]
+    right = [{"t": t, "k": t % 7, "x": t % 9} for t in range(1, 400, 2)]
+    timed = join_rows(
+        left,
+        right,
+        lambda l, r: l["k"] == r["k"] and abs(l["x"] - r["x"]) <= 2,
+        order="t",
+        within=30,
+    )
+    counted = join_rows(left, right, lambda l, r: l["k"] == r["k"], order="t", rows=9)
+    assert [tuple(row) for row in answer["timed"]] == sorted(timed)
+    assert [tuple(row) for row in answer["counted"]] == counted
+    assert answer["results"] == len(timed)
+    assert answer["partitions"] == 4
+    for file in answer["files"]:
+        assert ".zip" in file, "executors import what was shipped to them"
+        assert not file.startswith(str(ROOT))
+
+
+def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path):
+    check(run_job(tmp_path, "software:"))
+    assert not [path for path in tmp_path.iterdir() if path.name != "work"]

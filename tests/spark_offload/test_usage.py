@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong is said before anything runs, and names the thing to change."""
+
+from datetime import date, timedelta
+
+from pyspark.errors import PySparkException
+import pytest
+
+from host import FailureError, JoinError, UsageError
+from host.errors import CapacityError, DisorderError, WindowOverflowError
+from spark_offload import explain, plan_join, stream_join, task_error
+
+
+@pytest.fixture(scope="module")
+def rows(spark):
+    return spark.createDataFrame(
+        [(1, "a", 1.5, date(2001, 1, 1))], "t int, name string, price double, day date"
+    )
+
+
+GOOD = {"order": "t", "within": 5, "device": "software:"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"order": "time"}, ["'time'", "left", "'price'"]),
+        ({"order": ("t", "when")}, ["'when'", "right"]),
+        ({"order": 5}, ["order", "5"]),
+        ({"order": "name"}, ["'left.name'", "string"]),
+        ({"order": ("t", "day")}, ["'left.t'", "'right.day'", "date"]),
+        ({"on": "nome"}, ["'nome'", "left"]),
+        ({"on": [("name", "nome")]}, ["'nome'", "right"]),
+        ({"on": ("name", "t")}, ["[('name', 't')]", "['name', 't']"]),
+        ({"on": [3]}, ["on", "3"]),
+        ({"on": "price"}, ["'left.price'", "double"]),
+        ({"on": [("name", "t")]}, ["'left.name'", "'right.t'"]),
+        ({"band": {"t": 5}}, ["band", "5"]),
+        ({"band": [("t", "t", 1)]}, ["band", "('t', 't', 1)"]),
+        ({"band": {"name": (0, 1)}}, ["name", "strings", "equality"]),
+        ({"band": {"t": (timedelta(days=1), None)}}, ["'left.t'", "duration"]),
+        ({"band": {"day": (1, 2)}}, ["'left.day'", "duration"]),
+        ({"band": {"t": (0.5, 1)}}, ["0.5"]),
+        ({"within": None}, ["within", "rows"]),
+        ({"rows": 5}, ["within", "rows"]),
+        ({"within": -1}, ["within", "-1"]),
+        ({"within": "5 parsecs"}, ["5 parsecs"]),
+        ({"within": "5min"}, ["duration", "'left.t'"]),
+        ({"within": None, "rows": 0}, ["rows", "0"]),
+        ({"device": "fpga:7"}, ["fpga"]),
+        ({"device": "sim:/nowhere"}, ["/nowhere"]),
+        ({"device": 7}, ["device", "7"]),
+        ({"partitions": 0}, ["partitions", "0"]),
+    ],
+)
+def test_a_wrong_argument_is_named(rows, change, words):
+    with pytest.raises(UsageError) as caught:
+        stream_join(rows, rows, **{**GOOD, **change})
+    missing = [word for word in words if word.lower() not in str(caught.value).lower()]
+    assert not missing, str(caught.value)
+
+
+def test_a_streaming_frame_is_refused(spark, rows):
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(UsageError, match="left input is a streaming DataFrame"):
+        stream_join(stream, rows, order=("value", "t"), within=1, device="software:")
+
+
+def test_something_else_than_a_frame_is_refused(rows):
+    with pytest.raises(UsageError, match="right input must be a DataFrame, not list"):
+        stream_join(rows, [], **GOOD)
+
+
+def test_repeated_columns_are_refused(rows):
+    with pytest.raises(UsageError, match="several columns called 't'"):
+        stream_join(rows.selectExpr("t", "t"), rows, **GOOD)
+
+
+def test_a_suffix_that_clashes_again_is_refused(spark, rows):
+    left = spark.createDataFrame([(1, 2)], "t int, t_right int")
+    with pytest.raises(UsageError, match="'t_right'"):
+        stream_join(left, rows, **GOOD)
+
+
+def test_a_count_window_beyond_the_capacity_is_refused(rows, software_bundle):
+    with pytest.raises(CapacityError, match="100000.*python -m hdl generate"):
+        stream_join(rows, rows, order="t", rows=100_000, device=software_bundle)
+
+
+def test_a_frame_of_other_origin_cannot_be_explained(rows):
+    with pytest.raises(UsageError, match="stream_join"):
+        explain(rows)
+
+
+def failure(frame):
+    with pytest.raises(PySparkException) as caught:
+        frame.collect()
+    return task_error(caught.value)
+
+
+def test_a_null_in_the_order_column_is_named(spark, rows):
+    left = spark.createDataFrame([(1,), (None,), (3,)], "when int").coalesce(1)
+    error = failure(stream_join(left, rows, order=("when", "t"), within=5, device="software:"))
+    assert isinstance(error, UsageError)
+    assert "'when' of the left input is null in row 1" in str(error)
+    assert "partition 0" in str(error)
+
+
+def test_a_null_order_is_named_even_where_the_key_is_null(spark, rows):
+    left = spark.createDataFrame([(1, "a"), (None, None)], "t int, name string")
+    error = failure(stream_join(left, rows, on="name", **GOOD))
+    assert "'t' of the left input is null" in str(error)
+
+
+def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
+    left = spark.createDataFrame([(1,), (3,), (2,), (4,)], "t int").coalesce(1)
+    error = failure(stream_join(left, rows, sorted=True, **GOOD))
+    assert isinstance(error, DisorderError)
+    assert "left.t" in str(error)
+    assert "row 2" in str(error)
+    assert stream_join(left.orderBy("t").coalesce(1), rows, sorted=True, **GOOD).count() == 4
+
+
+def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bundle):
+    left = spark.range(100).selectExpr("id as t")
+    error = failure(stream_join(left, left, order="t", within=90, device=software_bundle))
+    assert isinstance(error, WindowOverflowError)
+    assert "capacity of 64" in str(error)
+    assert "python -m hdl generate" in str(error)
+
+
+def test_an_error_that_is_not_ours_stays_readable(spark):
+    def fail(batches):
+        yield from batches
+        raise ZeroDivisionError("by zero")
+
+    with pytest.raises(PySparkException) as caught:
+        spark.range(1).mapInArrow(fail, "id long").collect()
+    error = task_error(caught.value)
+    assert isinstance(error, FailureError)
+    assert isinstance(error, JoinError)
+    assert str(error) == "A Spark task failed: ZeroDivisionError: by zero"
+
+
+def test_nothing_is_read_before_an_action(spark, rows):
+    left = spark.range(3).selectExpr("id as t", "assert_true(false) as boom")
+    assert plan_join(left, rows, **GOOD).dataframe().columns[:2] == ["t", "boom"]

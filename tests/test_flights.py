@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real input: every connection among 20,000 flights, against a join written with pandas alone."""
+
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.flights import FLIGHTS, JOIN_FLAGS, connections, write_streams
+
+pytestmark = [
+    pytest.mark.skipif(not FLIGHTS.exists(), reason=f"needs {FLIGHTS}"),
+    pytest.mark.xdist_group("spark"),
+]
+
+COMMANDS = ["host", "spark_offload"]
+
+
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory):
+    """Arrivals and departures, as files."""
+    return write_streams(FLIGHTS, tmp_path_factory.mktemp("flights"))
+
+
+@pytest.fixture(scope="module")
+def expected(streams):
+    """The connections, as pandas finds them."""
+    found = connections(*streams)
+    assert len(found) > 10_000
+    return found
+
+
+def join(command, root, streams, output, *flags):
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", command, "join", *JOIN_FLAGS, *flags),
+            *("--left", str(streams[0]), "--right", str(streams[1]), "--output", str(output)),
+        ],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("device", ["software:", None], ids=["software", "default"])
+def test_connections_agree_with_pandas_row_for_row(
+    root, streams, expected, tmp_path, command, device
+):
+    output = tmp_path / "connections.parquet"
+    flags = [] if device is None else ["--device", device]
+    done = join(command, root, streams, output, *flags)
+    assert done.returncode == 0, done.stderr
+    answer = pq.read_table(output).to_pandas()
+    assert list(answer.columns) == list(expected.columns)
+    assert answer.to_dict("list") == expected.to_dict("list")
