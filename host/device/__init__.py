@@ -38,5 +38,5 @@ def open_device(uri: str) -> Device:
             raise DeviceUriError(uri, "lacks its bundle")
         from host.device.simulated import SimulatedDevice
 
-        return SimulatedDevice(Path(place))
+        return SimulatedDevice(Path(place), uri=uri)
     raise DeviceUriError(uri, f"has the unknown scheme {scheme!r}")
