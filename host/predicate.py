@@ -203,7 +203,7 @@ def load_predicate(reference: str) -> Callable[[Any, Any], Any]:
     if not separator or not module_name or not name:
         raise PredicateError(f"A custom predicate is 'module:function', not {reference!r}.")
     try:
-        function = getattr(importlib.import_module(module_name), name)
+        function: Callable[[Any, Any], Any] = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
         raise PredicateError(
             f"Custom predicate {reference!r} cannot be imported ({error}); put its module on "
@@ -211,4 +211,4 @@ def load_predicate(reference: str) -> Callable[[Any, Any], Any]:
         ) from error
     if not callable(function):
         raise PredicateError(f"Custom predicate {reference!r} is not a function.")
-    return function  # type: ignore[no-any-return]
+    return function
