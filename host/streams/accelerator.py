@@ -180,13 +180,13 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
     def _exchange(self, run: _Execution, params: AcceleratorJoinParams) -> int:
         """Let the device run for a while; return how many words moved, at least one."""
         assert self.watch is not None
-        first = run.staging.first
-        words = self._setup[:0] if first is None else first
+        offered = run.staging.offer(params.low_water)
+        words = self._setup[:0] if offered is None else offered
         # A word takes a cycle at the least, so a device is not run dry while it could be fed;
-        # after FLUSH it returns by itself, with the mark.
+        # once it has FLUSH it returns by itself, with the mark.
         cycles = params.chunk_cycles
-        if not run.flushed:
-            cycles = min(cycles, max(len(words), 1024))
+        if not run.flushed or len(words) < run.staging.waiting:
+            cycles = min(cycles, len(words))
         stamps = None if run.trace is None else run.trace.stamps(len(words))
         self.watch.start()
         done = params.device.exchange(words, run.results, cycles=cycles, stamps=stamps)

@@ -5,6 +5,8 @@ from collections import deque
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from host.device import Device
 from host.exact import UInt64s
 
@@ -65,13 +67,24 @@ class Staging:
             total = self._accepted + self.waiting
             self._answered.extend(range(total - marks, total))
 
-    @property
-    def first(self) -> UInt64s | None:
-        """An array of words to offer next; None if nothing waits."""
-        return self._queue[0][self._offset :] if self._queue else None
+    def offer(self, least: int) -> UInt64s | None:
+        """Return words to offer next: at least so many, or all that wait; None if nothing does."""
+        if not self._queue:
+            return None
+        if len(self._queue[0]) - self._offset < least and len(self._queue) > 1:
+            # Few words would come to an end while the device still works on them, so others
+            # follow in the same array; only the tail of one array and the next are copied.
+            parts = [self._queue.popleft()[self._offset :]]
+            size = len(parts[0])
+            while self._queue and size < least:
+                parts.append(self._queue.popleft())
+                size += len(parts[-1])
+            self._queue.appendleft(np.concatenate(parts))
+            self._offset = 0
+        return self._queue[0][self._offset :]
 
     def accept(self, count: int) -> None:
-        """The device took ``count`` of the words in :attr:`first`."""
+        """The device took ``count`` of the words that were offered."""
         self.waiting -= count
         self._accepted += count
         self._offset += count
@@ -88,7 +101,7 @@ class Staging:
 
     def abandon(self) -> None:
         """Leave a note for the next user of the device, if something is on its way."""
-        first = self.first
+        first = self.offer(1)
         word = None if first is None else first[:1].copy()
         answered = bool(self._answered) and self._answered[0] == self._accepted
         if self._due or word is not None:
