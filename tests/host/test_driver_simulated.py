@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host import CountWindow, Ordering, TimeWindow, open_device
+from host.__main__ import main
+from host.driver import TableJoin, join_tables
+from host.errors import MissingToolError
+from host.files import read_table, write_table
+from host.query import JoinQuery, Term
+from tests.host.tables import naive_join
+from tests.host.test_driver import random_table
+
+PARAMETERS = JoinParameters(
+    cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=16, probe_bits=4, fan_in=2,
+    keys=(KeyField(name="f0", bits=8), KeyField(name="f1", bits=4, signed=False)),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def simulator(tmp_path_factory):
+    """URI of a small accelerator, simulated; built once, or found in the cache."""
+    library = pytest.importorskip("sim.library")
+    folder = tmp_path_factory.mktemp("simulator") / "bundle"
+    write_bundle(PARAMETERS, folder)
+    try:
+        library.build_library(folder)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    return f"sim:{folder}"
+
+
+@pytest.mark.parametrize(
+    "window", [CountWindow(1), CountWindow(17), CountWindow(60), TimeWindow(0), TimeWindow(9)]
+)
+@pytest.mark.parametrize("ordering", [Ordering.outer(), Ordering.none(), Ordering.relaxed(2)])
+def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ordering):
+    rng = np.random.default_rng(11)
+    terms = [Term("x", "x", -1, 2), Term("name", "name")]
+    query = JoinQuery(terms=terms, order=("t", "t"), window=window, ordering=ordering)
+    with open_device(simulator) as device:
+        for left_rows, right_rows in [(300, 400), (0, 9), (30, 500), (0, 0)]:
+            left = random_table(rng, left_rows, 700)
+            right = random_table(rng, right_rows, 700)
+            result = join_tables(left, right, query, device)
+            pairs = list(zip(*(rows.tolist() for rows in result.pairs), strict=True))
+            expected = naive_join(left, right, query)
+            assert (pairs if ordering.period == 1 else sorted(pairs)) == (
+                expected if ordering.period == 1 else sorted(expected)
+            )
+
+
+def test_a_cut_join_leaves_the_device_usable(simulator):
+    rng = np.random.default_rng(12)
+    left, right = random_table(rng, 400), random_table(rng, 400)
+    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(60))
+    with open_device(simulator) as device:
+        for cut in range(3):
+            join = TableJoin(left, right, query, device, record=True, batch_rows=64, buffer_rows=64)
+            reader = join.batches()
+            for _ in range(cut):
+                next(reader)
+            reader.close()
+            assert join.run().table.num_rows == len(naive_join(left, right, query))
+
+
+def test_latencies_are_cycles_between_acceptance_and_emission(simulator):
+    rng = np.random.default_rng(13)
+    left, right = random_table(rng, 200), random_table(rng, 200)
+    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(30))
+    with open_device(simulator) as device:
+        result = join_tables(left, right, query, device, trace=True)
+    latency = result.latency
+    assert len(latency.processing) == 400
+    assert len(latency.visiting) == result.table.num_rows
+    assert latency.visiting.min() > 0
+    assert latency.processing.max() >= latency.visiting.max()
+    assert latency.processing.max() < result.cycles
+    assert latency.emitted.max() - latency.emitted.min() < result.cycles
+
+
+def test_few_cycles_are_spent_on_nothing(simulator):
+    table = random_table(np.random.default_rng(14), 2000, 9)
+    query = JoinQuery(terms=[Term("x", "x", 50, 50)], order=("t", "t"), window=CountWindow(1))
+    with open_device(simulator) as device:
+        result = join_tables(table, table, query, device)
+    assert result.cycles < 2 * 4000
+
+
+def test_files_are_joined_on_the_simulated_accelerator(simulator, tmp_path, capsys):
+    rng = np.random.default_rng(15)
+    tables = {name: random_table(rng, 200, 300) for name in ("left", "right")}
+    for name, table in tables.items():
+        write_table(table.to_batches(), table.schema, tmp_path / f"{name}.parquet")
+    command = [
+        "join", "--left", str(tmp_path / "left.parquet"),
+        "--right", str(tmp_path / "right.parquet"), "--output", str(tmp_path / "out.csv"),
+        "--order", "t", "--band", "x:x:-1:1", "--within", "12", "--device", simulator, "--verify",
+    ]  # fmt: skip
+    assert main(command) == 0
+    assert "agree with the reference join" in capsys.readouterr().err
+    query = JoinQuery(terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=TimeWindow(12))
+    assert read_table(tmp_path / "out.csv").num_rows == len(naive_join(*tables.values(), query))
