@@ -11,7 +11,7 @@ import math
 __all__ = ["axis_ticks", "bar_chart", "line_chart", "share_chart"]
 
 WIDTH, HEIGHT = 720, 260
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 24, 12, 44
 
 
 def axis_ticks(high: float, count: int = 5) -> list[float]:
@@ -28,10 +28,7 @@ def line_chart(
     points: Sequence[tuple[float, float]], *, title: str, x_label: str, y_label: str
 ) -> str:
     """Draw points as an area under a line, from x = 0."""
-    frame = _Frame(
-        axis_ticks(max((x for x, _ in points), default=0)),
-        axis_ticks(max((y for _, y in points), default=0)),
-    )
+    frame = _Frame(max((x for x, _ in points), default=0), max((y for _, y in points), default=0))
     places = [(frame.x(x), frame.y(y)) for x, y in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     marks = []
@@ -61,8 +58,8 @@ def bar_chart(
 ) -> str:
     """Draw bins ``(low, high, count)`` as bars, and ``markers`` as labelled vertical lines."""
     frame = _Frame(
-        axis_ticks(max((high for _, high, _ in bins), default=0), 8),
-        axis_ticks(max((count for _, _, count in bins), default=0)),
+        max((high for _, high, _ in bins), default=0),
+        max((count for _, _, count in bins), default=0),
     )
     marks = []
     for low, high, count in bins:
@@ -126,14 +123,18 @@ def share_chart(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], *, titl
 
 
 class _Frame:
-    """Scales, grid and axis labels of one chart, both axes from zero."""
+    """Scales, grid and axis labels of one chart, both axes from zero.
 
-    def __init__(self, x_ticks: list[float], y_ticks: list[float]) -> None:
-        self.x_ticks = x_ticks
-        self.y_ticks = y_ticks
+    The horizontal axis ends with the data, the vertical one with the round number above them.
+    """
+
+    def __init__(self, x_high: float, y_high: float) -> None:
+        self.x_high = x_high or 1.0
+        self.x_ticks = [tick for tick in axis_ticks(x_high, 8) if tick <= self.x_high]
+        self.y_ticks = axis_ticks(y_high)
 
     def x(self, value: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * value / self.x_ticks[-1]
+        return LEFT + (WIDTH - LEFT - RIGHT) * value / self.x_high
 
     def y(self, value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.y_ticks[-1]

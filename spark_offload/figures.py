@@ -72,17 +72,14 @@ def stages(counters: Mapping[str, int], cores: int) -> list[Stage]:
     """
     cycles = counters.get("cycles", 0)
     found = []
-    if "ingress_stalled" in counters:
-        stalled, idle = counters["ingress_stalled"], counters["ingress_idle"]
-        found.append(Stage("Ingress", cycles - stalled - idle, stalled, idle))
-    if "region_busy" in counters:
-        busy, stalled = counters["region_busy"], counters["region_stalled"]
-        found.append(
-            Stage(f"{2 * cores} regions", busy, stalled, 2 * cores * cycles - busy - stalled)
-        )
-    if "output_stalled" in counters:
-        stalled, idle = counters["output_stalled"], counters["output_idle"]
-        found.append(Stage("Output", cycles - stalled - idle, stalled, idle))
+    for name, prefix, units in (
+        ("Ingress", "ingress", 1),
+        (f"{2 * cores} regions", "region", 2 * cores),
+        ("Output", "output", 1),
+    ):
+        if cycles and f"{prefix}_busy" in counters:
+            busy, stalled = counters[f"{prefix}_busy"], counters[f"{prefix}_stalled"]
+            found.append(Stage(name, busy, stalled, max(0, units * cycles - busy - stalled)))
     return found
 
 
@@ -127,7 +124,7 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
         comparators = 2 * run.storage["cores"] * run.storage["lanes"] * run.storage["probes"]
         rows.append(("Cycle efficiency", f"{100 * comparisons / (comparators * cycles):.1f} %"))
     latency = metrics.latency()
-    if latency:
+    if cycles and latency:
         rows.append(
             (
                 "Latency, median / 99 % / most",
@@ -135,6 +132,10 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
                 + " cycles",
             )
         )
+    for stage in stages(counters, run.storage.get("cores", 0)):
+        parts = (stage.busy, stage.stalled, stage.idle)
+        shares = " / ".join(f"{100 * part / max(sum(parts), 1):.1f}" for part in parts)
+        rows.append((f"{stage.name}: busy / stalled / idle", f"{shares} %"))
     rows.append(("Check", run.check))
     return rows
 

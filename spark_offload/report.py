@@ -3,7 +3,6 @@
 
 from html import escape
 from importlib.resources import files
-from itertools import pairwise
 from pathlib import Path
 from string import Template
 
@@ -12,6 +11,7 @@ from spark_offload.figures import Run, derive_figures, percentile, stages
 
 __all__ = ["write_report"]
 
+BARS = 60
 NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
 
 
@@ -68,12 +68,9 @@ def _timeline(run: Run) -> dict[str, str]:
 def _latency(run: Run) -> dict[str, str]:
     """Distribution of the latency of results."""
     histogram = run.metrics.latency()
-    if not histogram:
+    if not histogram or not run.metrics.total("cycles"):
         return {"latency": NOTHING, "latency_text": ""}
-    lows = sorted(histogram)
-    width = min((after - low for low, after in pairwise(lows)), default=1)
-    # Fold the bins until about sixty bars remain.
-    bar = width * max(1, -(-(lows[-1] + width) // (60 * width)))
+    bar = max(1, -(-(max(histogram) + 1) // BARS))
     bars: dict[int, int] = {}
     for low, count in histogram.items():
         bars[low // bar * bar] = bars.get(low // bar * bar, 0) + count
@@ -114,7 +111,9 @@ def _stages(run: Run) -> dict[str, str]:
             title="Busy, stalled and idle cycles of each stage",
         ),
         "stages_text": (
-            "Counted by the accelerator itself. A stage is stalled when it has work and the next "
-            "stage does not take it, and idle when it has none."
+            "Counted by the accelerator itself, and here as shares of its cycles. The ingress is "
+            "busy when it takes an input word and stalled when one has to wait; a region is busy "
+            "when it reads a row of its window and stalled when its results are stuck; the output "
+            "is busy when a result word is taken and stalled when one has to wait."
         ),
     }
