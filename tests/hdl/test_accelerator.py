@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole accelerator against the reference join, word by word."""
+
+from amaranth.hdl import Value
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from hdl.accelerator import Accelerator
+from hdl.layouts import input_word, result_word
+from hdl.parameters import JoinParameters, KeyField
+from host.manifest import Manifest
+from tests.hdl.input_words import control_word, integer, tuple_word
+from tests.hdl.stream_bench import StreamBench
+from tests.scenarios import canonical, expected_words, manifest_of, random_scenario
+
+
+def nearby(r, s):
+    """A custom predicate."""
+    return ((r.x - s.x) * (r.x - s.x) <= 4) & (r.x != s.x)
+
+
+def as_integers(words):
+    """Rows of 64-bit numbers as integers."""
+    return [sum(int(value) << 64 * n for n, value in enumerate(row)) for row in words]
+
+
+def as_rows(integers, columns):
+    """Integers as rows of 64-bit numbers."""
+    mask = (1 << 64) - 1
+    rows = [[value >> 64 * n & mask for n in range(columns)] for value in integers]
+    return np.array(rows, np.uint64).reshape(-1, columns)
+
+
+def answer(parameters, scenario, count, *, stalls=0.0, seed=0):
+    """Run the scenario through the circuit; return ``count`` result words or more."""
+    dut = Accelerator(parameters)
+    bench = StreamBench(dut, deadline=60_000, stalls=stalls, seed=seed)
+    bench.source(dut.i, as_integers(scenario.words))
+    received = bench.sink(dut.o, count)
+    bench.run(extra_cycles=20)
+    return as_rows(received, -(-result_word(parameters).size // 64))
+
+
+def check(parameters, seed, folder, *, stalls=0.0, **options):
+    """The circuit gives the words of the software device."""
+    path = manifest_of(parameters, folder)
+    manifest = Manifest.load(path)
+    scenario = random_scenario(manifest, seed, **options)
+    expected = expected_words(path, scenario)
+    received = answer(parameters, scenario, len(expected), stalls=stalls, seed=seed)
+    assert canonical(manifest, received, free=scenario.free) == canonical(
+        manifest, expected, free=scenario.free
+    )
+
+
+@st.composite
+def small_parameters(draw):
+    """Strategy for accelerators of every shape."""
+    probes = draw(st.sampled_from([1, 1, 2, 3, 5]))
+    return JoinParameters(
+        cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
+        sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
+        keys=draw(
+            st.sampled_from(
+                [
+                    (KeyField(name="x", bits=8),),
+                    (KeyField(name="x", bits=7), KeyField(name="y", bits=5, signed=False)),
+                ]
+            )
+        ),
+        timestamp_bits=draw(st.sampled_from([0, 16])),
+        lanes=draw(st.sampled_from([1, 1, 2, 3])),
+        probes=probes,
+        fan_out=draw(st.sampled_from([2, 3, 4])),
+        fan_in=draw(st.sampled_from([2, 3, 4])),
+        probe_bits=draw(st.sampled_from([3, 5])),
+        comparator=draw(st.sampled_from(["band", "band", "equality"])),
+    )
+
+
+@settings(max_examples=12)
+@given(
+    parameters=small_parameters(),
+    seed=st.integers(0, 2**32),
+    stalls=st.sampled_from([0.0, 0.2, 0.6]),
+)
+def test_random_accelerators_answer_like_the_reference(tmp_path_factory, parameters, seed, stalls):
+    check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
+
+
+@settings(max_examples=12)
+@given(parameters=small_parameters(), seed=st.integers(0, 2**32))
+def test_without_order_the_results_between_two_stars_are_the_same_set(
+    tmp_path_factory, parameters, seed
+):
+    check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=0.3, period=0)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("timestamp_bits", [0, 16])
+def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
+    parameters = JoinParameters(
+        cores=cores,
+        sub_window=4,
+        keys=(KeyField(name="x", bits=8),),
+        timestamp_bits=timestamp_bits,
+        fan_in=2,
+    )
+    check(parameters, cores, tmp_path, stalls=0.2, segments=2)
+
+
+def test_a_custom_predicate(tmp_path):
+    parameters = JoinParameters(
+        cores=3,
+        sub_window=8,
+        keys=(KeyField(name="x", bits=8),),
+        comparator="custom",
+        predicate="tests.hdl.test_accelerator:nearby",
+    )
+    check(parameters, 5, tmp_path, tuples=150, segments=2)
+
+
+def errors_in(parameters, words, count):
+    """Send words; return (kind, side, overflow, disorder) of every star and mark."""
+    dut = Accelerator(parameters)
+    bench = StreamBench(dut, deadline=5_000)
+    bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
+    received = bench.sink(dut.o, count)
+    bench.run()
+    found = []
+    for word in received:
+        word = result_word(parameters).from_bits(word)
+        flags = word.body.punctuation
+        if word.kind.name != "PAIR":
+            found.append((word.kind.name, word.side, flags.overflow, flags.disorder))
+    return found
+
+
+def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
+    parameters = JoinParameters(
+        cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8
+    )
+    words = [
+        control_word("LIFESPAN", 0, 9),
+        control_word("LIFESPAN", 1, 9),
+        control_word("BOUND_LOW", 0, 9),  # nothing matches
+        *(tuple_word(1, {"x": 0}, 1) for _ in range(4)),
+        tuple_word(0, {"x": 1}, 1),
+        tuple_word(1, {"x": 0}, 2),  # the fifth S while four live
+        tuple_word(0, {"x": 1}, 3),
+        control_word("FLUSH"),
+        control_word("CLEAR"),
+        control_word("FLUSH"),
+    ]
+    assert errors_in(parameters, words, 10) == [
+        *[("STAR", 1, 0, 0)] * 4,
+        ("STAR", 0, 0, 0),
+        ("STAR", 1, 0, 0),
+        ("STAR", 0, 2, 0),
+        ("MARK", 0, 2, 0),
+        ("MARK", 0, 2, 0),
+        ("MARK", 0, 0, 0),
+    ]
+
+
+def test_disorder_is_in_the_marks_until_clear():
+    parameters = JoinParameters(
+        cores=1, sub_window=4, keys=(KeyField(name="x", bits=4),), timestamp_bits=8
+    )
+    words = [
+        tuple_word(0, {"x": 1}, 5),
+        tuple_word(1, {"x": 1}, 4),
+        control_word("FLUSH"),
+        control_word("CLEAR"),
+        tuple_word(1, {"x": 1}, 4),
+        control_word("FLUSH"),
+    ]
+    assert errors_in(parameters, words, 5) == [
+        ("STAR", 0, 0, 0),
+        ("MARK", 0, 0, 1),
+        ("MARK", 0, 0, 1),
+        ("STAR", 1, 0, 0),
+        ("MARK", 0, 0, 0),
+    ]
+
+
+def star_latency(parameters, rows):
+    """Cycles from a lone probe to its star, with ``rows`` rows of S in every core."""
+    dut = Accelerator(parameters)
+    bench = StreamBench(dut, deadline=5_000)
+    stored = rows * parameters.cores * parameters.lanes
+    words = [tuple_word(1, {"x": 0}) for _ in range(stored)]
+    words = [control_word("BOUND_LOW", 0, 9), *words, tuple_word(0, {"x": 0})]
+    sent, taken = [], []
+    bench.source(
+        dut.i,
+        [integer(input_word(parameters), word) for word in words[:-1]],
+        stamps=[],
+    )
+
+    async def late_probe(ctx):
+        while bench._pending > 1 or bench.cycle < 20 + 3 * len(words):
+            await ctx.tick()
+        payload = integer(input_word(parameters), words[-1])
+        ctx.set(Value.cast(dut.i.payload), payload)
+        ctx.set(dut.i.valid, 1)
+        sent.append(bench.cycle)
+        await ctx.tick().until(dut.i.ready)
+        ctx.set(dut.i.valid, 0)
+
+    bench.simulator.add_testbench(late_probe, background=True)
+    bench.sink(dut.o, stored + 1, stamps=taken)
+    bench.run()
+    return taken[-1] - sent[0]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 7])
+@pytest.mark.parametrize("rows", [1, 2, 10])
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_latency_is_that_of_equation_5(cores, rows, lanes):
+    parameters = JoinParameters(
+        cores=cores, sub_window=32, keys=(KeyField(name="x", bits=4),), lanes=lanes, fan_in=2
+    )
+    assert star_latency(parameters, rows) == Accelerator(parameters).latency + rows

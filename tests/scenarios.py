@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of words for an accelerator: random, adversarial, with changes of configuration.
+
+The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb, and are
+answered by the software device, whose words every engine must repeat.
+"""
+
+from dataclasses import dataclass
+import json
+
+import numpy as np
+
+from hdl.manifest import describe
+from host.device.software import SoftwareDevice
+from host.words import WordCodec
+
+__all__ = ["Scenario", "canonical", "expected_words", "manifest_of", "random_scenario"]
+
+#: How the sides of tuples follow one another.
+SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
+
+
+def manifest_of(parameters, folder):
+    """Write a bundle with everything but the Verilog, which is empty; return its path."""
+    (folder / "splitjoin.v").write_text("")
+    (folder / "manifest.json").write_text(
+        json.dumps(describe(parameters, "", verilog_file="splitjoin.v"))
+    )
+    return folder
+
+
+@dataclass
+class Scenario:
+    """Words to send, and whether between two stars their results may come in any order."""
+
+    words: np.ndarray
+    free: bool
+    marks: int
+
+
+def sides_of(shape, count, generator):
+    """Sides of ``count`` tuples."""
+    if shape == "alternating":
+        return np.arange(count) % 2
+    if shape == "bursts":
+        return np.repeat(generator.integers(0, 2, count), generator.integers(1, 40, count))[:count]
+    if shape in ("only_r", "only_s"):
+        return np.full(count, int(shape == "only_s"))
+    return generator.integers(0, 2, count)
+
+
+def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):
+    """Make a scenario of some segments, each with a configuration of its own.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    seed : int
+        Same seed, same scenario.
+    tuples : int
+        Most tuples in a segment.
+    segments : int
+        Configurations.
+    overflow : bool
+        Let time-based windows outgrow the cores.
+    period : int, optional
+        Probes from star to star; random if left out. Over ``probes``, or zero, order is free.
+    """
+    generator = np.random.default_rng(seed)
+    codec = WordCodec(manifest)
+    capacity = manifest.capacity
+    parts = []
+    marks = 0
+    if period is None:
+        period = int(generator.choice([1, 1, manifest.probes, max(1, manifest.probes // 2)]))
+    free = period == 0 or period > manifest.probes
+
+    def control(op, index=0, value=0):
+        nonlocal marks
+        parts.append(codec.pack_control(op, index, value))
+        marks += op in ("CLEAR", "FLUSH", "PRECISION")
+
+    control("PRECISION", 0, period)
+    for _ in range(segments):
+        wide = int(generator.choice([0, 1, 3, 40]))
+        if manifest.comparator == "band":
+            for index, key in enumerate(manifest.keys):
+                most = (1 << key.bits) - 1  # the host clamps bounds, so does this
+                control("BOUND_LOW", index, -min(wide, most))
+                control("BOUND_HIGH", index, min(int(generator.integers(0, wide + 1)), most))
+        timed = bool(manifest.timestamp_bits) and generator.random() < 0.5
+        count = int(generator.integers(0, tuples + 1))
+        shape = str(generator.choice(SHAPES))
+        if shape == "empty":
+            count = 0
+        # Time-based windows hold at most a quarter of the capacity, unless overflow is wanted.
+        pace = int(generator.choice([1, 2, 5]))
+        lifespan = int(generator.integers(0, max(1, pace * capacity // 4)))
+        if overflow:
+            lifespan *= 8
+        for side in range(2):
+            if timed:
+                control("LIFESPAN", side, lifespan)
+            else:
+                size = generator.choice([1, capacity, int(generator.integers(1, capacity + 1))])
+                control("WINDOW", side, int(size))
+        control("CLEAR")
+        values = int(generator.choice([1, 2, 12, 60]))
+        keys = {
+            key.name: np.clip(generator.integers(0, values, count) - values // 2, key.low, key.high)
+            for key in manifest.keys
+        }
+        steps = np.full(count, pace)
+        if not overflow and timed:
+            steps = generator.choice([pace, pace, 2 * pace], count)
+        time = np.cumsum(steps).astype(np.int64)
+        parts.append(
+            codec.pack_tuples(sides_of(shape, count, generator).astype(np.uint8), keys, time)
+        )
+        if manifest.comparator == "band" and generator.random() < 0.3:
+            control("BOUND_HIGH", 0, int(generator.integers(-1, 3)))
+            half = codec.pack_tuples(
+                sides_of("random", 10, generator).astype(np.uint8),
+                {
+                    name: np.resize(column, 10) if count else np.zeros(10, np.int64)
+                    for name, column in keys.items()
+                },
+                (time[-1] if count else 0) + pace * np.arange(1, 11),
+            )
+            parts.append(half)
+        control("FLUSH")
+    return Scenario(
+        np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts]), free, marks
+    )
+
+
+def expected_words(path, scenario):
+    """Return the result words that the software device gives, one row each."""
+    with SoftwareDevice(path) as device:
+        chunks = []
+        sent = 0
+        results = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
+        while True:
+            answer = device.exchange(scenario.words[sent:], results, cycles=1)
+            sent += answer.accepted
+            chunks.append(results[: answer.produced].copy())
+            if not answer.produced and sent == len(scenario.words):
+                return np.concatenate(chunks)
+
+
+def canonical(manifest, words, *, free):
+    """Return result words as a list that is equal for equal answers.
+
+    In order that is the words themselves. While order is free, each side's pairs between two of
+    its stars are sorted, and sides are apart; marks stand in both.
+    """
+    rows = [tuple(int(value) for value in row) for row in words]
+    if not free:
+        return rows
+    fields = WordCodec(manifest).unpack_results(np.ascontiguousarray(words))
+    kinds = manifest.result_kinds
+    sides = ([], [])
+    for side in range(2):
+        bag = []
+        for row, kind, owner in zip(rows, fields.kind, fields.side, strict=True):
+            if kind == kinds["PAIR"] and owner == side:
+                bag.append(row)
+            elif kind == kinds["MARK"] or (kind == kinds["STAR"] and owner == side):
+                sides[side].append((sorted(bag), row))
+                bag = []
+        assert not bag, "pairs after the last star"
+    return sides
