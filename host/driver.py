@@ -194,7 +194,7 @@ class TableJoin:
 
     def describe(self) -> str:
         """The streams and the buffers between them, a line each."""
-        return self._graph.describe()
+        return self._graph.plan()
 
     @property
     def cycles(self) -> int:

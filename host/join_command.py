@@ -77,5 +77,5 @@ def explain(join: TableJoin) -> str:
     unused = [key.name for key in manifest.keys[len(encoded.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")
-    lines += [f"stream   {line}" for line in join.describe().splitlines()]
+    lines += [f"streams  {line}" for line in join.describe().splitlines()]
     return "\n".join(lines)

@@ -122,6 +122,11 @@ class ExecStreamGraph:
                 errors[0].add_note(f"while closing, also: {other}")
             raise errors[0]
 
+    def plan(self) -> str:
+        """One line per buffer: who fills it, who empties it, how much it holds."""
+        buffers = [buffer for stream in self.streams for buffer in stream.outputs]
+        return "\n".join(f"{buffer.name}: up to {buffer.capacity} rows" for buffer in buffers)
+
     def describe(self) -> str:
         """One line per stream: its state and that of its buffers."""
         return "\n".join(describe(stream) for stream in self.streams)
