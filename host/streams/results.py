@@ -136,6 +136,8 @@ class ResultDecoder:
         results = self._codec.unpack_results(words)
         self.marks += int((results.kind == self._codec.mark).sum())
         self._note_faults(results)
+        if self.faults:  # nobody may use the pairs, and they need not make sense
+            results, stamps = self._codec.unpack_results(words[:0]), None
         parts, stars = [], []
         for side in Side:
             of_side = results.side == side

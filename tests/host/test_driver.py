@@ -339,3 +339,21 @@ def test_the_oracle_of_these_tests_agrees_with_pandas_on_as_of_joins():
     ).dropna(subset="row_left")  # fmt: skip
     of_right = {(int(row.row_left), int(row.row)) for row in frame.itertuples()}
     assert of_right <= set(pairs)
+
+
+class Overflowing(Frozen):
+    """Sets the overflow flag of S's window in all that it answers."""
+
+    def exchange(self, words, results, *, cycles, stamps=None):
+        done = self.inner.exchange(words, results, cycles=cycles, stamps=stamps)
+        place = self.manifest.result_word["overflow"]
+        results[: done.produced, 0] |= np.uint64(2 << place.offset)
+        return done
+
+
+def test_a_fault_that_the_device_reports_is_never_passed_over(bundles):
+    table = pa.table({"t": np.arange(50)})
+    query = JoinQuery(order=("t", "t"), window=TimeWindow(3))
+    with open_device(f"software:{bundles['groups']}") as inner:
+        with pytest.raises(WindowOverflowError, match="side S outgrew"):
+            join_tables(table, table, query, Overflowing(inner), trace=True)
