@@ -32,7 +32,7 @@ class Region(wiring.Component):
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from a probe that closes its group
     to its star, when the region is idle. Throughput: a word per cycle; a group of probes per pass
-    of ``max(rows, 2)`` cycles.
+    of ``max(rows, probes + 1)`` cycles.
 
     Parameters
     ----------
