@@ -78,6 +78,7 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     device = choose_device(options.device).uri
     left, right = benchmark.tables()
     spark = open_session("splitjoin demo", master=options.master)
+    _warm_up(spark)
     query = benchmark.query(counted=options.rows is not None)
     answer = join_tables_in_spark(spark, left, right, query, device=device, trace=True)
     print("Now the same by Spark's own join …", file=sys.stderr)
@@ -126,6 +127,12 @@ def demonstrate_files(options: argparse.Namespace) -> int:
         options.report,
     )
     return 0
+
+
+def _warm_up(spark: SparkSession) -> None:
+    """Let Spark start its Python workers and compile, so that the figures are of the join alone."""
+    left, right = Benchmark(rows=4).tables()
+    join_tables_in_spark(spark, left, right, Benchmark().query(), device="software:", shown=False)
 
 
 def _spark_answer(

@@ -208,4 +208,6 @@ def _window_text(query: JoinQuery) -> str:
     if not query.is_timed:
         return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
     width = getattr(query.window, "lifespan", query.window)
-    return f"rows of the other side with |{query.order[0]} - {query.order[1]}| <= {width}"
+    return (
+        f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
+    )

@@ -8,14 +8,14 @@ import numpy.typing as npt
 
 __all__ = ["cumulative_counts", "histogram"]
 
-FINE_BITS = 8
+FINE_BITS = 12
 """Bins of a histogram per doubling of the value, as a power of two."""
 
 
 def histogram(values: npt.NDArray[Any]) -> dict[int, int]:
     """Count non-negative values in bins; each key is the least value of its bin.
 
-    Below 512 a bin is one value; above, at most 1/256 of it, so that the histograms of several
+    Below 8,192 a bin is one value; above, at most 1/4,096 of it, so that the histograms of several
     tasks can be added whatever their ranges.
     """
     values = np.asarray(values, dtype=np.int64)

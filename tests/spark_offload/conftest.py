@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One Spark session for all tests of the package, and a small accelerator in software."""
+"""One Spark session for all tests of the package, and small accelerators."""
 
 import json
 
 import pytest
 
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
 from host.device.software import SOFTWARE_MANIFEST
+from host.errors import MissingToolError
 from host.manifest import digest
 from spark_offload.session import open_session
 
@@ -30,3 +33,20 @@ def software_bundle(tmp_path_factory):
     values["hash"] = digest(values, "")
     (folder / "manifest.json").write_text(json.dumps(values))
     return f"software:{folder}"
+
+
+@pytest.fixture(scope="session")
+def simulated_bundle(tmp_path_factory):
+    """The address of a small simulated accelerator: 3 cores, 192 tuples a side."""
+    library = pytest.importorskip("sim.library")
+    folder = tmp_path_factory.mktemp("simulated") / "bundle"
+    keys = (KeyField(name="f0", bits=16), KeyField(name="f1", bits=16))
+    write_bundle(
+        JoinParameters(cores=3, sub_window=64, probes=4, lanes=2, timestamp_bits=32, keys=keys),
+        folder,
+    )
+    try:
+        library.build_library(folder)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    return f"sim:{folder}"

@@ -68,6 +68,6 @@ def check(answer):
         assert not file.startswith(str(ROOT))
 
 
-def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path):
-    check(run_job(tmp_path, "software:"))
+def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simulated_bundle):
+    check(run_job(tmp_path, simulated_bundle))
     assert not [path for path in tmp_path.iterdir() if path.name != "work"]

@@ -105,12 +105,12 @@ def test_figures_are_derived_from_the_counters():
     assert output.name == "Output"
 
 
-@pytest.mark.parametrize("values", [[], [0], [1, 1, 700, 5_000, 2**40]])
-def test_histogram_keeps_every_value_to_a_256th(values):
+@pytest.mark.parametrize("values", [[], [0], [1, 1, 700, 50_000, 2**40]])
+def test_histogram_keeps_every_value_to_a_4096th(values):
     bins = histogram(np.array(values))
     assert sum(bins.values()) == len(values)
     for value, low in zip(sorted(values), np.repeat(list(bins), list(bins.values())), strict=True):
-        assert low <= value <= low + low / 256
+        assert low <= value <= low + low / 4096
 
 
 def test_percentiles():

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same joins on the simulated accelerator, cycle by cycle."""
+
+import pytest
+
+from host.errors import CapacityError
+from spark_offload import explain, metrics, plan_join, stream_join
+from tests.spark_offload.oracle import join_rows
+from tests.spark_offload.test_join import collected, frames, random_rows
+
+LEFT, RIGHT = random_rows(5, 700, span=900), random_rows(6, 600, span=900)
+BAND = {"x": (-3, 4)}
+
+
+def matches(left, right):
+    return left["k"] == right["k"] and -3 <= left["x"] - right["x"] <= 4
+
+
+@pytest.mark.parametrize("window", [{"within": 60}, {"rows": 33}, {"rows": 192}])
+def test_the_simulated_accelerator_answers_as_plain_python_does(spark, simulated_bundle, window):
+    joined = stream_join(
+        *frames(spark, LEFT, RIGHT),
+        on="k",
+        band=BAND,
+        order="t",
+        device=simulated_bundle,
+        partitions=1,
+        **window,
+    )
+    assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", **window)
+
+
+def test_partitions_have_a_device_each(spark, simulated_bundle):
+    joined = stream_join(
+        *frames(spark, LEFT, RIGHT),
+        on="k",
+        band=BAND,
+        order="t",
+        within=60,
+        device=simulated_bundle,
+        partitions=3,
+    )
+    expected = join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    assert sorted(collected(joined)) == sorted(expected)
+    measured = metrics(joined)
+    assert len(measured.tasks) == 3
+    assert measured.total("cycles") > 1_000
+    counters = measured.counters()
+    assert counters["tuples_r"] == len(LEFT)
+    assert counters["tuples_s"] == len(RIGHT)
+    assert counters["results"] == len(expected)
+
+
+def test_a_trace_tells_the_latency_of_every_result(spark, simulated_bundle):
+    plan = plan_join(
+        *frames(spark, LEFT, RIGHT),
+        band=BAND,
+        order="t",
+        rows=30,
+        device=simulated_bundle,
+        trace=True,
+    )
+    count = plan.dataframe().count()
+    measured = plan.metrics()
+    assert sum(measured.latency().values()) == count
+    assert sum(measured.processing().values()) == len(LEFT) + len(RIGHT)
+    assert min(measured.latency()) > 0
+    assert measured.tasks[0].timeline[-1][1] == count
+
+
+def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
+    joined = stream_join(
+        *frames(spark, LEFT, RIGHT), on="k", order="t", within=60, device=simulated_bundle
+    )
+    explanation = explain(joined)
+    assert "3 cores x 64 tuples = 192 tuples a side" in explanation.accelerator
+    assert explanation.terms[0].field == "key field 'f0'"
+
+
+def test_a_window_that_is_too_large_names_the_command_that_builds_one(spark, simulated_bundle):
+    with pytest.raises(CapacityError, match="193.*192.*python -m hdl generate"):
+        stream_join(*frames(spark, LEFT, RIGHT), order="t", rows=193, device=simulated_bundle)
