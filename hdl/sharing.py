@@ -8,6 +8,8 @@ bottom-up: children first, so that parents of equal children become equal themse
 
 import re
 
+from .keywords import KEYWORDS
+
 __all__ = ["share_modules", "snake_case"]
 
 MODULE = re.compile(r"^module (\\\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
@@ -33,6 +35,8 @@ def plain(name):
     """Return ``name`` without what Amaranth adds to tell signals apart, as an identifier."""
     stem = re.sub(r"(\$\d+)+$", "", name.removeprefix("\\"))
     stem = re.sub(r"\W", "_", stem.replace("__", "_"))
+    if stem in KEYWORDS:
+        return f"{stem}_"
     return stem if re.match(r"[A-Za-z_]", stem) else f"_{stem}"
 
 

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated accelerator: the simulator library of a bundle, called on whole arrays."""
+
+import ctypes
+from pathlib import Path
+import re
+
+import numpy as np
+
+from host.device.contract import Device, Exchange, Stamps, check_words
+from host.errors import DeviceError, MissingManifestError, StaleManifestError
+from host.exact import UInt64s
+from host.manifest import Manifest
+
+__all__ = ["LIBRARY", "SimulatedDevice"]
+
+#: The simulator library in a bundle's folder; `python -m sim build` puts it there.
+LIBRARY = "splitjoin.so"
+
+_BUNDLE = re.compile(rb"splitjoin-bundle:([0-9a-f]{64})\0")
+
+
+class _Done(ctypes.Structure):
+    """What one call of ``splitjoin_exchange`` did."""
+
+    _fields_ = [
+        ("accepted", ctypes.c_uint64),
+        ("produced", ctypes.c_uint64),
+        ("cycles", ctypes.c_uint64),
+    ]
+
+
+_PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
+    "create": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]),
+    "destroy": (None, [ctypes.c_void_p]),
+    "reset": (None, [ctypes.c_void_p]),
+    "cycle": (ctypes.c_uint64, [ctypes.c_void_p]),
+    "counter": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32]),
+    "exchange": (
+        None,
+        [
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_uint64,
+            ctypes.c_uint64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+        ],
+    ),
+}
+
+
+class SimulatedDevice(Device):
+    """Clock-cycle-accurate simulation of a bundle.
+
+    Every instance is a simulation of its own, right after reset. Different instances may be used
+    by different threads at once (the interpreter's lock is released while one runs), a single one
+    by one thread at a time. A word that was not accepted must be the first one of the next call.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Folder with the manifest and the library.
+    uri : str, optional
+        What it was opened as.
+    seed : int
+        Seed of the stalls and, when not zero, of what memories and registers hold at the start.
+    stall_in, stall_out : int
+        For tests: in how many of 256 cycles an input word is withheld (until it is offered; then
+        it stays) and a result word is not taken.
+
+    Raises
+    ------
+    ManifestError
+        If the bundle is missing, foreign or stale, or its library is.
+    """
+
+    def __init__(
+        self,
+        bundle: str | Path,
+        *,
+        uri: str | None = None,
+        seed: int = 0,
+        stall_in: int = 0,
+        stall_out: int = 0,
+    ) -> None:
+        for name, value in [("stall_in", stall_in), ("stall_out", stall_out)]:
+            if not 0 <= value < 256:
+                raise ValueError(f"Parameter {name!r} must be 0 to 255, not {value!r}")
+        self.uri = f"sim:{bundle}" if uri is None else uri
+        self.manifest = Manifest.load(bundle)
+        self._library = _load(Path(bundle).absolute(), self.manifest)
+        self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
+
+    def exchange(
+        self,
+        words: UInt64s,
+        results: UInt64s,
+        *,
+        cycles: int,
+        stamps: Stamps | None = None,
+    ) -> Exchange:
+        """See :meth:`Device.exchange`; the simulation stands still between two calls."""
+        check_words(self.manifest, words, results)
+        accepted_at = _stamp_address(stamps.accepted, len(words)) if stamps else None
+        produced_at = _stamp_address(stamps.produced, len(results)) if stamps else None
+        done = _Done()
+        self._library.splitjoin_exchange(
+            self._opened(),
+            words.ctypes.data,
+            len(words),
+            results.ctypes.data,
+            len(results),
+            max(0, cycles),
+            accepted_at,
+            produced_at,
+            ctypes.byref(done),
+        )
+        return Exchange(done.accepted, done.produced, done.cycles)
+
+    def counters(self) -> dict[str, int]:
+        """Return the performance counters; reading one takes a clock cycle."""
+        handle = self._opened()
+        return {
+            counter.name: self._library.splitjoin_counter(handle, counter.address)
+            for counter in self.manifest.counters
+        }
+
+    @property
+    def cycle(self) -> int:
+        """Clock cycles since the device was opened."""
+        return int(self._library.splitjoin_cycle(self._opened()))
+
+    def close(self) -> None:
+        """End the simulation; closing it again does nothing."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._library.splitjoin_destroy(handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def _opened(self) -> int:
+        if self._handle is None:
+            raise DeviceError(f"Device {self.uri!r} is closed.")
+        return self._handle
+
+
+def _load(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
+    """Load the library of a bundle after checking that it belongs to it."""
+    folder = bundle if bundle.is_dir() else bundle.parent
+    path = folder / LIBRARY
+    remedy = f"build it with `python -m sim build {folder}`"
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise MissingManifestError(folder, f"has no simulator library; {remedy}") from error
+    found = _BUNDLE.search(contents)
+    if found is None or found[1].decode() != manifest.hash:
+        raise StaleManifestError(
+            folder, f"has a simulator library that was built from something else; {remedy}"
+        )
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise StaleManifestError(
+            folder, f"has a simulator library that does not load here ({error}); {remedy}"
+        ) from error
+    for name, (result, arguments) in _PROTOTYPES.items():
+        function = getattr(library, f"splitjoin_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _stamp_address(array: UInt64s, least: int) -> int:
+    if (
+        array.dtype != np.uint64
+        or array.ndim != 1
+        or len(array) < least
+        or not array.flags.c_contiguous
+        or not array.flags.writeable
+    ):
+        raise DeviceError(f"Stamps must be writable uint64 arrays of at least {least} numbers.")
+    return array.ctypes.data

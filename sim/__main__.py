@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m sim``: build simulator libraries, run the benches, measure."""
+
+import argparse
+from pathlib import Path
+import sys
+
+from hdl.options import add_parameter_options, parameters_from
+from host.errors import JoinError
+
+__all__ = ["main"]
+
+
+def say(text):
+    """Report progress, apart from what the command prints."""
+    print(f"sim: {text}", file=sys.stderr, flush=True)
+
+
+def build(options):
+    """Build the simulator library of a bundle, generating the bundle first if asked to."""
+    from .library import build_library
+
+    if (options.bundle is None) == (options.output is None):
+        raise ValueError("Give either a BUNDLE that exists, or --output DIR and what to generate")
+    if options.output is not None:
+        from hdl.bundle import write_bundle
+
+        write_bundle(parameters_from(options), options.output)
+    print(build_library(options.bundle or options.output, report=say))
+    return 0
+
+
+def bench(options):
+    """Run the cocotb benches."""
+    from .runner import CONFIGURATIONS, run_bench
+
+    described = parameters_from(options)
+    chosen = any(
+        getattr(options, name) is not None for name in ("preset", "cores", "sub_window", "keys")
+    )
+    configurations = {"chosen": described} if chosen else CONFIGURATIONS
+    for name, parameters in configurations.items():
+        run_bench(
+            parameters, name=name, waves=options.waves, seed=options.seed, tuples=options.tuples
+        )
+    return 0
+
+
+def figures(options):
+    """Measure and print the figures."""
+    from .figures import FIGURES, measure
+
+    names = options.names or list(FIGURES)
+    unknown = [name for name in names if name not in FIGURES]
+    if unknown:
+        raise ValueError(f"Figure must be one of {', '.join(FIGURES)}, not {unknown[0]!r}")
+    measure(names, Path(options.output), report=say)
+    return 0
+
+
+def parser():
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(prog="python -m sim", description=__doc__.partition(": ")[2])
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    command = commands.add_parser("build", help="build the simulator library of a bundle")
+    command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
+    command.add_argument("--output", metavar="DIR", help="generate the bundle there first")
+    add_parameter_options(command)
+    command.set_defaults(run=build)
+
+    command = commands.add_parser("bench", help="run the cocotb benches under Verilator")
+    add_parameter_options(command)
+    command.add_argument("--waves", action="store_true", help="keep waves (also WAVES=1)")
+    command.add_argument("--seed", type=int, metavar="N", help="of tuples and stalls")
+    command.add_argument("--tuples", type=int, default=400, metavar="N", help="per scenario")
+    command.set_defaults(run=bench)
+
+    command = commands.add_parser("figures", help="measure; print a row per figure")
+    command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")
+    command.add_argument("--output", default="build/bench/figures.json", metavar="FILE")
+    command.set_defaults(run=figures)
+    return top
+
+
+def main(arguments=None):
+    """Run the command line; return the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except JoinError as error:
+        print(f"python -m sim: {error}", file=sys.stderr)
+        return error.exit_code
+    except (ValueError, OSError) as error:
+        print(f"python -m sim: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ValueError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

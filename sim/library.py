@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator library of a bundle: Verilog, Verilator, shared object, cached by content.
+
+The cache is ``$SPLITJOIN_CACHE``, or else ``build/cache`` of this checkout. A library is found
+there by a hash of everything it is made from: the Verilog, the manifest's hash, the harness, all
+options and the versions of the tools. Several processes may build at once: the first locks the
+entry, the others wait for it. The lock is the operating system's, so it ends with its process; a
+build that was killed leaves a folder that the next one removes, and never half a library.
+
+In the bundle, ``splitjoin.so`` appears in one step, and names the bundle that it was built from.
+"""
+
+from contextlib import contextmanager
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+import shutil
+import tempfile
+import time
+
+from host.errors import BuildError
+from host.manifest import Manifest
+
+from .model import compile_model, recipe
+from .toolchain import Heartbeat, find_toolchain
+
+__all__ = ["LIBRARY", "build_library", "cache_folder"]
+
+#: Name of the library in a bundle.
+LIBRARY = "splitjoin.so"
+
+
+def cache_folder():
+    """Return where libraries are kept."""
+    if folder := os.environ.get("SPLITJOIN_CACHE"):
+        return Path(folder).absolute()
+    return Path(__file__).parents[1] / "build" / "cache"
+
+
+def key_of(tools, manifest, verilog):
+    """Return the hash of everything that a library is made from."""
+    digest = hashlib.sha256()
+    for part in [verilog.read_text(encoding="utf-8"), *recipe(manifest), *tools.versions()]:
+        digest.update(hashlib.sha256(part.encode()).digest())
+    return digest.hexdigest()[:32]
+
+
+@contextmanager
+def locked(path, report):
+    """Hold the lock file ``path``, which no process keeps beyond its own end."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report("another process builds this library: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def publish(library, place):
+    """Put a copy of ``library`` at ``place`` in one step."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
+    os.close(handle)
+    try:
+        shutil.copyfile(library, temporary)
+        os.chmod(temporary, 0o755)
+        os.replace(temporary, place)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def cached_library(tools, manifest, *, what, report):
+    """Return the library from the cache, built if it is not there yet."""
+    verilog = manifest.path / manifest.files["verilog"]
+    folder, key = cache_folder(), key_of(tools, manifest, verilog)
+    entry, log = folder / f"{key}.so", folder / f"{key}.log"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / f"{key}.lock", report):
+        if entry.is_file():
+            return entry
+        for leftover in folder.glob(f"{key}.build-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        workplace = Path(tempfile.mkdtemp(prefix=f"{key}.build-", dir=folder))
+        try:
+            report(f"{what}: building the simulator library")
+            heartbeat = Heartbeat(report)
+            library = compile_model(
+                tools, verilog, manifest, workplace, what=what, log=log, heartbeat=heartbeat
+            )
+            publish(library, entry)
+            log.unlink(missing_ok=True)
+        finally:
+            shutil.rmtree(workplace, ignore_errors=True)
+    return entry
+
+
+def build_library(bundle, *, report=lambda text: None):
+    """Build the simulator library of a bundle, or take it from the cache.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Folder that ``python -m hdl generate`` wrote.
+    report : callable
+        Receives lines about the progress.
+
+    Returns
+    -------
+    Path
+        The library in the bundle.
+
+    Raises
+    ------
+    ManifestError
+        If there is no such bundle, or its parts do not belong together.
+    MissingToolError
+        If Verilator or the compiler is not installed.
+    BuildError
+        If a tool fails.
+    """
+    bundle = Path(os.path.abspath(bundle))
+    manifest = Manifest.load(bundle)
+    what = f"{bundle.name} ({manifest.storage.cores} cores)"
+    tools = find_toolchain()
+    started = time.monotonic()
+    try:
+        entry = cached_library(tools, manifest, what=what, report=report)
+        place = bundle / LIBRARY
+        if not (place.is_file() and place.read_bytes() == entry.read_bytes()):
+            publish(entry, place)
+    except OSError as error:
+        raise BuildError(what, str(error)) from error
+    report(f"{what}: {place} is ready ({time.monotonic() - started:.1f} s)")
+    return place
