@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+import shutil
 import sys
 import tempfile
 import threading
@@ -50,7 +51,16 @@ def show_progress(total: int, title: str, *, shown: bool | None = None) -> Itera
             yield folder
             return
         ended = threading.Event()
-        with tqdm(total=total, desc=title, unit="tuple", unit_scale=True, leave=True) as bar:
+        # A terminal that does not tell its size would get a bar of no size.
+        size = shutil.get_terminal_size()
+        with tqdm(
+            total=total,
+            desc=title,
+            unit=" tuples",
+            unit_scale=True,
+            ncols=min(100, size.columns),
+            nrows=size.lines,
+        ) as bar:
             watcher = threading.Thread(
                 target=_follow, args=(folder, bar, ended), name="splitjoin-progress", daemon=True
             )
