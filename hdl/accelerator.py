@@ -48,19 +48,19 @@ class Accelerator(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._ingress = Ingress(parameters)
-        self._distribution = DistributionTree(
+        self.ingress = Ingress(parameters)
+        self.distribution = DistributionTree(
             region_word(parameters), leaves=parameters.cores, fan_out=parameters.fan_out
         )
-        self._cores = [JoinCore(parameters) for _ in range(parameters.cores)]
-        self._gathering = [MergerTree(parameters) for _ in range(2)]
-        self._combiner = Combiner(parameters)
+        self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
+        self.gathering = [MergerTree(parameters) for _ in range(2)]
+        self.combiner = Combiner(parameters)
         self.latency = (
-            self._ingress.latency
-            + self._distribution.latency
-            + self._cores[0].latency
-            + self._gathering[0].latency
-            + self._combiner.latency
+            self.ingress.latency
+            + self.distribution.latency
+            + self.cores[0].latency
+            + self.gathering[0].latency
+            + self.combiner.latency
         )
         super().__init__(
             {
@@ -73,10 +73,10 @@ class Accelerator(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ingress = ingress = self._ingress
-        m.submodules.distribution = distribution = self._distribution
+        m.submodules.ingress = ingress = self.ingress
+        m.submodules.distribution = distribution = self.distribution
         m.submodules.order = order = fifo.SyncFIFO(width=2, depth=self.ORDER_DEPTH)
-        m.submodules.combiner = combiner = self._combiner
+        m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)
 
         connect(m, flipped(self.i), ingress.i)
@@ -85,16 +85,16 @@ class Accelerator(wiring.Component):
         connect(m, order.r_stream, combiner.order)
         connect(m, combiner.o, flipped(self.o))
         for side, (name, tree) in enumerate(
-            zip(("gathering_r", "gathering_s"), self._gathering, strict=True)
+            zip(("gathering_r", "gathering_s"), self.gathering, strict=True)
         ):
             m.submodules[name] = tree
             connect(m, tree.o, combiner.i[side])
-        for n, core in enumerate(self._cores):
+        for n, core in enumerate(self.cores):
             m.submodules[f"core_{n}"] = core
             connect(m, distribution.o[n], core.words)
             m.d.comb += core.position.eq(literal(n, core.position.shape()))
             for side in range(2):
-                connect(m, core.results[side], self._gathering[side].i[n])
+                connect(m, core.results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
         self.elaborate_counters(m, activity)
         return m
@@ -105,8 +105,8 @@ class Accelerator(wiring.Component):
         emitted = self.o.valid & self.o.ready
         m.d.comb += [
             counters.activity.eq(activity.o),
-            counters.accepted.eq(self._ingress.accepted),
-            counters.disorder.eq(self._ingress.disorder),
+            counters.accepted.eq(self.ingress.accepted),
+            counters.disorder.eq(self.ingress.disorder),
             counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
             counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),

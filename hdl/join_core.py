@@ -34,8 +34,8 @@ class JoinCore(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._regions = [Region(parameters, probe_side=side) for side in range(2)]
-        self.latency = 1 + self._regions[0].latency
+        self.regions = [Region(parameters, probe_side=side) for side in range(2)]
+        self.latency = 1 + self.regions[0].latency
         super().__init__(
             {
                 "position": In(range(max(2, parameters.cores))),
@@ -49,7 +49,7 @@ class JoinCore(wiring.Component):
         m = Module()
         m.submodules.split = split = DistributionNode(region_word(self.parameters), fan_out=2)
         connect(m, flipped(self.words), split.i)
-        for side, (name, region) in enumerate(zip(("left", "right"), self._regions, strict=True)):
+        for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
             connect(m, split.o[side], region.words)
             connect(m, region.results, flipped(self.results[side]))

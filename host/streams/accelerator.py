@@ -226,7 +226,7 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
             ]
             run.ready.append(Columns({name: ready[name] for name in wanted}))
         if params.report is not None and self.watch is not None:
-            params.report(Progress(run.decoder.arrivals, run.pairs, self.watch.cycles))
+            params.report(Progress(complete, run.pairs, self.watch.cycles))
 
     def _skipped(self, run: _Execution, words: UInt64s) -> int:
         """How many words come before, and are, the mark of this execution's CLEAR."""

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README's latencies are those of the components, which other tests measure."""
+
+import re
+
+import pytest
+
+from hdl.accelerator import Accelerator
+from hdl.parameters import PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_latencies_in_the_table_are_those_of_the_components(root, name):
+    table = dict(
+        re.findall(
+            r"^\| `(\w+)` \|[^|]*\| (\d+)[^|]*\|", (root / "README.md").read_text(), re.MULTILINE
+        )
+    )
+    stated = {component: int(latency) for component, latency in table.items()}
+    dut = Accelerator(PRESETS[name])
+    core = dut.cores[0]
+    levels = dut.distribution.latency + dut.gathering[0].latency
+    assert stated == {
+        "Ingress": dut.ingress.latency,
+        "JoinCore": core.latency,
+        "Region": core.regions[0].latency,
+        "Combiner": dut.combiner.latency,
+        "Accelerator": dut.latency - levels,
+    }
