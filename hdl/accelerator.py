@@ -26,7 +26,7 @@ class Accelerator(wiring.Component):
     Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region, from a
     tuple that closes its group to its star, when the accelerator is idle (the seed's equation 5:
     distribution, scan, gathering). Throughput: a group of ``probes`` tuples of a side per
-    ``max(probes + 1, rows)`` cycles, both sides at once; ``rows`` is
+    ``max(probes + 2, rows)`` cycles, both sides at once; ``rows`` is
     ``ceil(window / (cores * lanes))``, and one more where the window begins inside a row.
 
     Parameters

@@ -16,15 +16,18 @@ class GroupCollector(wiring.Component):
     Groups are not closed here but by the ingress, so that all cores close the same ones. A closed
     group waits at ``group``; until it is taken, the collector is not ``ready``.
 
-    Contract beyond the stream rules: the payload of ``group`` stays for one more cycle after its
-    transfer, which lets the scanner keep the old probes for the key row still on its way.
+    Contract beyond the stream rules: the payload of ``group`` stays for ``hold`` more cycles after
+    its transfer, which lets the scanner keep the old probes for the key rows still on their way.
 
-    Latency: 1 cycle. Throughput: 1 probe per cycle inside a group, 1 group every 2 cycles.
+    Latency: 1 cycle. Throughput: 1 probe per cycle inside a group, and ``hold`` cycles between two
+    groups.
 
     Parameters
     ----------
     parameters : JoinParameters
         Of the accelerator.
+    hold : int
+        Cycles, at least one.
 
     Members
     -------
@@ -45,8 +48,11 @@ class GroupCollector(wiring.Component):
         Where the first of them needs the ring from.
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, hold):
+        if hold < 1:
+            raise ValueError(f"A group must be held for at least one cycle, not {hold!r}")
         self.parameters = parameters
+        self.hold = hold
         self.latency = 1
         super().__init__(
             {
@@ -67,8 +73,12 @@ class GroupCollector(wiring.Component):
         group = Signal(group_layout(self.parameters))
         closed = Signal()
         count = Signal.like(group.count)
+        # A probe that is added shows in the cycle after it; before that, nothing may be added.
+        held = Signal(self.hold - 1)
+        transfer = self.group.valid & self.group.ready
+        m.d.sync += held.eq(Cat(transfer, held))
         m.d.comb += [
-            self.ready.eq(~closed),
+            self.ready.eq(~closed & ~held.any()),
             self.waiting.eq(count != 0),
             self.oldest.eq(group.slots[0].span.tail),
             self.group.valid.eq(closed),
@@ -87,6 +97,6 @@ class GroupCollector(wiring.Component):
                 group.mark.eq(self.ending.mark),
                 group.punctuation.eq(self.ending.punctuation),
             ]
-        with m.If(self.group.valid & self.group.ready):
+        with m.If(transfer):
             m.d.sync += [closed.eq(0), count.eq(0)]
         return m

@@ -11,12 +11,13 @@ __all__ = ["KeyRing"]
 
 
 class KeyRing(wiring.Component):
-    """Block RAM of ``ring_rows`` rows: one key is written, or one row is read, or both, per cycle.
+    """Block RAM of ``ring_rows`` rows: in every cycle a key may be written and a row is read.
 
     A row that is written while it is read shows either state of the written lane; all other lanes
-    are as they were.
+    are as they were. The second cycle of latency is the block RAM's output register.
 
-    Latency: 1 cycle from ``address`` to ``keys``. Throughput: 1 row and 1 store per cycle.
+    Latency: :attr:`LATENCY` cycles from ``address`` to ``keys``. Throughput: 1 row and 1 store per
+    cycle.
 
     Parameters
     ----------
@@ -29,22 +30,21 @@ class KeyRing(wiring.Component):
     place : In
         Where to store; the wrap bit of the row is ignored.
     key : In
-    read : In(1)
     address : In
         Row to read, without wrap bit.
     keys : Out
-        The row read in the last cycle in which ``read`` was high.
     """
+
+    LATENCY = 2
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 1
+        self.latency = self.LATENCY
         super().__init__(
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
                 "key": In(key_layout(parameters)),
-                "read": In(1),
                 "address": In(range(parameters.ring_rows)),
                 "keys": Out(row_layout(parameters)),
             }
@@ -65,7 +65,6 @@ class KeyRing(wiring.Component):
             write.en.eq(self.store << self.place.lane),
             *(lane.eq(self.key) for lane in write.data),
             read.addr.eq(self.address),
-            read.en.eq(self.read),
-            self.keys.eq(read.data),
         ]
+        m.d.sync += self.keys.eq(read.data)
         return m

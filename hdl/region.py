@@ -32,7 +32,7 @@ class Region(wiring.Component):
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from a probe that closes its group
     to its star, when the region is idle. Throughput: a word per cycle; a group of probes per pass
-    of ``max(rows, probes + 1)`` cycles.
+    of ``max(rows, probes + 2)`` cycles.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Region(wiring.Component):
         m.submodules.preparation = preparation = ProbePreparation(
             parameters, probe_side=self.probe_side
         )
-        m.submodules.collector = collector = GroupCollector(parameters)
+        m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY)
         m.submodules.ring = ring = KeyRing(parameters)
         m.submodules.scanner = scanner = self._scanner
         m.submodules.queue = queue = self._queue
@@ -93,14 +93,13 @@ class Region(wiring.Component):
             collector.span.eq(tracker.span),
             ring.place.eq(tracker.span.head),
             ring.key.eq(word.body.tuple.key),
-            ring.read.eq(scanner.read),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
             scanner.room.eq(queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
             self.activity.comparisons.eq(scanner.comparisons),
-            self.activity.busy.eq(scanner.read),
+            self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
         self.elaborate_tuples(m, register.o, tracker, collector, ring, scanner)

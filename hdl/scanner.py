@@ -6,6 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .comparator import Comparator
+from .key_ring import KeyRing
 from .layouts import group_layout, match_layout, pointer_layout, row_layout
 
 __all__ = ["Scanner", "SpanMask"]
@@ -76,8 +77,9 @@ class Scanner(wiring.Component):
     travels with its last row. ``matches`` cannot be refused: the scanner stops reading rows
     when there is no ``room`` for :attr:`in_flight` more.
 
-    Latency: :attr:`latency` cycles from reading a row to its ``matches``. Throughput: ``lanes``
-    keys per cycle; a pass takes as many cycles as its span touches rows, at least one.
+    Latency: :attr:`latency` cycles from reading a row to its ``matches``: those of the memory, one
+    for the comparisons and one to see whether there are any matches. Throughput: ``lanes`` keys per
+    cycle; a pass takes as many cycles as its span touches rows, at least one.
 
     Parameters
     ----------
@@ -89,12 +91,13 @@ class Scanner(wiring.Component):
     Members
     -------
     group : In(stream.Signature(group_layout(parameters)))
-        See :class:`GroupCollector` for the cycle after the transfer.
+        The payload stays for ``KeyRing.LATENCY`` cycles after the transfer.
     running : Out(1)
         A pass is under way.
     oldest : Out
         Where the pass under way began; the ring must be kept from there.
-    read : Out(1)
+    reading : Out(1)
+        A row of the pass is read in this cycle.
     address : Out
     keys : In
         Of a :class:`KeyRing`.
@@ -109,7 +112,7 @@ class Scanner(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.latency = 2
+        self.latency = KeyRing.LATENCY + 2
         #: Rows that may follow after ``room`` fell: those read and not yet seen at the output, and
         #: one that is read before a registered ``room`` is seen.
         self.in_flight = self.latency + 2
@@ -118,7 +121,7 @@ class Scanner(wiring.Component):
                 "group": In(stream.Signature(group_layout(parameters))),
                 "running": Out(1),
                 "oldest": Out(pointer_layout(parameters)),
-                "read": Out(1),
+                "reading": Out(1),
                 "address": Out(range(parameters.ring_rows)),
                 "keys": In(row_layout(parameters)),
                 "matches_valid": Out(1),
@@ -144,7 +147,7 @@ class Scanner(wiring.Component):
             last.eq((row == stop) | ((row + 1)[: len(row)] == stop)),
             self.group.ready.eq(~self.running | (step & last)),
             take.eq(self.group.valid & self.group.ready),
-            self.read.eq(step),
+            self.reading.eq(step),
             self.address.eq(row),
         ]
         with m.If(step):
@@ -194,47 +197,47 @@ class Scanner(wiring.Component):
         return masks
 
     def elaborate_comparison(self, m, take, masks, step, row, last):
-        """Compare the row that was read; register the outcome."""
-        took = Signal()  # the keys of this cycle are the last ones that meet the old probes
-        ending = Signal(group_layout(self.parameters))  # the probes are in it, spans are unused
-        compared = Signal.like(masks)
-        outcome = Signal.like(self.matches)
-        outcome_valid = Signal()
-        m.d.sync += took.eq(take)
-        with m.If(took):
-            m.d.sync += ending.eq(self.group.payload)
+        """Compare the row that was read; register the outcome, then whether there is any."""
+        # What belongs to the row on its way through the memory.
+        arriving = {"masks": masks, "step": step, "row": row, "last": last, "take": take}
+        for cycle in range(KeyRing.LATENCY):
+            previous, arriving = arriving, {}
+            for name, value in previous.items():
+                arriving[name] = Signal(Value.cast(value).shape(), name=f"{name}_{cycle}")
+                m.d.sync += arriving[name].eq(value)
 
-        hits = Signal.like(masks)
+        # The row that arrives together with `take` is the last one that meets the old probes.
+        probes = Signal(group_layout(self.parameters))  # their spans are unused
+        with m.If(arriving["take"]):
+            m.d.sync += probes.eq(self.group.payload)
+
+        outcome = Signal(match_layout(self.parameters))
+        outcome_valid = Signal()
+        m.d.sync += [
+            outcome_valid.eq(arriving["step"]),
+            outcome.row.eq(arriving["row"]),
+            outcome.last.eq(arriving["last"]),
+            outcome.count.eq(probes.count),
+            outcome.star.eq(probes.star),
+            outcome.mark.eq(probes.mark),
+            outcome.punctuation.eq(probes.punctuation),
+        ]
         for lane in range(self.parameters.lanes):
             for n in range(self.parameters.probes):
+                bit = lane * self.parameters.probes + n
                 comparator = Comparator(self.parameters, probe_side=self.probe_side)
                 m.submodules[f"comparator_{lane}_{n}"] = comparator
                 m.d.comb += [
-                    comparator.criterion.eq(ending.slots[n].criterion),
+                    comparator.criterion.eq(probes.slots[n].criterion),
                     comparator.key.eq(self.keys[lane]),
-                    hits[lane][n].eq(comparator.match & compared[lane][n]),
                 ]
+                m.d.sync += outcome.matches[bit].eq(comparator.match & arriving["masks"][bit])
 
-        stepped = Signal()
         m.d.sync += [
-            compared.eq(masks),
-            stepped.eq(step),
-            outcome.row.eq(row),
-            outcome.last.eq(last),
-        ]
-        m.d.sync += [
-            outcome_valid.eq(stepped & (outcome.last | hits.as_value().any())),
             self.matches.eq(outcome),
-            self.matches.matches.eq(hits),
-            self.matches.count.eq(ending.count),
-            self.matches.star.eq(ending.star),
-            self.matches.mark.eq(ending.mark),
-            self.matches.punctuation.eq(ending.punctuation),
+            self.matches_valid.eq(outcome_valid & (outcome.last | outcome.matches.any())),
         ]
-        m.d.comb += [
-            self.matches_valid.eq(outcome_valid),
-            self.comparisons.eq(count_ones(compared.as_value())),
-        ]
+        m.d.comb += self.comparisons.eq(count_ones(arriving["masks"]))
 
 
 def count_ones(value):

@@ -147,7 +147,7 @@ def test_passes_follow_each_other_without_an_idle_cycle(lanes, probes, rows):
         model.tuple(0, -20)
     sent, taken = [], []
     drive(parameters, 0, 0, model.words, 12, stamps=(sent, taken))
-    assert {b - a for a, b in pairwise(taken)} == {max(rows, probes + 1)}
+    assert {b - a for a, b in pairwise(taken)} == {max(rows, probes + 2)}
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 9])
