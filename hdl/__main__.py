@@ -5,6 +5,8 @@ import argparse
 from pathlib import Path
 import sys
 
+from amaranth._toolchain.yosys import YosysError
+
 from .options import add_parameter_options, parameters_from
 from .parameters import PRESETS
 
@@ -74,7 +76,7 @@ def main(arguments=None):
     options = parser().parse_args(arguments)
     try:
         return options.run(options)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, YosysError) as error:
         print(f"python -m hdl: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import sys
 
 from hdl.options import add_parameter_options, parameters_from
+from hdl.parameters import JoinParameters
 from host.errors import JoinError
 
 __all__ = ["main"]
@@ -22,10 +23,13 @@ def build(options):
 
     if (options.bundle is None) == (options.output is None):
         raise ValueError("Give either a BUNDLE that exists, or --output DIR and what to generate")
+    described = parameters_from(options)
+    if options.bundle is not None and described != JoinParameters():
+        raise ValueError("A BUNDLE that exists has its parameters; give --output DIR for others")
     if options.output is not None:
         from hdl.bundle import write_bundle
 
-        write_bundle(parameters_from(options), options.output)
+        write_bundle(described, options.output)
     print(build_library(options.bundle or options.output, report=say))
     return 0
 
@@ -35,10 +39,7 @@ def bench(options):
     from .runner import CONFIGURATIONS, run_bench
 
     described = parameters_from(options)
-    chosen = any(
-        getattr(options, name) is not None for name in ("preset", "cores", "sub_window", "keys")
-    )
-    configurations = {"chosen": described} if chosen else CONFIGURATIONS
+    configurations = CONFIGURATIONS if described == JoinParameters() else {"chosen": described}
     for name, parameters in configurations.items():
         run_bench(
             parameters, name=name, waves=options.waves, seed=options.seed, tuples=options.tuples

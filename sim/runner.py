@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """pytest's side of the benches: generates a bundle, builds the bench with cocotb, runs it."""
 
+from contextlib import suppress
 import json
 import os
 from pathlib import Path
@@ -118,20 +119,33 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=No
         ) from error
     settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples}
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    results = runner.test(
-        test_module="sim.bench_accelerator", hdl_toplevel="splitjoin", hdl_toplevel_lang="verilog",
-        build_dir=build, test_dir=build, waves=waves, seed=seed,
-        plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],
-        extra_env={
-            "SPLITJOIN_BENCH": json.dumps(settings),
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        },
-        log_file=build / "test.log",
-    )  # fmt: skip
-    ran, failed = get_results(results)
+    results = build / "results.xml"
+    results.unlink(missing_ok=True)
+    with suppress(SystemExit):  # which says no more than the counts below
+        runner.test(
+            test_module="sim.bench_accelerator",
+            hdl_toplevel="splitjoin",
+            hdl_toplevel_lang="verilog",
+            build_dir=build,
+            test_dir=build,
+            waves=waves,
+            seed=seed,
+            plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],
+            extra_env={
+                "SPLITJOIN_BENCH": json.dumps(settings),
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            },
+            results_xml=str(results),
+            log_file=build / "test.log",
+        )
+    ran, failed = get_results(results) if results.exists() else (0, 0)
     if waves:
         print(f"waves: {build / 'dump.vcd'}; view them with: gtkwave {build / 'dump.vcd'}")
-    if failed or not ran:
+    if not ran:
+        raise FailureError(
+            f"Bench {name!r} ended before its scenarios did; log file: {build / 'test.log'}."
+        )
+    if failed:
         raise FailureError(
             f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: "
             f"{build / 'test.log'}."

@@ -122,6 +122,7 @@ def check(manifest, scenario, words):
 
     probe = (np.cumsum(stars) - stars)[pairs]  # stars before a pair: the arrival that it is of
     assert not results.probe[body][pairs].any(), "groups are of one probe"
+    assert not len(probe) or probe[-1] < len(arrivals), "no pair comes after the last star"
     np.testing.assert_array_equal(results.side[body][pairs], arrivals.side[probe])
     before = np.zeros((2, len(arrivals) + 1), np.int64)
     for side in (0, 1):

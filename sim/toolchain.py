@@ -161,7 +161,8 @@ def run_all(commands, *, what, log, environment, folder, beat, count=1):
             beat(f"{finished} of {len(commands)}")
     finally:
         for process, (_, output) in running.items():
-            os.killpg(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             output.close()
 

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import subprocess
+import sys
+
+from amaranth.lib import data
+import pytest
+
+from hdl.__main__ import main
+import hdl.bundle
+from hdl.bundle import write_bundle
+from hdl.layouts import input_word, result_word
+from hdl.manifest import describe, fingerprint
+from hdl.parameters import PRESETS, JoinParameters, KeyField
+from host.manifest import Manifest, digest
+
+TINY = PRESETS["tiny"]
+
+
+def contents(folder):
+    """Names and texts of a folder's files."""
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def shape_at(layout, name):
+    """Return the field at a dotted path of nested layouts, with its absolute offset."""
+    offset = 0
+    for part in name.split("."):
+        field = layout[part]
+        offset, layout = offset + field.offset, field.shape
+    return offset, field.width
+
+
+def test_a_bundle_is_what_the_host_reads(tmp_path):
+    values = write_bundle(TINY, tmp_path / "deep" / "bundle")
+    manifest = Manifest.load(tmp_path / "deep" / "bundle")
+    assert manifest.values == values
+    assert JoinParameters.from_dict(values["parameters"]) == TINY
+    assert manifest.capacity == TINY.capacity
+    assert set(contents(tmp_path / "deep" / "bundle")) == {"manifest.json", "splitjoin.v"}
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["bundle"]
+
+
+def test_fields_are_where_the_layouts_have_them():
+    parameters = TINY.with_(keys=(KeyField(name="x", bits=9), KeyField(name="yy", bits=64)))
+    values = describe(parameters, "", verilog_file="splitjoin.v")
+    places = {
+        "input_word": (
+            input_word(parameters),
+            {
+                "kind": "kind",
+                "key.x": "body.tuple.key.x",
+                "key.yy": "body.tuple.key.yy",
+                "timestamp": "body.tuple.timestamp",
+                "control.op": "body.control.op",
+                "control.index": "body.control.index",
+                "control.value": "body.control.value",
+            },
+        ),
+        "result_word": (
+            result_word(parameters),
+            {
+                "kind": "kind",
+                "side": "side",
+                **{name: f"body.pair.{name}" for name in ("probe", "lane", "row", "core")},
+                **{name: f"body.punctuation.{name}" for name in ("overflow", "disorder")},
+            },
+        ),
+    }
+    for word, (layout, names) in places.items():
+        assert isinstance(layout, data.Layout)
+        assert values[word]["bits"] == layout.size
+        assert set(values[word]["fields"]) == set(names)
+        for name, path in names.items():
+            field = values[word]["fields"][name]
+            assert (field["offset"], field["bits"]) == shape_at(layout, path), name
+    assert values["input_word"]["fields"]["key.x"]["signed"] is True
+    assert values["input_word"]["fields"]["control.value"]["signed"] is True
+    assert values["result_word"]["fields"]["lane"]["bits"] == 0
+
+
+def test_host_and_generator_agree_on_the_hash():
+    values = describe(TINY, "module splitjoin;", verilog_file="splitjoin.v")
+    assert values["hash"] == digest(values, "module splitjoin;")
+    assert fingerprint({**values, "tools": {}, "hash": ""}, "module splitjoin;") == values["hash"]
+    assert fingerprint(values, "module another;") != values["hash"]
+
+
+def test_the_same_bundle_is_left_as_it_is(tmp_path):
+    folder = tmp_path / "bundle"
+    write_bundle(TINY, folder)
+    (folder / "splitjoin.so").write_text("built from it")
+    write_bundle(TINY, folder)
+    assert "splitjoin.so" in contents(folder)
+    write_bundle(TINY.with_(sub_window=9), folder)
+    assert "splitjoin.so" not in contents(folder)
+    assert Manifest.load(folder).parameters["sub_window"] == 9
+
+
+def test_a_failure_leaves_the_older_bundle_and_nothing_else(tmp_path, monkeypatch):
+    folder = tmp_path / "bundle"
+    write_bundle(TINY, folder)
+    before = contents(folder)
+
+    def fail(new, old):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(hdl.bundle, "replace_folder", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_bundle(TINY.with_(sub_window=9), folder)
+    assert contents(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path):
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "index.html").write_text("mine")
+    with pytest.raises(ValueError, match=r"holds 'index.html', which belongs to no bundle"):
+        write_bundle(TINY, tmp_path)
+    with pytest.raises(ValueError, match="is a file, not a folder"):
+        write_bundle(TINY, tmp_path / "index.html")
+
+
+def test_generate_takes_every_parameter(tmp_path, capsys):
+    options = (
+        "--preset tiny --cores 3 --sub-window 5 --lanes 2 --probes 2 --fan-out 2 --fan-in 3 "
+        "--key a:7 --key b:12:unsigned --timestamp-bits 9 --probe-bits 3 --comparator equality"
+    )
+    assert main(["generate", *options.split(), "--output", str(tmp_path / "bundle")]) == 0
+    assert JoinParameters.from_dict(
+        json.loads((tmp_path / "bundle" / "manifest.json").read_text())["parameters"]
+    ) == JoinParameters(
+        cores=3, sub_window=5, lanes=2, probes=2, fan_out=2, fan_in=3, timestamp_bits=9,
+        probe_bits=3, comparator="equality",
+        keys=(KeyField(name="a", bits=7), KeyField(name="b", bits=12, signed=False)),
+    )  # fmt: skip
+    assert "3 cores x 5 tuples" in capsys.readouterr().out
+    assert main(["lint", str(tmp_path / "bundle")]) == 0
+
+
+def test_presets_are_listed(capsys):
+    assert main(["presets"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--preset huge", "Preset must be one of tiny"),
+        ("--cores 0", "'cores' must be an integer of at least 1, not 0"),
+        ("--cores many", "invalid int value: 'many'"),
+        ("--key x", "expected NAME:BITS"),
+        ("--key x:65", "must have 1 to 64 bits, not 65"),
+        ("--key X:8", "must be a lower-case identifier, not 'X'"),
+        ("--key x:8 --key x:9", "Key field names must differ"),
+        ("--comparator custom", "'predicate' goes with comparator 'custom'"),
+        ("--predicate nowhere:near", "Predicate 'nowhere:near' is not an importable"),
+    ],
+)
+def test_bad_parameters_are_a_sentence_and_exit_code_2(tmp_path, options, message):
+    command = [sys.executable, "-m", "hdl", "generate", *options.split()]
+    result = subprocess.run(
+        [*command, "--output", str(tmp_path / "bundle")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+from functools import cache
+from hashlib import sha256
+
+import pytest
+
+from hdl.bundle import write_bundle
+from host import open_device
+from host.device.simulated import SimulatedDevice
+from sim.library import build_library
+from tests.conftest import ROOT
+from tests.host.device_contract import DeviceContract
+
+FOLDER = ROOT / "build" / "tests"
+
+# One worker builds each library once.
+pytestmark = pytest.mark.xdist_group("simulated")
+
+
+@cache
+def built(parameters):
+    """Return the bundle of ``parameters`` with its library, which lasts from run to run."""
+    bundle = FOLDER / sha256(repr(parameters).encode()).hexdigest()[:12]
+    write_bundle(parameters, bundle)
+    build_library(bundle)
+    return bundle
+
+
+class TestSimulatedDevice(DeviceContract):
+    @pytest.fixture
+    def open_bundle(self):
+        return lambda parameters: open_device(f"sim:{built(parameters)}")
+
+
+class TestStalledDevice(DeviceContract):
+    """The same answers with random stalls on both sides and random memories at the start."""
+
+    @pytest.fixture
+    def open_bundle(self):
+        return lambda parameters: SimulatedDevice(
+            built(parameters), seed=11, stall_in=90, stall_out=90
+        )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+from pathlib import Path
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host.device.simulated import SimulatedDevice
+from host.errors import BuildError, ManifestError, MissingToolError, StaleManifestError
+from host.manifest import Manifest
+from host.words import WordCodec
+from sim.library import build_library, cache_folder
+from sim.toolchain import find_toolchain, run_all
+
+# The smallest accelerator, with words of more than 64 bits on the way in.
+SMALL = JoinParameters(cores=1, sub_window=2, keys=(KeyField(name="x", bits=64),))
+
+BUILD = "from sim.library import build_library; import sys; build_library(sys.argv[1])"
+
+pytestmark = pytest.mark.xdist_group("library")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A bundle with its library, in a cache of its own."""
+    folder = tmp_path_factory.mktemp("library")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPLITJOIN_CACHE", str(folder / "cache"))
+        write_bundle(SMALL, folder / "bundle")
+        build_library(folder / "bundle")
+        yield folder / "bundle"
+
+
+@pytest.fixture
+def bundle(built, tmp_path):
+    """A copy of the bundle without its library."""
+    shutil.copytree(built, tmp_path / "bundle")
+    (tmp_path / "bundle" / "splitjoin.so").unlink()
+    return tmp_path / "bundle"
+
+
+def start(bundle, cache):
+    """Start a process that builds the library of ``bundle``."""
+    return subprocess.Popen(
+        [sys.executable, "-c", BUILD, str(bundle)],
+        env={**os.environ, "SPLITJOIN_CACHE": str(cache)},
+    )
+
+
+def converse(bundle, **options):
+    """Return the result words of a short stream."""
+    with SimulatedDevice(bundle, **options) as device:
+        codec = WordCodec(device.manifest)
+        values = np.array([-5, -5, 7, -(2**63), -5, 7])
+        words = np.concatenate(
+            [
+                codec.pack_control("BOUND_LOW", 0, 0),
+                codec.pack_control("BOUND_HIGH", 0, 0),
+                codec.pack_tuples(np.array([0, 1, 0, 1, 1, 1]), {"x": values}),
+                codec.pack_control("FLUSH"),
+            ]
+        )
+        results = np.zeros((64, device.manifest.result_word.columns), np.uint64)
+        done = device.exchange(words, results, cycles=5000)
+        assert done.accepted == len(words)
+        return results[: done.produced].tolist()
+
+
+def test_a_second_build_takes_the_library_from_the_cache(bundle):
+    assert cache_folder().is_absolute()
+    before = time.perf_counter()
+    said = []
+    library = build_library(bundle, report=said.append)
+    assert time.perf_counter() - before < 5
+    assert library == bundle / "splitjoin.so"
+    assert not any("building" in line for line in said)
+    with SimulatedDevice(bundle) as device:
+        assert device.manifest.hash == Manifest.load(bundle).hash
+
+
+def test_words_wider_than_64_bits_arrive_whole(built):
+    codec = WordCodec(Manifest.load(built))
+    assert codec.manifest.input_word.columns == 2
+    results = codec.unpack_results(np.array(converse(built), np.uint64))
+    assert (results.kind == codec.pair).sum() == 3
+    assert (results.kind == codec.star).sum() == 6
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_stalls_and_the_start_values_of_memories_change_nothing(built, seed):
+    assert converse(built, seed=seed, stall_in=120, stall_out=200) == converse(built)
+
+
+def test_instances_in_threads_do_not_disturb_one_another(built):
+    expected, answers = converse(built), []
+
+    def work():
+        for _ in range(20):
+            answers.append(converse(built))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [expected] * 80
+
+
+def test_opening_and_closing_returns_the_memory(built):
+    def resident():
+        pages = Path("/proc/self/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    converse(built)
+    before = resident()
+    for _ in range(200):
+        SimulatedDevice(built).close()
+    assert resident() - before < 4 << 20
+
+
+def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
+    write_bundle(SMALL.with_(sub_window=3), tmp_path / "other")
+    shutil.copy(built / "splitjoin.so", tmp_path / "other")
+    with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):
+        SimulatedDevice(tmp_path / "other")
+    verilog = tmp_path / "other" / "splitjoin.v"
+    verilog.write_text(verilog.read_text() + "\n")
+    with pytest.raises(StaleManifestError, match="was changed after it was generated"):
+        build_library(tmp_path / "other")
+
+
+def test_a_missing_library_names_the_command(bundle):
+    with pytest.raises(ManifestError, match=rf"python -m sim build {bundle}"):
+        SimulatedDevice(bundle)
+
+
+def test_a_damaged_library_is_refused(built, bundle):
+    whole = (built / "splitjoin.so").read_bytes()
+    (bundle / "splitjoin.so").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(StaleManifestError, match=r"sim build"):
+        SimulatedDevice(bundle)
+
+
+def test_two_processes_build_once(bundle, tmp_path):
+    copy, cache = tmp_path / "copy", tmp_path / "cache"
+    shutil.copytree(bundle, copy)
+    processes = [start(bundle, cache), start(copy, cache)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert len(list(cache.glob("*.so"))) == 1
+    assert not list(cache.glob("*.build-*"))
+    assert converse(bundle) == converse(copy)
+
+
+def test_a_killed_build_leaves_nothing_half_done(bundle, tmp_path):
+    cache = tmp_path / "cache"
+    process = start(bundle, cache)
+    while not list(cache.glob("*.build-*/*.cpp")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (bundle / "splitjoin.so").exists()
+    assert not list(cache.glob("*.so"))
+    assert start(bundle, cache).wait() == 0
+    assert not list(cache.glob("*.build-*"))
+    assert converse(bundle)
+
+
+def test_a_missing_compiler_is_named(bundle, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(MissingToolError, match=r"g\+\+ is needed .*apt install g\+\+"):
+        build_library(bundle)
+
+
+def test_a_missing_verilator_is_named(bundle, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("hdl.lint.find_spec", lambda name: None)
+    with pytest.raises(MissingToolError, match=r"verilator is needed .*make setup"):
+        build_library(bundle)
+
+
+def test_a_failing_compiler_shows_what_it_said(bundle, tmp_path, monkeypatch):
+    compiler = tmp_path / "my-compiler"
+    compiler.write_text("#!/bin/sh\n[ $1 = --version ] && exit\necho 'disk on fire' >&2\nexit 3\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(
+        BuildError, match=r"ended with code 3; log file: (.*)\ndisk on fire"
+    ) as caught:
+        build_library(bundle)
+    (log,) = (tmp_path / "cache").glob("*.log")
+    assert "disk on fire" in log.read_text()
+    assert str(log) in str(caught.value)
+    assert not list((tmp_path / "cache").glob("*.build-*"))
+
+
+def test_a_failure_stops_the_commands_beside_it(tmp_path):
+    started = time.perf_counter()
+    with pytest.raises(BuildError, match="false ended with code 1"):
+        run_all(
+            [["sleep", "60"], ["false"]], what="x", log=tmp_path / "log", environment=None,
+            folder=tmp_path, beat=lambda done: None, count=2,
+        )  # fmt: skip
+    assert time.perf_counter() - started < 10
+
+
+def test_the_toolchain_tells_its_versions():
+    verilator, compiler = find_toolchain().versions()
+    assert "rev" in verilator
+    assert compiler
