@@ -7,7 +7,14 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import Control, bound_shape, control_layout, criterion_layout, key_layout
+from .layouts import (
+    Control,
+    bound_shape,
+    control_layout,
+    criterion_layout,
+    key_layout,
+    stored_layout,
+)
 
 __all__ = ["Comparator", "ProbePreparation", "load_predicate"]
 
@@ -32,8 +39,9 @@ class ProbePreparation(wiring.Component):
 
     For a band, ``low <= r - s <= high`` becomes a range of stored keys: ``r - high .. r - low`` for
     a probe of R, ``s + low .. s + high`` for one of S, clamped to the field; a range beyond the
-    field becomes one that no key meets. Bounds are registers, open after reset, set by control
-    words. Other comparators use the key as it is.
+    field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
+    their sign (see :func:`hdl.layouts.stored_layout`). Bounds are registers, open after reset, set
+    by control words. Other comparators use the key as it is.
 
     Latency: 0 cycles. Throughput: 1 probe per cycle.
 
@@ -50,8 +58,11 @@ class ProbePreparation(wiring.Component):
         ``control`` is executed.
     control : In
     key : In
-        Key of a probe.
+        Key of a tuple.
     criterion : Out
+        What the tuple as a probe compares stored keys with.
+    stored : Out
+        What it leaves in the ring.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -64,13 +75,14 @@ class ProbePreparation(wiring.Component):
                 "control": In(control_layout(parameters)),
                 "key": In(key_layout(parameters)),
                 "criterion": Out(criterion_layout(parameters)),
+                "stored": Out(stored_layout(parameters)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         if self.parameters.comparator != "band":
-            m.d.comb += self.criterion.eq(self.key)
+            m.d.comb += [self.criterion.eq(self.key), self.stored.eq(self.key)]
             return m
 
         for index, field in enumerate(self.parameters.keys):
@@ -89,13 +101,15 @@ class ProbePreparation(wiring.Component):
             least = -(1 << field.bits - 1) if field.signed else 0
             most = least + (1 << field.bits) - 1
             beyond = (first > most) | (final < least)
+            sign = -least  # adding it to a field's value makes the least one zero
             m.d.comb += [
                 self.criterion[field.name].low.eq(
-                    Mux(beyond, most, Mux(first < least, least, first))
+                    Mux(beyond, most, Mux(first < least, least, first)) ^ sign
                 ),
                 self.criterion[field.name].high.eq(
-                    Mux(beyond, least, Mux(final > most, most, final))
+                    Mux(beyond, least, Mux(final > most, most, final)) ^ sign
                 ),
+                self.stored[field.name].eq(key ^ sign),
             ]
         return m
 
@@ -126,7 +140,7 @@ class Comparator(wiring.Component):
         super().__init__(
             {
                 "criterion": In(criterion_layout(parameters)),
-                "key": In(key_layout(parameters)),
+                "key": In(stored_layout(parameters)),
                 "match": Out(1),
             }
         )

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import key_layout, pointer_layout, row_layout
+from .layouts import pointer_layout, row_layout, stored_layout
 
 __all__ = ["KeyRing"]
 
@@ -44,7 +44,7 @@ class KeyRing(wiring.Component):
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
-                "key": In(key_layout(parameters)),
+                "key": In(stored_layout(parameters)),
                 "address": In(range(parameters.ring_rows)),
                 "keys": Out(row_layout(parameters)),
             }
@@ -52,7 +52,7 @@ class KeyRing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        key_bits = key_layout(self.parameters).size
+        key_bits = stored_layout(self.parameters).size
         m.submodules.memory = ring = memory.Memory(
             shape=data.ArrayLayout(unsigned(key_bits), self.parameters.lanes),
             depth=self.parameters.ring_rows,

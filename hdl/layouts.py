@@ -29,6 +29,7 @@ __all__ = [
     "result_word",
     "row_layout",
     "span_layout",
+    "stored_layout",
     "tree_levels",
     "tuple_layout",
 ]
@@ -217,9 +218,20 @@ def result_word(parameters):
     )
 
 
+def stored_layout(parameters):
+    """A key as regions store it: for a band without signs, the sign bit inverted.
+
+    That keeps the order, and comparing numbers without signs is cheaper to simulate and no dearer
+    to build.
+    """
+    if parameters.comparator != "band":
+        return key_layout(parameters)
+    return data.StructLayout({key.name: unsigned(key.bits) for key in parameters.keys})
+
+
 def row_layout(parameters):
     """Keys that a region reads at once, one per lane."""
-    return data.ArrayLayout(key_layout(parameters), parameters.lanes)
+    return data.ArrayLayout(stored_layout(parameters), parameters.lanes)
 
 
 def pointer_layout(parameters):
@@ -252,7 +264,7 @@ def criterion_layout(parameters):
     return data.StructLayout(
         {
             name: data.StructLayout({"low": field.shape, "high": field.shape})
-            for name, field in key_layout(parameters)
+            for name, field in stored_layout(parameters)
         }
     )
 

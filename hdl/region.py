@@ -92,7 +92,7 @@ class Region(wiring.Component):
             collector.criterion.eq(preparation.criterion),
             collector.span.eq(tracker.span),
             ring.place.eq(tracker.span.head),
-            ring.key.eq(word.body.tuple.key),
+            ring.key.eq(preparation.stored),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
             scanner.room.eq(queue.room),

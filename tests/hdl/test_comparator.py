@@ -60,8 +60,12 @@ def simulate(parameters, probe_side, body):
     m = Module()
     m.domains.sync = ClockDomain()  # without bounds there is no register
     m.submodules.preparation = preparation = ProbePreparation(parameters, probe_side=probe_side)
+    m.submodules.storing = storing = ProbePreparation(parameters, probe_side=1 - probe_side)
     m.submodules.comparator = comparator = Comparator(parameters, probe_side=probe_side)
-    m.d.comb += comparator.criterion.eq(preparation.criterion)
+    m.d.comb += [
+        comparator.criterion.eq(preparation.criterion),
+        comparator.key.eq(storing.stored),
+    ]
     simulator = Simulator(m)
     simulator.add_clock(1e-6)
 
@@ -73,7 +77,7 @@ def simulate(parameters, probe_side, body):
 
     def compare(ctx, probe, stored):
         ctx.set(preparation.key, probe)
-        ctx.set(comparator.key, stored)
+        ctx.set(storing.key, stored)
         return bool(ctx.get(comparator.match))
 
     async def bench(ctx):
