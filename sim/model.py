@@ -20,7 +20,8 @@ VERILATOR_FLAGS = [
 SHARED = r"region(?:_\d+)?"
 COMPILER_FLAGS = [
     "-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-w",
-    "-fno-if-conversion", "-fno-if-conversion2",  # skipping work beats branchless code
+    # In straight-line code of thousands of values, these two only cost registers: 7 % of speed.
+    "-fno-tree-pre", "-fno-gcse",
     "-fcf-protection=none", "-fno-stack-protector", "-fno-plt",
     "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0",
     "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
