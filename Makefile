@@ -14,6 +14,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 
 PRESET ?= demo
+SPEED ?= 8
+SEED ?= 1
 WORKERS ?= 2
 TESTS ?= tests
 
@@ -92,6 +94,16 @@ demo: need-compiler need-java $(STAMP) ## Join two streams with Spark on the sim
 .PHONY: verilog
 verilog: $(STAMP) ## Generate the Verilog of a preset into build/PRESET (PRESET=demo)
 	$(PY) -m hdl generate --preset '$(PRESET)' --output 'build/$(PRESET)'
+
+# OPTIONS goes to the command as it is: OPTIONS='--seeds 5 --efficiency 0.99'.
+.PHONY: cost
+cost: $(STAMP) ## LUTs, registers, block RAMs of a preset, by component (PRESET, DEVICE)
+	$(PY) -m hdl cost --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') $(OPTIONS)
+
+.PHONY: route
+route: $(STAMP) ## Place and route a preset (PRESET, DEVICE, SPEED, SEED); reports: docs/routing
+	$(PY) -m hdl route --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') \
+	    --speed '$(SPEED)' --seed '$(SEED)' $(OPTIONS)
 
 .PHONY: sim
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)

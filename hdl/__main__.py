@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl``: generate bundles, list presets, lint generated Verilog."""
+"""``python -m hdl``: generate, list presets, lint, say what a design costs, route it."""
 
 import argparse
 from pathlib import Path
@@ -7,6 +7,7 @@ import sys
 
 from amaranth._toolchain.yosys import YosysError
 
+from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .parameters import PRESETS
 
@@ -68,12 +69,14 @@ def parser():
     command = commands.add_parser("lint", help="check the Verilog of a bundle with Verilator")
     command.add_argument("bundle", metavar="DIR")
     command.set_defaults(run=lint)
+    add_commands(commands)
     return top
 
 
 def main(arguments=None):
     """Run the command line; return the exit code."""
-    options = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)
     except (ValueError, OSError, YosysError) as error:

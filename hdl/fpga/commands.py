@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands ``cost`` and ``route`` of ``python -m hdl``."""
+
+import json
+from pathlib import Path
+import shlex
+
+from hdl.options import add_parameter_options, parameters_from
+
+from .devices import DEVICES, SPEEDS, find_device
+
+__all__ = ["add_commands"]
+
+DEVICE = "lfe5u-85f"
+
+
+def cost(options):
+    """Print what an accelerator costs."""
+    device, parameters = find_device(options.device), parameters_from(options)
+    from .cost import cost_report, cost_table  # imports Amaranth's back end
+    from .routing_report import design_name
+
+    folder = Path("build/cost") / design_name(parameters, options.preset)
+    report = cost_report(parameters, device, folder=folder, preset=options.preset)
+    print(json.dumps(report, indent=2) if options.json else cost_table(report))
+    return 0
+
+
+def route(options):
+    """Route an accelerator and write the report."""
+    device, parameters = find_device(options.device), parameters_from(options)
+    if options.seeds < 1:
+        raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
+    from .route import route as run
+    from .routing_report import design_name, write_report
+
+    name = f"{design_name(parameters, options.preset)}-{device.name}-grade{options.speed}"
+    report = run(
+        parameters,
+        device,
+        speed=options.speed,
+        seeds=range(options.seed, options.seed + options.seeds),
+        folder=Path("build/route") / name,
+        frequency=options.frequency,
+        deadline=60 * options.deadline,
+        preset=options.preset,
+        efficiency=options.efficiency,
+        efficiency_source=options.efficiency_source,
+        command=shlex.join(["python", "-m", "hdl", *options.arguments]),
+    )
+    paths = write_report(report, options.output, name)
+    print(f"{report['fmax_mhz']} MHz, {report['comparators']} comparators: {paths[1]}")
+    return 0
+
+
+def add_device_options(command):
+    """Add the options that both commands have."""
+    add_parameter_options(command)
+    group = command.add_argument_group("device")
+    group.add_argument(
+        "--device", default=DEVICE, metavar="NAME",
+        help=f"one of {', '.join(DEVICES)}; default: {DEVICE}",
+    )  # fmt: skip
+    return group
+
+
+def add_commands(commands):
+    """Add both commands to the subparsers ``commands``."""
+    command = commands.add_parser("cost", help="LUTs, registers and block RAMs by component")
+    add_device_options(command)
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.set_defaults(run=cost)
+
+    command = commands.add_parser("route", help="place and route; report clock and utilization")
+    group = add_device_options(command)
+    group.add_argument("--speed", type=int, choices=SPEEDS, default=8, help="grade; default: 8")
+    group.add_argument(
+        "--frequency", type=float, default=200.0, metavar="MHZ", help="to aim at; default: 200"
+    )
+    command.add_argument("--seed", type=int, default=1, metavar="N", help="of nextpnr; default: 1")
+    command.add_argument(
+        "--seeds", type=int, default=1, metavar="N",
+        help="route with so many seeds, from --seed on; the slowest counts",
+    )  # fmt: skip
+    command.add_argument(
+        "--efficiency", type=float, metavar="SHARE",
+        help="comparisons per cycle and comparator, measured in simulation; without it, the report "
+        "has no comparisons per second",
+    )  # fmt: skip
+    command.add_argument("--efficiency-source", metavar="TEXT", help="where that was measured")
+    command.add_argument(
+        "--deadline", type=float, default=120.0, metavar="MINUTES",
+        help="for one run of nextpnr; default: 120",
+    )  # fmt: skip
+    command.add_argument(
+        "--output", default="docs/routing", metavar="DIR", help="default: docs/routing"
+    )
+    command.set_defaults(run=route)

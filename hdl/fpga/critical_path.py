@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nextpnr says about a routed design: clock, utilization, the slowest path by component."""
+
+import re
+
+from .hierarchy import class_of
+
+__all__ = ["critical_path", "fmax_mhz", "slow_registers", "utilization"]
+
+#: nextpnr's names of what is counted.
+RESOURCES = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block_rams": "DP16KD"}
+
+#: Rows of :func:`slow_registers`.
+SLOW_REGISTERS = 25
+#: What Yosys appends to the name of a net to name a cell.
+CELL_SUFFIX = re.compile(r"_(?:TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C)_|\$")
+#: Data comes into a register by either of two ports.
+PORTS = {"DI": "D", "M": "D"}
+
+
+def fmax_mhz(report):
+    """Return the clock in MHz that the slowest path of a nextpnr report allows."""
+    return round(min(clock["achieved"] for clock in report["fmax"].values()), 2)
+
+
+def utilization(report):
+    """Return used, available and share of LUTs, registers and block RAMs."""
+    result = {}
+    for name, resource in RESOURCES.items():
+        numbers = report["utilization"].get(resource, {"used": 0, "available": 0})
+        used, available = numbers["used"], numbers["available"]
+        share = round(used / available, 4) if available else 0.0
+        result[name] = {"used": used, "available": available, "share": share}
+    return result
+
+
+def slowest(report):
+    """Return the steps of the slowest path that begins and ends in the clocked design."""
+    paths = [
+        path["path"]
+        for path in report["critical_paths"]
+        if "<async>" not in (path["from"], path["to"])
+    ]
+    return max(paths, key=lambda path: sum(step["delay"] for step in path), default=[])
+
+
+def component(hierarchy, instance):
+    """Return the class of the component at ``instance``, after that of the one around it."""
+    outer, _, inner = instance.rpartition(".")
+    names = [hierarchy.locate(path)[1] for path in ([outer] if inner else []) + [instance]]
+    return ".".join(class_of(name) for name in names)
+
+
+def critical_path(report, hierarchy):
+    """Return the slowest path of a nextpnr report, one part per component that it passes.
+
+    Cells of a flattened netlist are named after nets, and a net on a border carries the name of
+    either side; so a part may be the neighbour's.
+
+    Parameters
+    ----------
+    report : dict
+        What nextpnr's ``--report`` wrote.
+    hierarchy : Hierarchy
+        Of the Verilog that was synthesized.
+
+    Returns
+    -------
+    list of dict
+        ``component``, ``instance``, ``net`` (the first one of the part), ``cells`` passed,
+        ``logic_ns`` and ``routing_ns``.
+    """
+    parts = []
+    for step in slowest(report):
+        cell = step["to"]["cell"]  # routing belongs to the cell at its end
+        if cell.startswith("$nextpnr"):  # splits a carry chain
+            instance = parts[-1]["instance"] if parts else ""
+        else:
+            instance = hierarchy.locate(cell)[0]
+        if not parts or parts[-1]["instance"] != instance:
+            parts.append(
+                {
+                    "component": component(hierarchy, instance),
+                    "instance": instance,
+                    "net": step.get("net", cell),
+                    "cells": 0,
+                    "logic_ns": 0.0,
+                    "routing_ns": 0.0,
+                }
+            )
+        routing = step["type"] == "routing"
+        parts[-1]["routing_ns" if routing else "logic_ns"] += step["delay"]
+        parts[-1]["cells"] += step["type"] in ("clk-to-q", "logic")
+    for part in parts:
+        part |= {name: round(part[name], 3) for name in ("logic_ns", "routing_ns")}
+    return parts
+
+
+def slow_registers(report, hierarchy, *, limit=SLOW_REGISTERS):
+    """Return where the slowest paths end, one row per register of a component class.
+
+    A clock is limited by its slowest path; a design is limited by all that follow it. nextpnr
+    writes them with ``--detailed-timing-report``.
+
+    Parameters
+    ----------
+    report, hierarchy
+        As for :func:`critical_path`.
+    limit : int
+        Rows to return, slowest first.
+
+    Returns
+    -------
+    list of dict
+        ``component``, ``register``, ``port`` (``D``, ``CE``, ``LSR`` or another), ``endpoints``,
+        ``worst_ns`` and ``net``, the last one on the way to the slowest endpoint.
+    """
+    rows = {}
+    for timing in report.get("detailed_net_timings", ()):
+        for endpoint in timing["endpoints"]:
+            if "<async>" in (timing["event"], endpoint["event"]):
+                continue
+            cell = endpoint["cell"]
+            instance = hierarchy.locate(cell)[0]
+            register = CELL_SUFFIX.split(cell[len(instance) :].lstrip("."))[0]
+            port = PORTS.get(endpoint["port"], endpoint["port"])
+            key = (component(hierarchy, instance), register, port)
+            row = rows.setdefault(key, {"endpoints": 0, "worst_ns": 0.0, "net": ""})
+            row["endpoints"] += 1
+            if (delay := endpoint["delay"][1]) > row["worst_ns"]:
+                row |= {"worst_ns": round(delay, 3), "net": timing["net"]}
+    order = sorted(rows, key=lambda key: (-rows[key]["worst_ns"], key))[:limit]
+    names = ("component", "register", "port")
+    return [dict(zip(names, key, strict=True), **rows[key]) for key in order]

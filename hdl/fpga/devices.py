@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The devices that open tools can route, with what they offer."""
+
+from dataclasses import dataclass
+
+__all__ = ["DEVICES", "SPEEDS", "Device", "find_device"]
+
+#: Speed grades of the ECP5, slow to fast.
+SPEEDS = (6, 7, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """One device of the ECP5 family.
+
+    Parameters
+    ----------
+    name : str
+        As the vendor orders it, in lower case.
+    flag : str
+        How nextpnr is told.
+    package : str
+        A package with enough pads for the routing shell; it has no influence on the clock.
+    logic_cells : int
+        LUT4, and as many registers.
+    block_rams : int
+        Block RAMs of 18 kbit.
+    """
+
+    name: str
+    flag: str
+    package: str
+    logic_cells: int
+    block_rams: int
+
+
+DEVICES = {
+    device.name: device
+    for device in [
+        Device(
+            name="lfe5u-25f", flag="--25k", package="CABGA256", logic_cells=24288, block_rams=56
+        ),
+        Device(
+            name="lfe5u-45f", flag="--45k", package="CABGA381", logic_cells=43848, block_rams=108
+        ),
+        Device(
+            name="lfe5u-85f", flag="--85k", package="CABGA381", logic_cells=83640, block_rams=208
+        ),
+    ]
+}
+
+
+def find_device(name):
+    """Return the device called ``name``, in any case.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    try:
+        return DEVICES[name.lower()]
+    except KeyError:
+        known = ", ".join(DEVICES)
+        raise ValueError(f"Device must be one of {known}, not {name!r}") from None

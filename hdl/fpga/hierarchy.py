@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which components a Verilog text has: how many of each, and which one a net belongs to."""
+
+from collections import Counter
+import re
+
+__all__ = ["Hierarchy", "class_of"]
+
+MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
+#: An instance of a component; instances of vendor primitives have parameters and look different.
+INSTANCE = re.compile(r"^  (\w+) (\w+) \($", re.MULTILINE)
+
+
+def class_of(module):
+    """Return the component class behind the name of a module: without its number."""
+    return re.sub(r"_\d+$", "", module)
+
+
+class Hierarchy:
+    """Modules and instances of a Verilog text as :func:`hdl.verilog.to_verilog` writes it.
+
+    Parameters
+    ----------
+    verilog : str
+        The text.
+    top : str
+        Name of its top module.
+    """
+
+    def __init__(self, verilog, *, top):
+        self.top = top
+        bodies = {match[1]: match[0] for match in MODULE.finditer(verilog)}
+        #: Module to its instances: name to module. Vendor primitives are no modules.
+        self.instances = {
+            module: {name: child for child, name in INSTANCE.findall(body) if child in bodies}
+            for module, body in bodies.items()
+        }
+
+    def counts(self):
+        """Return how often each module stands in the whole design."""
+        totals = Counter()
+
+        def visit(module, times):
+            totals[module] += times
+            for child, number in Counter(self.instances[module].values()).items():
+                visit(child, times * number)
+
+        visit(self.top, 1)
+        return totals
+
+    def locate(self, name):
+        """Return instance path and module of the component that a flattened ``name`` lies in.
+
+        The path begins below the top; it is empty for what belongs to the top itself.
+        """
+        module, path = self.top, []
+        for part in name.split("."):
+            if part not in self.instances[module]:
+                break
+            module = self.instances[module][part]
+            path.append(part)
+        return ".".join(path), module

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m hdl route``: synthesis, placement and routing of an accelerator."""
+
+import json
+from pathlib import Path
+
+from hdl.verilog import to_verilog
+
+from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
+from .hierarchy import Hierarchy
+from .shell import SHELL, RoutingShell
+from .synthesis import synthesize_netlist
+from .tools import NEXTPNR, YOSYS, find_tool, run_tool, tool_version
+
+__all__ = ["comparators", "nextpnr_command", "route"]
+
+#: How an accelerator is routed, for the reader of a report.
+METHOD = (
+    "The accelerator stands in a shell of registers (hdl.fpga.shell): a serial input feeds all of "
+    "its inputs, all outputs are captured and shifted out, reset passes two registers. So pads "
+    "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
+    "Nodes of the distribution tree keep their hierarchy, for Yosys would merge their equal "
+    "registers. nextpnr uses router1. The clock is the worst case of the speed grade that nextpnr "
+    "knows; nothing ran on a device."
+)
+
+
+def comparators(parameters):
+    """Return the comparators of an accelerator: those of all lanes and probes of all regions."""
+    return 2 * parameters.cores * parameters.lanes * parameters.probes
+
+
+def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
+    """Return the arguments of nextpnr, to be run in the folder of the netlist."""
+    return [
+        NEXTPNR, device.flag, "--package", device.package, "--speed", str(speed),
+        "--json", f"{top}.json", "--router", "router1", "--seed", str(seed),
+        "--freq", f"{frequency:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
+        "--detailed-timing-report", "--report", f"seed{seed}.json",
+    ]  # fmt: skip
+
+
+def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
+    """Place and route with one seed; return what is reported of it."""
+    _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
+    seconds = run_tool(
+        [find_tool(NEXTPNR), *arguments],
+        folder=folder,
+        log=f"seed{seed}.log",
+        step=f"nextpnr, seed {seed}",
+        deadline=deadline,
+    )
+    timing = json.loads((folder / f"seed{seed}.json").read_text(encoding="utf-8"))
+    return {
+        "seed": seed,
+        "fmax_mhz": fmax_mhz(timing),
+        "seconds": round(seconds),
+        "utilization": utilization(timing),
+        "critical_path": critical_path(timing, hierarchy),
+        "slow_registers": slow_registers(timing, hierarchy),
+    }
+
+
+def route(
+    parameters, device, *, speed, seeds, folder, frequency, deadline,
+    preset=None, efficiency=None, efficiency_source=None, command=None,
+):  # fmt: skip
+    """Synthesize an accelerator once, route it with every seed; return the report.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    device : Device
+    speed : int
+        Speed grade.
+    seeds : sequence of int
+        nextpnr runs once for each; the slowest result is the one that counts.
+    folder : path-like
+        Where netlist, scripts and logs go.
+    frequency : float
+        MHz that nextpnr aims at.
+    deadline : float
+        Seconds that one run of nextpnr may take.
+    preset : str or None
+        Name of the parameters.
+    efficiency : float or None
+        Share of its comparators that the accelerator uses per cycle; without it, the report has no
+        comparisons per second.
+    efficiency_source : str or None
+        Where it was measured.
+    command : str or None
+        What was typed.
+
+    Returns
+    -------
+    dict
+        JSON-compatible.
+    """
+    for tool in (YOSYS, NEXTPNR):  # before the work begins
+        find_tool(tool)
+    folder = Path(folder)
+    verilog = to_verilog(RoutingShell(parameters), name=SHELL)
+    hierarchy = Hierarchy(verilog, top=SHELL)
+    synthesize_netlist(verilog, top=SHELL, folder=folder)
+    runs = [
+        run_seed(
+            device, hierarchy, folder,
+            speed=speed, seed=seed, frequency=frequency, deadline=deadline,
+        )
+        for seed in seeds
+    ]  # fmt: skip
+    worst = min(runs, key=lambda run: run["fmax_mhz"])
+    fmax, number = worst["fmax_mhz"], comparators(parameters)
+    return {
+        "device": device.name,
+        "speed": speed,
+        "preset": preset,
+        "parameters": parameters.to_dict(),
+        "predicate": parameters.comparator,
+        "comparators": number,
+        "fmax_mhz": fmax,
+        "cycle_efficiency": efficiency,
+        "cycle_efficiency_source": efficiency_source,
+        "comparisons_per_second": (
+            None if efficiency is None else round(number * efficiency * fmax * 1e6)
+        ),
+        "utilization": worst["utilization"],
+        "critical_path": worst["critical_path"],
+        "slow_registers": worst["slow_registers"],
+        "seed": worst["seed"],
+        "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
+        "target_mhz": frequency,
+        "tools": {tool: tool_version(tool) for tool in (YOSYS, NEXTPNR)},
+        "command": command,
+        "nextpnr": " ".join(
+            nextpnr_command(device, speed=speed, seed=worst["seed"], frequency=frequency)
+        ),
+        "method": METHOD,
+    }

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What surrounds an accelerator while it is routed: a few pads, and registers on all sides."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.accelerator import Accelerator
+
+__all__ = ["SHELL", "RoutingShell"]
+
+#: Name of the shell's module.
+SHELL = "routing_shell"
+
+
+class RoutingShell(wiring.Component):
+    """An accelerator behind a serial input and a serial output.
+
+    Every input comes from a shift register, every output goes into a register and from there into
+    another shift register; reset passes two registers. So no pad is on a path of the
+    accelerator, nothing can be optimized away, and the shell's own paths are one multiplexer long.
+    It is no interface: it exists to measure clock and area, and adds about two registers a port.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    data_in : In(1)
+        Next bit of the inputs.
+    capture : In(1)
+        Outputs are taken into the output shift register, which otherwise shifts.
+    data_out : Out(1)
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        super().__init__({"data_in": In(1), "capture": In(1), "data_out": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        # A domain of its own, for the reset that comes out of a register.
+        m.domains.inside = inside = ClockDomain(local=True)
+        held = Signal(2, reset_less=True)
+        m.d.sync += held.eq(Cat(ResetSignal("sync"), held))
+        m.d.comb += [inside.clk.eq(ClockSignal("sync")), inside.rst.eq(held[-1])]
+
+        accelerator = Accelerator(self.parameters)
+        m.submodules.accelerator = DomainRenamer("inside")(accelerator)
+        inputs, outputs = [], []
+        for _, member, value in accelerator.signature.flatten(accelerator):
+            (inputs if member.flow == In else outputs).append(Value.cast(value))
+        inputs, outputs = Cat(inputs), Cat(outputs)
+
+        shifted = Signal(len(inputs), reset_less=True)
+        taken = Signal(len(outputs), reset_less=True)
+        sent = Signal(len(outputs), reset_less=True)
+        capture = Signal(reset_less=True)
+        m.d.comb += [inputs.eq(shifted), self.data_out.eq(sent[-1])]
+        m.d.sync += [
+            shifted.eq(Cat(self.data_in, shifted)),
+            capture.eq(self.capture),
+            taken.eq(outputs),
+            sent.eq(Mux(capture, taken, Cat(Const(0, 1), sent))),
+        ]
+        return m

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synthesis for the ECP5 with Yosys."""
+
+import json
+from pathlib import Path
+
+from .tools import YOSYS, find_tool, run_tool
+
+__all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
+
+#: Components that flattening leaves alone. Sibling nodes of the distribution tree hold equal
+#: registers; flattened, Yosys would merge them into one with the fan-out of the whole tree.
+KEEP = ("distribution_node*",)
+
+#: Every module by itself, without wide LUTs: each would spend them on its own longest path.
+MODULES = """\
+read_verilog {top}.v
+synth_ecp5 -noflatten -nowidelut -top {top}
+tee -q -o modules.json stat -json
+"""
+
+NETLIST = """\
+read_verilog {top}.v
+setattr -mod -set keep_hierarchy 1 {keep}
+synth_ecp5 -top {top} -json {top}.json
+"""
+
+SECONDS = 3600
+
+
+def run_yosys(script, verilog, output, *, top, folder):
+    """Write script and design into ``folder``, run Yosys there; return the path of its output."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{top}.v").write_text(verilog, encoding="utf-8")
+    (folder / "synthesis.ys").write_text(script, encoding="utf-8")
+    (folder / output).unlink(missing_ok=True)
+    command = [find_tool(YOSYS), "-s", "synthesis.ys"]
+    run_tool(command, folder=folder, log="synthesis.log", step="yosys", deadline=SECONDS)
+    return folder / output
+
+
+def synthesize_modules(verilog, *, top, folder):
+    """Synthesize every module by itself; return what ``stat -json`` of Yosys says.
+
+    Parameters
+    ----------
+    verilog : str
+        The design.
+    top : str
+        Its top module.
+    folder : path-like
+        Where design, script and log go; made if it does not exist.
+    """
+    script = MODULES.format(top=top)
+    path = run_yosys(script, verilog, "modules.json", top=top, folder=Path(folder))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def synthesize_netlist(verilog, *, top, folder):
+    """Synthesize the design as a whole; return the path of the netlist for nextpnr.
+
+    Parameters
+    ----------
+    verilog, top, folder
+        As for :func:`synthesize_modules`.
+    """
+    script = NETLIST.format(top=top, keep=" ".join(KEEP))
+    return run_yosys(script, verilog, f"{top}.json", top=top, folder=Path(folder))
