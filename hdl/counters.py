@@ -137,7 +137,8 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 1 cycle from ``address`` to ``data``. Throughput: every counter counts every cycle.
+    Latency: 1 cycle from ``address`` to ``data``; what happens is counted 1 cycle late. Throughput:
+    every counter counts every cycle.
 
     Parameters
     ----------
@@ -198,7 +199,9 @@ class CounterBank(wiring.Component):
                     value = self.disorder
                 else:
                     value = Signal(counter.bits, name=counter.name)
-                    m.d.sync += value.eq(value + increments[counter.name])
+                    increment = Value.cast(increments[counter.name])
+                    registered = Signal(increment.shape(), name=f"{counter.name}_increment")
+                    m.d.sync += [registered.eq(increment), value.eq(value + registered)]
                 with m.Case(counter.address):
                     m.d.sync += self.data.eq(value)
             with m.Default():

@@ -70,7 +70,7 @@ class GroupCollector(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        group = Signal(group_layout(self.parameters))
+        group = Signal(group_layout(self.parameters), init={"short": 1})
         closed = Signal()
         count = Signal.like(group.count)
         # A probe that is added shows in the cycle after it; before that, nothing may be added.
@@ -84,7 +84,11 @@ class GroupCollector(wiring.Component):
             self.group.valid.eq(closed),
             self.group.payload.eq(group),
         ]
+        # A group ends where its last probe ends, as spans never move back.
+        stop = (self.span.head.row + (self.span.head.lane != 0))[: len(group.stop)]
+        first = Mux(count == 0, self.span.tail.row, self.oldest.row)
         with m.If(self.add):
+            m.d.sync += [group.stop.eq(stop), group.short.eq((stop - first)[: len(stop)] <= 1)]
             for n, slot in enumerate(group.slots):
                 with m.If(count == n):
                     m.d.sync += [slot.criterion.eq(self.criterion), slot.span.eq(self.span)]
@@ -98,5 +102,5 @@ class GroupCollector(wiring.Component):
                 group.punctuation.eq(self.ending.punctuation),
             ]
         with m.If(transfer):
-            m.d.sync += [closed.eq(0), count.eq(0)]
+            m.d.sync += [closed.eq(0), count.eq(0), group.short.eq(1)]
         return m

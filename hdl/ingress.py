@@ -29,7 +29,8 @@ class GroupSchedule(wiring.Component):
     Members
     -------
     period : In
-        Probes from star to star, at least one.
+        Probes from star to star, at least one; while a control word that ends everything is at
+        hand, the period that follows it.
     free : In(1)
         The period is longer than a group.
     probe : In(1)
@@ -65,12 +66,13 @@ class GroupSchedule(wiring.Component):
         limit = self.parameters.cores * self.parameters.slack
         grouped = Signal(range(self.parameters.probes + 1))  # probes in the open group
         passed = Signal(range(limit + 1))  # tuples of the other side since it began
-        unstarred = Signal(self.parameters.probe_bits + 1)  # probes since the last star
+        left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
+        unstarred = Signal()  # there were probes since the last star
 
         due = Signal()
-        m.d.comb += due.eq(unstarred + 1 == self.period)
+        m.d.comb += due.eq(left == 1)
         with m.If(self.finish):
-            m.d.comb += [self.close.eq(1), self.star.eq(unstarred != 0)]
+            m.d.comb += [self.close.eq(1), self.star.eq(unstarred)]
         with m.Elif(self.probe):
             m.d.comb += [
                 self.close.eq(due | (grouped + 1 == self.parameters.probes)),
@@ -83,10 +85,10 @@ class GroupSchedule(wiring.Component):
             ]
 
         with m.If(self.advance):
-            with m.If(self.star):
-                m.d.sync += unstarred.eq(0)
+            with m.If(self.star | self.finish):
+                m.d.sync += [left.eq(self.period), unstarred.eq(0)]
             with m.Elif(self.probe):
-                m.d.sync += unstarred.eq(unstarred + 1)
+                m.d.sync += [left.eq(left - 1), unstarred.eq(1)]
             with m.If(self.close):
                 m.d.sync += [grouped.eq(0), passed.eq(0)]
             with m.Elif(self.probe):
@@ -203,7 +205,7 @@ class Ingress(wiring.Component):
         for side in range(2):
             m.submodules[f"schedule_{side}"] = schedule = GroupSchedule(self.parameters)
             m.d.comb += [
-                schedule.period.eq(period),
+                schedule.period.eq(Mux(set_precision, next_period, period)),
                 schedule.free.eq(free),
                 schedule.probe.eq(is_side[side]),
                 schedule.other.eq(is_side[1 - side]),

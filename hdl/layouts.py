@@ -270,7 +270,10 @@ def criterion_layout(parameters):
 
 
 def group_layout(parameters):
-    """Probes that share a pass, in order of arrival, and what follows their results."""
+    """Probes that share a pass, in order of arrival, and what follows their results.
+
+    ``stop`` is the row after the last one of the pass; ``short`` a pass of one row, or none.
+    """
     slot = data.StructLayout(
         {"criterion": criterion_layout(parameters), "span": span_layout(parameters)}
     )
@@ -278,6 +281,8 @@ def group_layout(parameters):
         {
             "slots": data.ArrayLayout(slot, parameters.probes),
             "count": range(parameters.probes + 1),
+            "stop": pointer_layout(parameters)["row"].shape,
+            "short": unsigned(1),
             "star": unsigned(1),
             "mark": unsigned(1),
             "punctuation": punctuation_layout(),

@@ -149,8 +149,12 @@ class JoinParameters:
 
     @property
     def ring_rows(self):
-        """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys."""
-        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 1)
+        """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys.
+
+        Besides window and slack, one row for a window that begins inside a row, and one that lets
+        a region look a row ahead for a full ring.
+        """
+        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 2)
 
     def to_dict(self):
         """Return the parameters as JSON-compatible values."""

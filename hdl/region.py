@@ -113,14 +113,15 @@ class Region(wiring.Component):
         store_kind = InputKind.R if self.probe_side else InputKind.S
         closes = words.payload.close[self.probe_side]
 
+        # The next store might overwrite a key that a probe still needs. From registers, and so a
+        # row early: the head may have moved on by one since.
         head = tracker.span.head.row
-        occupied = Signal()  # the next store would overwrite a key that a probe still needs
-        for used, oldest in [
-            (collector.waiting & ~scanner.running, collector.oldest),
-            (scanner.running, scanner.oldest),
-        ]:
-            with m.If(used):
-                m.d.comb += occupied.eq(head == oldest.row ^ (1 << len(head) - 1))
+        oldest = Mux(scanner.running, scanner.oldest.row, collector.oldest.row)
+        distance = (head - oldest)[: len(head)]
+        occupied = Signal()
+        m.d.sync += occupied.eq(
+            (scanner.running | collector.waiting) & (distance >= self.parameters.ring_rows - 1)
+        )
 
         is_tuple = words.valid & (kind != InputKind.CONTROL)
         is_probe = kind == probe_kind

@@ -133,39 +133,33 @@ class Scanner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        parameters = self.parameters
-        pointer = pointer_layout(parameters)
+        pointer = pointer_layout(self.parameters)
 
-        # Sequencing. `stop` is the row after the last one; an empty span still takes one cycle.
+        # Sequencing. An empty span still takes one cycle.
         row = Signal(pointer["row"].shape)
-        stop = Signal.like(row)
         step = Signal()
         last = Signal()
         take = Signal()
         m.d.comb += [
             step.eq(self.running & self.room),
-            last.eq((row == stop) | ((row + 1)[: len(row)] == stop)),
             self.group.ready.eq(~self.running | (step & last)),
             take.eq(self.group.valid & self.group.ready),
             self.reading.eq(step),
             self.address.eq(row),
         ]
+        stop = Signal.like(row)
         with m.If(step):
-            m.d.sync += row.eq(row + 1)
+            m.d.sync += [row.eq(row + 1), last.eq((row + 2)[: len(row)] == stop)]
             with m.If(last):
                 m.d.sync += self.running.eq(0)
         with m.If(take):
-            slots = self.group.payload.slots
-            final = Value.cast(slots[0].span.head)
-            for n in range(1, parameters.probes):
-                final = Mux(self.group.payload.count > n, slots[n].span.head, final)
-            final = pointer(final)
-            empty_group = self.group.payload.count == 0
+            group = self.group.payload
             m.d.sync += [
                 self.running.eq(1),
-                self.oldest.eq(slots[0].span.tail),
-                row.eq(slots[0].span.tail.row),
-                stop.eq(Mux(empty_group, slots[0].span.tail.row, final.row + (final.lane != 0))),
+                self.oldest.eq(group.slots[0].span.tail),
+                row.eq(group.slots[0].span.tail.row),
+                stop.eq(group.stop),
+                last.eq(group.short),
             ]
 
         masks = self.elaborate_masks(m, take, step, row)

@@ -63,8 +63,10 @@ class StreamRegister(wiring.Component):
                 output_valid.eq(spare_valid | self.i.valid),
                 spare_valid.eq(0),
             ]
-        with m.Elif(self.i.valid & ~spare_valid):
-            m.d.sync += [spare.eq(self.i.payload), spare_valid.eq(1)]
+        with m.Elif(self.i.valid):
+            m.d.sync += spare_valid.eq(1)
+        with m.If(~spare_valid):  # whether it is needed or not, so that `ready` has less to drive
+            m.d.sync += spare.eq(self.i.payload)
 
         return m
 
