@@ -29,7 +29,12 @@ CONFIGURATIONS = {
         cores=3, sub_window=8, keys=(*X8, KeyField(name="y", bits=70 - 6, signed=False)), fan_in=2,
         timestamp_bits=12, lanes=2, probes=2, fan_out=2,
     ),
+    "two cores": JoinParameters(cores=2, sub_window=60, keys=X8, timestamp_bits=16),
     "four cores": JoinParameters(cores=4, sub_window=12, keys=X8, timestamp_bits=20, probes=4),
+    "seven cores": JoinParameters(
+        cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
+    ),
+    "sixteen cores": JoinParameters(cores=16, sub_window=6, keys=X8, timestamp_bits=16),
 }  # fmt: skip
 
 
