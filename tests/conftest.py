@@ -17,13 +17,6 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-def pytest_collection_modifyitems(items):
-    """Keep the tests of Spark on one worker: one JVM is enough for two cores."""
-    for item in items:
-        if ROOT / "tests" / "spark_offload" in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def root():
     """The folder that holds the packages."""

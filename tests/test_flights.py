@@ -9,10 +9,7 @@ import pytest
 
 from tests.flights import FLIGHTS, JOIN_FLAGS, connections, write_streams
 
-pytestmark = [
-    pytest.mark.skipif(not FLIGHTS.exists(), reason=f"needs {FLIGHTS}"),
-    pytest.mark.xdist_group("spark"),
-]
+pytestmark = pytest.mark.skipif(not FLIGHTS.exists(), reason=f"needs {FLIGHTS}")
 
 COMMANDS = ["host", "spark_offload"]
 

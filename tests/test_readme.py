@@ -6,8 +6,6 @@ import re
 import subprocess
 import sys
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -17,7 +15,6 @@ def block(language):
     return re.search(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[1]
 
 
-@pytest.mark.xdist_group("spark")
 def test_python_of_the_readme_prints_what_it_shows():
     done = subprocess.run(
         [sys.executable, "-c", block("python")],

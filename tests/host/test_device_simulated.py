@@ -14,7 +14,6 @@ from tests.host.device_contract import DeviceContract
 FOLDER = ROOT / "build" / "tests"
 
 # One worker builds each library once.
-pytestmark = pytest.mark.xdist_group("simulated")
 
 
 @cache

@@ -7,8 +7,6 @@ from hdl.parameters import PRESETS
 from host.errors import FailureError
 from sim.runner import run_bench
 
-pytestmark = pytest.mark.xdist_group("cocotb")
-
 
 def test_the_generated_verilog_joins_under_cocotb(capfd):
     run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)

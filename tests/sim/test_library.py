@@ -25,8 +25,6 @@ SMALL = JoinParameters(cores=1, sub_window=2, keys=(KeyField(name="x", bits=64),
 
 BUILD = "from sim.library import build_library; import sys; build_library(sys.argv[1])"
 
-pytestmark = pytest.mark.xdist_group("library")
-
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):

@@ -33,12 +33,9 @@ SHAPES = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in SHAPES],
-)
+@pytest.fixture(scope="module", params=SHAPES)
 def bundle(request, tmp_path_factory):
-    """A bundle with its library, built by one worker."""
+    """A bundle with its library."""
     folder = tmp_path_factory.mktemp("scenarios") / "bundle"
     write_bundle(SHAPES[request.param], folder)
     build_library(folder)
