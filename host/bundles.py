@@ -133,15 +133,15 @@ def run_builder(command: list[str], quiet: bool) -> str:
     lines: list[str] = []
     with subprocess.Popen(
         command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stdout=subprocess.DEVNULL,  # where the bundle is built, which it does not stay
+        stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         env=environment,
     ) as process:
-        assert process.stdout is not None
+        assert process.stderr is not None
         try:
-            for line in process.stdout:
+            for line in process.stderr:
                 lines.append(line)
                 if not quiet:
                     sys.stderr.write(line)

@@ -132,5 +132,5 @@ def build_library(bundle, *, report=lambda text: None):
             publish(entry, place)
     except OSError as error:
         raise BuildError(what, str(error)) from error
-    report(f"{what}: {place} is ready ({time.monotonic() - started:.1f} s)")
+    report(f"{what}: the simulator library is ready ({time.monotonic() - started:.1f} s)")
     return place
