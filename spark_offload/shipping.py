@@ -7,8 +7,8 @@ one, and nothing is shipped twice.
 
 from collections.abc import Iterator
 import hashlib
-from importlib.abc import Traversable
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 import tempfile
 import zipfile
