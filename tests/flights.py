@@ -7,6 +7,7 @@ to 180 minutes after the arrival.
 """
 
 import argparse
+from datetime import timedelta
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +27,7 @@ JOIN_FLAGS = [
 ]
 """The question, as flags of ``python -m host join`` and of ``python -m spark_offload join``."""
 
-MINUTE = pd.Timedelta(minutes=1)
+MINUTE = timedelta(minutes=1)
 
 
 def write_streams(source: Path, folder: Path) -> tuple[Path, Path]:
@@ -36,7 +37,9 @@ def write_streams(source: Path, folder: Path) -> tuple[Path, Path]:
     origin, at date + delay. Rows stay in the order of the source, which is not that of the times.
     """
     flights = pd.read_json(source, convert_dates=False)
-    departure = pd.to_datetime(flights["date"], format="%Y/%m/%d %H:%M") + flights["delay"] * MINUTE
+    departure = pd.to_datetime(flights["date"], format="%Y/%m/%d %H:%M") + pd.to_timedelta(
+        flights["delay"] * 60_000, unit="ms"
+    )
     # An eighth of a minute is 7.5 seconds: exact in whole milliseconds.
     arrival = departure + pd.to_timedelta(flights["distance"] * 7_500, unit="ms")
     number = pd.RangeIndex(len(flights))
