@@ -14,7 +14,7 @@ def gathering_parameters(cores, fan_in):
     return JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
 
 
-def region_pair(parameters, row):
+def region_pair(row):
     """A pair as a region emits it, marked by ``row``."""
     return {"kind": ResultKind.PAIR, "body": {"pair": {"probe": row % 16, "row": row}}}
 

@@ -28,7 +28,6 @@ def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None):
 @pytest.mark.parametrize("seed", range(6))
 def test_sides_alternate_as_their_groups_closed(seed):
     generator = random.Random(seed)
-    parameters = gathering_parameters(1, 2)
     sides, order, expected = [[], []], [], []
     for n in range(40):
         mask = generator.choice([1, 1, 2, 2, 3])
@@ -36,7 +35,7 @@ def test_sides_alternate_as_their_groups_closed(seed):
         for side in range(2):
             if mask >> side & 1:
                 rows = [generator.randrange(100) for _ in range(generator.randrange(4))]
-                sides[side] += [*(region_pair(parameters, r) for r in rows), punctuation(STAR)]
+                sides[side] += [*(region_pair(r) for r in rows), punctuation(STAR)]
                 expected += [*((PAIR, side, r) for r in rows), (STAR, side, 0)]
         if n % 10 == 9:
             for side in range(2):
@@ -67,7 +66,7 @@ def test_overflow_names_the_side_that_is_stored():
 def test_free_order_needs_no_order_words():
     sides = [
         [punctuation(MARK, free=1)]
-        + [w for n in range(5) for w in (region_pair(None, n), punctuation(STAR))]
+        + [w for n in range(5) for w in (region_pair(n), punctuation(STAR))]
         + [punctuation(MARK)]
         for _ in range(2)
     ]
@@ -82,7 +81,7 @@ def test_free_order_needs_no_order_words():
 def test_latency_and_throughput():
     parameters = gathering_parameters(1, 2)
     sent, taken = [], []
-    sides = [[region_pair(parameters, n) for n in range(50)] + [punctuation(STAR)], []]
+    sides = [[region_pair(n) for n in range(50)] + [punctuation(STAR)], []]
     combine(sides, [1], 51, stamps=(sent, taken))
     # The first word waits for `order`, which comes with it; then there is a word per cycle.
     assert taken == [s + Combiner(parameters).latency for s in sent]

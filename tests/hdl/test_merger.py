@@ -43,11 +43,7 @@ def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
     dut = MergerTree(parameters)
     groups = random_groups(cores, ports=cores, groups=10)
     port_words = [
-        [
-            w
-            for rows in port
-            for w in [*(region_pair(parameters, r) for r in rows), punctuation(STAR)]
-        ]
+        [w for rows in port for w in [*(region_pair(r) for r in rows), punctuation(STAR)]]
         for port in groups
     ]
     expected = []
@@ -82,8 +78,8 @@ def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
     free_mark = punctuation(MARK, free=1)
     layout = node_result(parameters, 0)
     bench = StreamBench(dut, deadline=2_000)
-    late = [region_pair(parameters, 99), punctuation(STAR), punctuation(MARK)]
-    early = [region_pair(parameters, row) for row in rows] + [punctuation(STAR), punctuation(MARK)]
+    late = [region_pair(99), punctuation(STAR), punctuation(MARK)]
+    early = [region_pair(row) for row in rows] + [punctuation(STAR), punctuation(MARK)]
 
     async def port_0(ctx):
         for word in [free_mark, *late]:
