@@ -13,6 +13,7 @@ from .join_core import JoinCore
 from .layouts import ResultKind, input_word, region_word, result_word
 from .literal import literal
 from .merger import MergerTree
+from .streams import StreamRegister
 
 __all__ = ["Accelerator"]
 
@@ -75,14 +76,16 @@ class Accelerator(wiring.Component):
         m = Module()
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
-        m.submodules.order = order = fifo.SyncFIFO(width=2, depth=self.ORDER_DEPTH)
+        m.submodules.order = order = fifo.SyncFIFOBuffered(width=2, depth=self.ORDER_DEPTH)
+        m.submodules.next_side = next_side = StreamRegister(2)
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)
 
         connect(m, flipped(self.i), ingress.i)
         connect(m, ingress.o, distribution.i)
         connect(m, ingress.order, order.w_stream)
-        connect(m, order.r_stream, combiner.order)
+        connect(m, order.r_stream, next_side.i)
+        connect(m, next_side.o, combiner.order)
         connect(m, combiner.o, flipped(self.o))
         for side, (name, tree) in enumerate(
             zip(("gathering_r", "gathering_s"), self.gathering, strict=True)

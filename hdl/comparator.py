@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join predicate: preparing a probe once, comparing it with a stored key every cycle."""
+"""The join predicate: comparing a prepared probe with a stored key every cycle."""
 
 import importlib
 
@@ -7,16 +7,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import (
-    Control,
-    bound_shape,
-    control_layout,
-    criterion_layout,
-    key_layout,
-    stored_layout,
-)
+from .layouts import comparison_groups, criterion_layout, stored_layout
 
-__all__ = ["Comparator", "ProbePreparation", "load_predicate"]
+__all__ = ["Comparator", "criterion_signature", "load_predicate", "packed"]
 
 
 def load_predicate(name):
@@ -34,88 +27,29 @@ def load_predicate(name):
         raise ValueError(f"Predicate {name!r} is not an importable 'module:function'") from error
 
 
-class ProbePreparation(wiring.Component):
-    """Turn a probe's key into the criterion that stored keys are compared with.
+def packed(group, values, *, guard):
+    """Return the fields of a comparison group in a row, each with a guard bit above it."""
+    return Cat(Cat(values[field.name], Const(guard, 1)) for field in group)
 
-    For a band, ``low <= r - s <= high`` becomes a range of stored keys: ``r - high .. r - low`` for
-    a probe of R, ``s + low .. s + high`` for one of S, clamped to the field; a range beyond the
-    field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
-    their sign (see :func:`hdl.layouts.stored_layout`). Bounds are registers, open after reset, set
-    by control words. Other comparators use the key as it is.
 
-    Latency: 0 cycles. Throughput: 1 probe per cycle.
+def criterion_signature(parameters):
+    """Return the criterion of a probe as a signature: each part is a signal of its own.
 
-    Parameters
-    ----------
-    parameters : JoinParameters
-        Of the accelerator.
-    probe_side : int
-        Side of the probes, 0 for R and 1 for S.
-
-    Members
-    -------
-    configure : In(1)
-        ``control`` is executed.
-    control : In
-    key : In
-        Key of a tuple.
-    criterion : Out
-        What the tuple as a probe compares stored keys with.
-    stored : Out
-        What it leaves in the ring.
+    The simulator would cut a single wide signal into pieces in every cycle.
     """
-
-    def __init__(self, parameters, *, probe_side):
-        self.parameters = parameters
-        self.probe_side = probe_side
-        self.latency = 0
-        super().__init__(
-            {
-                "configure": In(1),
-                "control": In(control_layout(parameters)),
-                "key": In(key_layout(parameters)),
-                "criterion": Out(criterion_layout(parameters)),
-                "stored": Out(stored_layout(parameters)),
-            }
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-        if self.parameters.comparator != "band":
-            m.d.comb += [self.criterion.eq(self.key), self.stored.eq(self.key)]
-            return m
-
-        for index, field in enumerate(self.parameters.keys):
-            shape = bound_shape(field)
-            low = Signal(shape, init=-(1 << field.bits), name=f"{field.name}_low")
-            high = Signal(shape, init=(1 << field.bits) - 1, name=f"{field.name}_high")
-            with m.If(self.configure & (self.control.index == index)):
-                with m.If(self.control.op == Control.BOUND_LOW):
-                    m.d.sync += low.eq(self.control.value)
-                with m.If(self.control.op == Control.BOUND_HIGH):
-                    m.d.sync += high.eq(self.control.value)
-
-            key = self.key[field.name]
-            first = key + low if self.probe_side else key - high
-            final = key + high if self.probe_side else key - low
-            least = -(1 << field.bits - 1) if field.signed else 0
-            most = least + (1 << field.bits) - 1
-            beyond = (first > most) | (final < least)
-            sign = -least  # adding it to a field's value makes the least one zero
-            m.d.comb += [
-                self.criterion[field.name].low.eq(
-                    Mux(beyond, most, Mux(first < least, least, first)) ^ sign
-                ),
-                self.criterion[field.name].high.eq(
-                    Mux(beyond, least, Mux(final > most, most, final)) ^ sign
-                ),
-                self.stored[field.name].eq(key ^ sign),
-            ]
-        return m
+    return wiring.Signature(
+        {name: Out(field.shape) for name, field in criterion_layout(parameters)}
+    )
 
 
 class Comparator(wiring.Component):
-    """Does a stored key match a resident probe?
+    """Does a stored key match a probe?
+
+    A band compares all fields of a group (:func:`hdl.layouts.comparison_groups`) with one
+    subtraction: in ``key - low`` with a guard bit of one above every field of the key and
+    of zero above every field of ``low``, a guard bit stays one unless its field borrowed,
+    that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
+    of the simulator's instructions, that comparing field by field takes.
 
     Latency: 0 cycles. Throughput: 1 comparison per cycle.
 
@@ -128,7 +62,7 @@ class Comparator(wiring.Component):
 
     Members
     -------
-    criterion : In
+    criterion : In(criterion_signature(parameters))
     key : In
     match : Out(1)
     """
@@ -139,7 +73,7 @@ class Comparator(wiring.Component):
         self.latency = 0
         super().__init__(
             {
-                "criterion": In(criterion_layout(parameters)),
+                "criterion": In(criterion_signature(parameters)),
                 "key": In(stored_layout(parameters)),
                 "match": Out(1),
             }
@@ -148,15 +82,10 @@ class Comparator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         if self.parameters.comparator == "band":
-            names = [field.name for field in self.parameters.keys]
-            within = [
-                (self.criterion[name].low <= self.key[name])
-                & (self.key[name] <= self.criterion[name].high)
-                for name in names
-            ]
-            m.d.comb += self.match.eq(Cat(within).all())
+            self.elaborate_band(m)
         elif self.parameters.comparator == "equality":
-            m.d.comb += self.match.eq(Value.cast(self.criterion) == Value.cast(self.key))
+            fields = (getattr(self.criterion, key.name) for key in self.parameters.keys)
+            m.d.comb += self.match.eq(Cat(fields) == Value.cast(self.key))
         else:
             predicate = load_predicate(self.parameters.predicate)
             r, s = self.criterion, self.key
@@ -164,3 +93,27 @@ class Comparator(wiring.Component):
                 r, s = s, r
             m.d.comb += self.match.eq(predicate(r, s))
         return m
+
+    def elaborate_band(self, m):
+        """Compare all fields of a group at once."""
+        within = []
+        for n, group in enumerate(comparison_groups(self.parameters)):
+            low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
+            above = Signal(len(low), name=f"above_{n}")
+            below = Signal(len(high), name=f"below_{n}")
+            guards = sum(1 << offset for offset in guard_offsets(group))
+            m.d.comb += [
+                above.eq(packed(group, self.key, guard=1) - low),
+                below.eq(high - packed(group, self.key, guard=0)),
+            ]
+            within.append((above & below & guards) == guards)
+        m.d.comb += self.match.eq(Cat(within).all())
+
+
+def guard_offsets(group):
+    """Return where the guard bits of a comparison group are."""
+    offsets, bits = [], 0
+    for field in group:
+        bits += field.bits + 1
+        offsets.append(bits - 1)
+    return offsets

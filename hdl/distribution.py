@@ -6,16 +6,17 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import tree_levels
-from .streams import StreamFork, StreamRegister
+from .streams import StreamRegister
 
 __all__ = ["DistributionNode", "DistributionTree"]
 
 
 class DistributionNode(wiring.Component):
-    """One inner node of the tree: a register that hands its word to every child.
+    """One inner node of the tree: a register towards every child.
 
-    Children may take the word in different cycles. ``i.ready`` comes out of a register, so no
-    ``ready`` path is longer than one level.
+    A word goes into all registers at once. Each holds two words, so one child may be that far ahead
+    of another. ``i.ready`` depends on registers of this node alone, and no register has to
+    drive more than one child.
 
     Latency: 1 cycle. Throughput: 1 word per cycle.
 
@@ -33,6 +34,8 @@ class DistributionNode(wiring.Component):
     """
 
     def __init__(self, shape, *, fan_out):
+        if fan_out < 1:
+            raise ValueError(f"Fan-out must be at least one, not {fan_out!r}")
         self.shape = shape
         self.fan_out = fan_out
         self.latency = 1
@@ -45,12 +48,15 @@ class DistributionNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.register = register = StreamRegister(self.shape)
-        m.submodules.fork = fork = StreamFork(self.shape, fanout=self.fan_out)
-        connect(m, flipped(self.i), register.i)
-        connect(m, register.o, fork.i)
-        for n, o in enumerate(self.o):
-            connect(m, fork.o[n], flipped(o))
+        registers = [StreamRegister(self.shape) for _ in self.o]
+        m.d.comb += self.i.ready.eq(Cat(register.i.ready for register in registers).all())
+        for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
+            m.submodules[f"child_{n}"] = register
+            connect(m, register.o, flipped(o))
+            m.d.comb += [
+                register.i.payload.eq(self.i.payload),
+                register.i.valid.eq(self.i.valid & self.i.ready),
+            ]
         return m
 
 

@@ -5,19 +5,18 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import criterion_layout, group_layout, pointer_layout, span_layout
+from .layouts import ending_layout, group_layout, pointer_layout, span_layout
 
 __all__ = ["GroupCollector"]
 
 
 class GroupCollector(wiring.Component):
-    """Hold the probes of the open group, each with the span of the window that it met.
+    """Collect the probes of the open group, and where its pass begins and ends.
 
-    Groups are not closed here but by the ingress, so that all cores close the same ones. A closed
-    group waits at ``group``; until it is taken, the collector is not ``ready``.
-
-    Contract beyond the stream rules: the payload of ``group`` stays for ``hold`` more cycles after
-    its transfer, which lets the scanner keep the old probes for the key rows still on their way.
+    The probes themselves wait in the slots of the scanner; ``add_to`` says in which. Groups are not
+    closed here but by the ingress, so that all cores close the same ones. A closed group waits at
+    ``group``; until it is taken, and for ``hold`` cycles from then on, the collector is not
+    ``ready``, so that the scanner can still use what the slots hold.
 
     Latency: 1 cycle. Throughput: 1 probe per cycle inside a group, and ``hold`` cycles between two
     groups.
@@ -34,18 +33,19 @@ class GroupCollector(wiring.Component):
     ready : Out(1)
         A probe, or the end of a group, can be taken.
     add : In(1)
-        Take a probe, ``criterion`` and ``span``; only while ``ready``.
-    criterion : In
+        Take a probe that sees ``span``; only while ``ready``.
     span : In
+    stop : In
+        The row after the last one of ``span``.
+    add_to : Out(probes)
+        The slot that it goes to.
     close : In(1)
         The group ends, with the probe of this cycle if there is one; only while ``ready``.
     ending : In
-        ``star``, ``mark`` and ``punctuation`` of the closing group; the rest is ignored.
+        What follows the closing group; its ``count`` is ignored.
     group : Out(stream.Signature(group_layout(parameters)))
-    waiting : Out(1)
-        At least one probe is held.
-    oldest : Out
-        Where the first of them needs the ring from.
+    count : Out
+        Probes held.
     """
 
     def __init__(self, parameters, *, hold):
@@ -56,51 +56,56 @@ class GroupCollector(wiring.Component):
         self.latency = 1
         super().__init__(
             {
-                "ready": Out(1),
+                "ready": Out(1, init=1),
                 "add": In(1),
-                "criterion": In(criterion_layout(parameters)),
                 "span": In(span_layout(parameters)),
+                "stop": In(pointer_layout(parameters)["row"].shape),
+                "add_to": Out(parameters.probes),
                 "close": In(1),
-                "ending": In(group_layout(parameters)),
+                "ending": In(ending_layout(parameters)),
                 "group": Out(stream.Signature(group_layout(parameters))),
-                "waiting": Out(1),
-                "oldest": Out(pointer_layout(parameters)),
+                "count": Out(range(parameters.probes + 1)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        group = Signal(group_layout(self.parameters), init={"short": 1})
-        closed = Signal()
-        count = Signal.like(group.count)
-        # A probe that is added shows in the cycle after it; before that, nothing may be added.
+        group = self.group.payload
+        slot = Signal(self.parameters.probes, init=1)  # the next one, one-hot
         held = Signal(self.hold - 1)
+        closed = Signal()
         transfer = self.group.valid & self.group.ready
-        m.d.sync += held.eq(Cat(transfer, held))
-        m.d.comb += [
-            self.ready.eq(~closed & ~held.any()),
-            self.waiting.eq(count != 0),
-            self.oldest.eq(group.slots[0].span.tail),
-            self.group.valid.eq(closed),
-            self.group.payload.eq(group),
+        # A probe that is added shows in the cycle after it; before that, nothing may be added.
+        holding = Cat(transfer, held)[: self.hold - 1]
+        m.d.sync += [
+            held.eq(holding),
+            self.ready.eq(~((closed & ~transfer) | self.close | (holding != 0))),
         ]
-        # A group ends where its last probe ends, as spans never move back.
-        stop = (self.span.head.row + (self.span.head.lane != 0))[: len(group.stop)]
-        first = Mux(count == 0, self.span.tail.row, self.oldest.row)
+        m.d.comb += [
+            self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
+            self.group.valid.eq(closed),
+        ]
         with m.If(self.add):
-            m.d.sync += [group.stop.eq(stop), group.short.eq((stop - first)[: len(stop)] <= 1)]
-            for n, slot in enumerate(group.slots):
-                with m.If(count == n):
-                    m.d.sync += [slot.criterion.eq(self.criterion), slot.span.eq(self.span)]
-            m.d.sync += count.eq(count + 1)
+            m.d.sync += [
+                # A group ends where its last probe ends, as spans never move back.
+                group.stop.eq(self.stop),
+                group.newest_tail.eq(self.span.tail.row),
+                self.count.eq(self.count + 1),
+                slot.eq(slot.rotate_left(1)),
+            ]
+            with m.If(self.count == 0):
+                m.d.sync += [
+                    group.first.eq(self.span.tail.row),
+                    group.second.eq(self.span.tail.row + 1),
+                    group.oldest_head.eq(self.span.head.row),
+                ]
         with m.If(self.close):
             m.d.sync += [
                 closed.eq(1),
-                group.count.eq(count + self.add),
-                group.star.eq(self.ending.star),
-                group.mark.eq(self.ending.mark),
-                group.punctuation.eq(self.ending.punctuation),
+                group.ending.eq(self.ending),
+                group.ending.count.eq(self.count + self.add),
             ]
         with m.If(transfer):
-            m.d.sync += [closed.eq(0), count.eq(0), group.short.eq(1)]
+            m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1)]
+            m.d.sync += group.stop.eq(group.first)  # that of a group without probes
         return m

@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import Control, InputKind, input_word, region_word
+from .preparation import ProbePreparation
 from .streams import StreamRegister
 
 __all__ = ["GroupSchedule", "Ingress"]
@@ -31,8 +32,10 @@ class GroupSchedule(wiring.Component):
     period : In
         Probes from star to star, at least one; while a control word that ends everything is at
         hand, the period that follows it.
+    single : In(1)
+        It is one.
     free : In(1)
-        The period is longer than a group.
+        The period in force is longer than a group.
     probe : In(1)
         A probe of this side is at hand.
     other : In(1)
@@ -51,6 +54,7 @@ class GroupSchedule(wiring.Component):
         super().__init__(
             {
                 "period": In(parameters.probe_bits + 1),
+                "single": In(1),
                 "free": In(1),
                 "probe": In(1),
                 "other": In(1),
@@ -63,38 +67,41 @@ class GroupSchedule(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        probes = self.parameters.probes
         limit = self.parameters.cores * self.parameters.slack
-        grouped = Signal(range(self.parameters.probes + 1))  # probes in the open group
+        # Every counter has a flag that says, from a register, whether it is about to end.
+        grouped = Signal(range(probes + 1))  # probes in the open group
+        begun = Signal()  # … there are any
+        filled = Signal(init=probes == 1)  # … all but one
         passed = Signal(range(limit + 1))  # tuples of the other side since it began
+        exhausted = Signal(init=limit == 1)  # … all but one
         left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
+        due = Signal(init=1)  # … one
         unstarred = Signal()  # there were probes since the last star
 
-        due = Signal()
-        m.d.comb += due.eq(left == 1)
-        with m.If(self.finish):
-            m.d.comb += [self.close.eq(1), self.star.eq(unstarred)]
-        with m.Elif(self.probe):
-            m.d.comb += [
-                self.close.eq(due | (grouped + 1 == self.parameters.probes)),
-                self.star.eq(due | (self.close & ~self.free)),
-            ]
-        with m.Elif(self.other):
-            m.d.comb += [
-                self.close.eq((grouped != 0) & (passed + 1 == limit)),
-                self.star.eq(self.close & ~self.free),
-            ]
-
+        m.d.comb += [
+            self.close.eq(
+                self.finish | (self.probe & (due | filled)) | (self.other & begun & exhausted)
+            ),
+            self.star.eq(
+                Mux(self.finish, unstarred, (self.probe & due) | (self.close & ~self.free))
+            ),
+        ]
         with m.If(self.advance):
             with m.If(self.star | self.finish):
-                m.d.sync += [left.eq(self.period), unstarred.eq(0)]
+                m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
             with m.Elif(self.probe):
-                m.d.sync += [left.eq(left - 1), unstarred.eq(1)]
+                m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
             with m.If(self.close):
-                m.d.sync += [grouped.eq(0), passed.eq(0)]
+                m.d.sync += [
+                    Cat(grouped, begun, passed).eq(0),
+                    filled.eq(probes == 1),
+                    exhausted.eq(limit == 1),
+                ]
             with m.Elif(self.probe):
-                m.d.sync += grouped.eq(grouped + 1)
-            with m.Elif(self.other & (grouped != 0)):
-                m.d.sync += passed.eq(passed + 1)
+                m.d.sync += [grouped.eq(grouped + 1), begun.eq(1), filled.eq(grouped == probes - 2)]
+            with m.Elif(self.other & begun):
+                m.d.sync += [passed.eq(passed + 1), exhausted.eq(passed == limit - 2)]
         return m
 
 
@@ -104,9 +111,10 @@ class Ingress(wiring.Component):
     Groups are closed here, once, so that every region closes the same ones. The sides whose group
     ends with a star are sent to the combiner through ``order``, in the order in which they closed.
     A tuple whose timestamp is below its predecessor's raises ``disorder``; it and all tuples after
-    it are dropped until CLEAR, while control words still pass, carrying the error.
+    it are dropped until CLEAR, while control words still pass, carrying the error. Tuples leave
+    prepared for the comparison (:class:`hdl.preparation.ProbePreparation`).
 
-    Latency: 2 cycles. Throughput: 1 word per cycle.
+    Latency: 3 cycles. Throughput: 1 tuple per cycle; a control word takes 2.
 
     Parameters
     ----------
@@ -120,14 +128,15 @@ class Ingress(wiring.Component):
     order : Out(stream.Signature(2))
         Sides (bit 0 for R, bit 1 for S; R first) that get their next star.
     accepted : Out(2)
-        A tuple of side R (bit 0) or S (bit 1) was sent on.
+        A tuple of side R (bit 0) or S (bit 1) was sent on in the cycle before.
     disorder : Out(1)
         Time went backwards since the last CLEAR.
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self._preparation = ProbePreparation(parameters)
+        self.latency = 1 + self._preparation.latency
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
@@ -140,27 +149,33 @@ class Ingress(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.input = input_register = StreamRegister(input_word(self.parameters))
-        m.submodules.output = output_register = StreamRegister(region_word(self.parameters))
-        connect(m, flipped(self.i), input_register.i)
-        connect(m, output_register.o, flipped(self.o))
+        m.submodules.input = register = StreamRegister(input_word(self.parameters))
+        m.submodules.preparation = preparation = self._preparation
+        m.submodules.order = order = StreamRegister(2)
+        connect(m, flipped(self.i), register.i)
+        connect(m, preparation.o, flipped(self.o))
+        connect(m, order.o, flipped(self.order))
 
-        words, output = input_register.o, output_register.i
+        words, output = register.o, preparation.i
         kind = words.payload.kind
         control = words.payload.body.control
         is_control = words.valid & (kind == InputKind.CONTROL)
         is_side = [words.valid & (kind == side) for side in (InputKind.R, InputKind.S)]
         drop = self.elaborate_time(m, words)
+        seen = Signal()  # the word at hand has been there for a cycle
+        settled = ~is_control | seen
         advance = Signal()
+        m.d.sync += seen.eq(words.valid & ~words.ready)
         m.d.comb += [
-            words.ready.eq(output.ready & self.order.ready),
+            words.ready.eq(output.ready & order.i.ready & settled),
             advance.eq(words.valid & words.ready & ~drop),
-            output.valid.eq(words.valid & self.order.ready & ~drop),
+            output.valid.eq(words.valid & order.i.ready & settled & ~drop),
             output.payload.word.eq(words.payload),
             output.payload.disorder.eq(self.disorder),
-            *(self.accepted[n].eq(advance & is_side[n]) for n in range(2)),
         ]
-        self.elaborate_groups(m, output, is_side, is_control & ends_groups(control), advance)
+        m.d.sync += [self.accepted[n].eq(advance & is_side[n]) for n in range(2)]
+        finish = is_control & ends_groups(control)
+        self.elaborate_groups(m, output, order.i, is_side, finish, advance)
         with m.If(advance & is_control & (control.op == Control.CLEAR)):
             m.d.sync += self.disorder.eq(0)
         return m
@@ -181,31 +196,33 @@ class Ingress(wiring.Component):
                 m.d.sync += [newest.eq(timestamp), self.disorder.eq(drop)]
         return drop
 
-    def elaborate_groups(self, m, output, is_side, finish, advance):
+    def elaborate_groups(self, m, output, order, is_side, finish, advance):
         """Decide which groups the word at hand closes, and tell the combiner."""
         bits = self.parameters.probe_bits
         control = output.payload.word.body.control
         longest = 1 << bits
         period = Signal(bits + 1, init=1)
+        single = Signal(init=1)
         free = Signal()
-
         set_precision = finish & (control.op == Control.PRECISION)
-        next_period = Signal.like(period, init=0)
-        next_free = Signal()
-        m.d.comb += [
-            next_period.eq(
-                Mux((control.value <= 0) | (control.value > longest), longest, control.value)
-            ),
-            next_free.eq(next_period > self.parameters.probes),
-            output.payload.free.eq(Mux(set_precision, next_free, free)),
-        ]
-        with m.If(advance & set_precision):
-            m.d.sync += [period.eq(next_period), free.eq(next_free)]
+
+        # What a control word at hand asks for; a register, which is why control words take 2 cycles.
+        wanted = Signal.like(period)
+        m.d.sync += wanted.eq(
+            Mux((control.value <= 0) | (control.value > longest), longest, control.value)
+        )
+        next_period = Mux(set_precision, wanted, period)
+        next_single = Mux(set_precision, wanted == 1, single)
+        next_free = Mux(set_precision, wanted > self.parameters.probes, free)
+        m.d.comb += output.payload.free.eq(next_free)
+        with m.If(advance):
+            m.d.sync += [period.eq(next_period), single.eq(next_single), free.eq(next_free)]
 
         for side in range(2):
             m.submodules[f"schedule_{side}"] = schedule = GroupSchedule(self.parameters)
             m.d.comb += [
-                schedule.period.eq(Mux(set_precision, next_period, period)),
+                schedule.period.eq(next_period),
+                schedule.single.eq(next_single),
                 schedule.free.eq(free),
                 schedule.probe.eq(is_side[side]),
                 schedule.other.eq(is_side[1 - side]),
@@ -215,8 +232,8 @@ class Ingress(wiring.Component):
                 output.payload.star[side].eq(schedule.star),
             ]
         m.d.comb += [
-            self.order.payload.eq(output.payload.star),
-            self.order.valid.eq(advance & ~free & output.payload.star.any()),
+            order.payload.eq(output.payload.star),
+            order.valid.eq(advance & ~free & output.payload.star.any()),
         ]
 
 

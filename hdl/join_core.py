@@ -5,17 +5,37 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .distribution import DistributionNode
-from .layouts import activity_layout, node_result, region_word
+from .layouts import InputKind, activity_layout, node_result, region_word
 from .region import Region
 
-__all__ = ["JoinCore"]
+__all__ = ["JoinCore", "mirrored"]
+
+
+def mirrored(m, word):
+    """Return the region word that says of side R what ``word`` says of S, and the other way round.
+
+    ``m`` gets the wires.
+    """
+    mirror = Signal(word.shape(), name="mirrored")
+    m.d.comb += [
+        mirror.eq(word),
+        mirror.close.eq(Cat(word.close[1], word.close[0])),
+        mirror.star.eq(Cat(word.star[1], word.star[0])),
+    ]
+    with m.If(word.kind == InputKind.CONTROL):
+        m.d.comb += mirror.body.control.index.eq(word.body.control.index ^ 1)
+    with m.Else():
+        m.d.comb += mirror.kind.eq(Mux(word.kind == InputKind.R, InputKind.S, InputKind.R))
+    return mirror
 
 
 class JoinCore(wiring.Component):
     """Hand every word to both regions; they go on independently from there.
 
-    Latency: 1 cycle more than a :class:`Region`. Throughput: that of the slower region.
+    The right region probes with S: it gets the stream :func:`mirrored`, so both are the same
+    circuit.
+
+    Latency: that of a :class:`Region`. Throughput: that of the slower region.
 
     Parameters
     ----------
@@ -27,6 +47,7 @@ class JoinCore(wiring.Component):
     position : In
         Number of the core.
     words : In(stream.Signature(region_word(parameters)))
+        Taken when both regions can, which comes out of registers.
     results : Out(stream.Signature(node_result(parameters, 0))).array(2)
         Of the left region (probes of R) and of the right region (probes of S).
     activity : Out(activity_layout(parameters)).array(2)
@@ -35,7 +56,7 @@ class JoinCore(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.regions = [Region(parameters, probe_side=side) for side in range(2)]
-        self.latency = 1 + self.regions[0].latency
+        self.latency = self.regions[0].latency
         super().__init__(
             {
                 "position": In(range(max(2, parameters.cores))),
@@ -47,14 +68,15 @@ class JoinCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.split = split = DistributionNode(region_word(self.parameters), fan_out=2)
-        connect(m, flipped(self.words), split.i)
+        words = [self.words.payload, mirrored(m, self.words.payload)]
+        m.d.comb += self.words.ready.eq(Cat(region.words.ready for region in self.regions).all())
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
-            connect(m, split.o[side], region.words)
             connect(m, region.results, flipped(self.results[side]))
             m.d.comb += [
                 region.position.eq(self.position),
+                region.words.payload.eq(words[side]),
+                region.words.valid.eq(self.words.valid & self.words.ready),
                 self.activity[side].eq(region.activity),
             ]
         return m

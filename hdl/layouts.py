@@ -15,11 +15,14 @@ __all__ = [
     "activity_layout",
     "bound_shape",
     "control_layout",
+    "comparison_groups",
     "core_shape",
     "criterion_layout",
+    "ending_layout",
     "group_layout",
     "input_word",
     "key_layout",
+    "lane_matches_layout",
     "match_layout",
     "node_result",
     "pair_layout",
@@ -28,6 +31,7 @@ __all__ = [
     "region_word",
     "result_word",
     "row_layout",
+    "scheduled_word",
     "span_layout",
     "stored_layout",
     "tree_levels",
@@ -119,23 +123,42 @@ def input_word(parameters):
     )
 
 
-def region_word(parameters):
-    """What the ingress sends down the distribution tree: an input word and what it decided.
+def decision_members():
+    """What the ingress decides about a word.
 
     ``close`` (one bit per side of probes): the side's group ends with this word.
     ``star``: … and the group is followed by a star.
     ``disorder``: a tuple before this control word broke the order of time.
     ``free``: from here on mergers need not keep the order of cores (only with a mark).
     """
-    return data.StructLayout(
+    return {
+        "close": unsigned(2),
+        "star": unsigned(2),
+        "disorder": unsigned(1),
+        "free": unsigned(1),
+    }
+
+
+def scheduled_word(parameters):
+    """An input word and what the ingress decided about it."""
+    return data.StructLayout({"word": input_word(parameters), **decision_members()})
+
+
+def region_word(parameters):
+    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared.
+
+    A tuple is there twice: as ``criterion`` that it compares stored keys with, and as ``key`` that
+    it leaves in a ring.
+    """
+    prepared = data.StructLayout(
         {
-            "word": input_word(parameters),
-            "close": unsigned(2),
-            "star": unsigned(2),
-            "disorder": unsigned(1),
-            "free": unsigned(1),
+            "criterion": criterion_layout(parameters),
+            "key": stored_layout(parameters),
+            "timestamp": unsigned(parameters.timestamp_bits),
         }
     )
+    body = data.UnionLayout({"tuple": prepared, "control": control_layout(parameters)})
+    return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
 
 
 def tree_levels(leaves, arity):
@@ -253,54 +276,87 @@ def span_layout(parameters):
     return data.StructLayout({"tail": pointer, "head": pointer})
 
 
-def criterion_layout(parameters):
-    """What a resident probe compares stored keys with.
+#: Bits that a packed comparison may have: one word of the processor that simulates it.
+PACKED_BITS = 64
 
-    For a band the stored keys that match, as inclusive ranges (two comparisons per field instead of
-    a difference and two comparisons); otherwise the probe's own key.
+
+def comparison_groups(parameters):
+    """Return lists of key fields that a band comparator compares with one subtraction each.
+
+    Every field is followed by a guard bit, which receives its borrow; a group is as wide as
+    :data:`PACKED_BITS` allows, and at least one field.
+    """
+    groups, bits = [], PACKED_BITS + 1
+    for key in parameters.keys:
+        if bits + key.bits + 1 > PACKED_BITS:
+            groups.append([])
+            bits = 0
+        groups[-1].append(key)
+        bits += key.bits + 1
+    return groups
+
+
+def criterion_layout(parameters):
+    """What a probe compares stored keys with.
+
+    For a band the stored keys that match, as inclusive ranges with a guard bit above each field: 0
+    above every ``low``, 1 above every ``high`` (see :class:`hdl.comparator.Comparator`); otherwise
+    the probe's own key.
     """
     if parameters.comparator != "band":
         return key_layout(parameters)
+    members = {}
+    for n, group in enumerate(comparison_groups(parameters)):
+        width = sum(key.bits + 1 for key in group)
+        members[f"low_{n}"] = members[f"high_{n}"] = unsigned(width)
+    return data.StructLayout(members)
+
+
+def ending_layout(parameters):
+    """What follows the results of a group: of how many probes, a star, a mark."""
     return data.StructLayout(
         {
-            name: data.StructLayout({"low": field.shape, "high": field.shape})
-            for name, field in stored_layout(parameters)
+            "count": range(parameters.probes + 1),
+            "star": unsigned(1),
+            "mark": unsigned(1),
+            "punctuation": punctuation_layout(),
         }
     )
 
 
 def group_layout(parameters):
-    """Probes that share a pass, in order of arrival, and what follows their results.
+    """Probes that share a pass. Each of them waits in a slot of the scanner.
 
-    ``stop`` is the row after the last one of the pass; ``short`` a pass of one row, or none.
+    ``first`` is the first row of the pass, where the oldest probe's span begins, and ``second`` the
+    one after it; ``stop`` is the row after the last. From ``newest_tail`` on all probes
+    have begun; until ``oldest_head`` none has ended.
     """
-    slot = data.StructLayout(
-        {"criterion": criterion_layout(parameters), "span": span_layout(parameters)}
-    )
+    row = pointer_layout(parameters)["row"].shape
+    rows = {name: row for name in ("first", "second", "stop", "newest_tail", "oldest_head")}
+    return data.StructLayout({**rows, "ending": ending_layout(parameters)})
+
+
+def match_layout(parameters):
+    """Outcome of one row: a bit per lane and probe (lane-major); ``last`` if the pass ends."""
     return data.StructLayout(
         {
-            "slots": data.ArrayLayout(slot, parameters.probes),
-            "count": range(parameters.probes + 1),
-            "stop": pointer_layout(parameters)["row"].shape,
-            "short": unsigned(1),
-            "star": unsigned(1),
-            "mark": unsigned(1),
-            "punctuation": punctuation_layout(),
+            "matches": data.ArrayLayout(parameters.probes, parameters.lanes),
+            "row": unsigned(ceil_log2(parameters.ring_rows)),
+            "last": unsigned(1),
+            "ending": ending_layout(parameters),
         }
     )
 
 
-def match_layout(parameters):
-    """Outcome of one row: a bit per lane and probe (lane-major), and whether the pass ends."""
+def lane_matches_layout(parameters):
+    """Outcome of one lane of a row: a bit per probe; ``last`` if the pass ends."""
     return data.StructLayout(
         {
-            "matches": unsigned(parameters.lanes * parameters.probes),
+            "matches": unsigned(parameters.probes),
+            "lane": unsigned(ceil_log2(parameters.lanes)),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
-            "count": range(parameters.probes + 1),
-            "star": unsigned(1),
-            "mark": unsigned(1),
-            "punctuation": punctuation_layout(),
+            "ending": ending_layout(parameters),
         }
     )
 

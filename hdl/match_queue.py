@@ -5,10 +5,148 @@ from amaranth import *
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import ResultKind, match_layout, node_result
+from .layouts import ResultKind, lane_matches_layout, match_layout, node_result
 from .streams import StreamRegister
 
-__all__ = ["MatchQueue"]
+__all__ = ["LaneSerializer", "MatchQueue", "PairSerializer"]
+
+
+def lowest(bits):
+    """Return the lowest bit that is set, as a number, and ``bits`` without it."""
+    index = Const(0, range(len(bits)))
+    for n in reversed(range(len(bits))):
+        index = Mux(bits[n], n, index)
+    return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
+
+
+class LaneSerializer(wiring.Component):
+    """Send a row lane by lane: the lanes that have a match, in order.
+
+    The last row of a pass ends with its last lane, with matches or without.
+
+    Latency: 2 cycles. Throughput: 1 lane per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(match_layout(parameters)))
+    o : Out(stream.Signature(lane_matches_layout(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 2
+        super().__init__(
+            {
+                "i": In(stream.Signature(match_layout(parameters))),
+                "o": Out(stream.Signature(lane_matches_layout(parameters))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        lanes = self.parameters.lanes
+        m.submodules.output = output = StreamRegister(self.o.payload.shape())
+        connect(m, output.o, flipped(self.o))
+
+        row = Signal(match_layout(self.parameters))
+        todo = Signal(lanes)
+        index, rest = lowest(todo)
+        lane = output.i
+        m.d.comb += [
+            lane.valid.eq(todo.any()),
+            lane.payload.matches.eq(row.matches[index]),
+            lane.payload.lane.eq(index),
+            lane.payload.row.eq(row.row),
+            lane.payload.last.eq(row.last & (index == lanes - 1)),
+            lane.payload.ending.eq(row.ending),
+            self.i.ready.eq((rest == 0) & (lane.ready | ~lane.valid)),
+        ]
+        with m.If(lane.ready):
+            m.d.sync += todo.eq(rest)
+        with m.If(self.i.ready):
+            following = self.i.payload
+            matching = Cat(following.matches[lane].any() for lane in range(lanes))
+            m.d.sync += row.eq(following)
+            with m.If(self.i.valid):
+                m.d.sync += todo.eq(matching | (following.last << lanes - 1))
+        return m
+
+
+class PairSerializer(wiring.Component):
+    """Send each match as a pair, in order of probe, then the star and the mark of the group.
+
+    Latency: 2 cycles. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(lane_matches_layout(parameters)))
+    o : Out(stream.Signature(node_result(parameters, 0)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 2
+        super().__init__(
+            {
+                "i": In(stream.Signature(lane_matches_layout(parameters))),
+                "o": Out(stream.Signature(node_result(parameters, 0))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        probes = self.parameters.probes
+        m.submodules.output = output = StreamRegister(self.o.payload.shape())
+        connect(m, output.o, flipped(self.o))
+
+        lane = Signal(lane_matches_layout(self.parameters))
+        loaded = Signal()
+        todo = Signal(probes + 2)  # pairs, then star, then mark
+        index, rest = lowest(todo)
+        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
+        word = output.i
+        pair = word.payload.body.pair
+        is_pair = todo[:probes].any()
+        done = Signal()
+        m.d.comb += [
+            word.valid.eq(todo.any()),
+            done.eq((rest == 0) & (word.ready | ~word.valid)),
+            self.i.ready.eq(done),
+        ]
+        with m.If(is_pair):
+            m.d.comb += [
+                word.payload.kind.eq(ResultKind.PAIR),
+                pair.probe.eq(base + index),
+                pair.lane.eq(lane.lane),
+                pair.row.eq(lane.row),
+            ]
+        with m.Else():
+            m.d.comb += [
+                word.payload.kind.eq(Mux(todo[probes], ResultKind.STAR, ResultKind.MARK)),
+                word.payload.body.punctuation.eq(lane.ending.punctuation),
+            ]
+        with m.If(word.ready):
+            m.d.sync += todo.eq(rest)
+        with m.If(done):
+            following = self.i.payload
+            star, mark = following.ending.star, following.ending.mark
+            m.d.sync += [lane.eq(following), loaded.eq(self.i.valid)]
+            with m.If(self.i.valid):
+                punctuation = Cat(star, mark) & following.last.replicate(2)
+                m.d.sync += todo.eq(Cat(following.matches, punctuation))
+            with m.If(loaded & lane.last):
+                m.d.sync += base.eq(Mux(lane.ending.star, 0, base + lane.ending.count))
+        return m
 
 
 class MatchQueue(wiring.Component):
@@ -17,7 +155,8 @@ class MatchQueue(wiring.Component):
     After the last row of a pass follow its star and its mark, if it has them. The scan goes on
     while a crowded row is sent, until the queue is so full that the rows in flight would not fit.
 
-    Latency: 3 cycles from ``matches`` to the first word. Throughput: 1 word per cycle.
+    Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 2 more with several
+    lanes. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -43,7 +182,9 @@ class MatchQueue(wiring.Component):
         self.parameters = parameters
         self.in_flight = in_flight
         self.depth = depth
-        self.latency = 3
+        self._lanes = LaneSerializer(parameters) if parameters.lanes > 1 else None
+        self._pairs = PairSerializer(parameters)
+        self.latency = 1 + self._pairs.latency + (self._lanes.latency if self._lanes else 0)
         super().__init__(
             {
                 "matches_valid": In(1),
@@ -55,65 +196,31 @@ class MatchQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        parameters = self.parameters
-        layout = match_layout(parameters)
-        bits = parameters.lanes * parameters.probes
-
+        layout = match_layout(self.parameters)
         m.submodules.queue = queue = fifo.SyncFIFO(width=layout.size, depth=self.depth)
-        m.submodules.output = output = StreamRegister(self.results.payload.shape())
-        connect(m, output.o, flipped(self.results))
+        m.submodules.pairs = pairs = self._pairs
+        connect(m, pairs.o, flipped(self.results))
         m.d.comb += [queue.w_data.eq(self.matches), queue.w_en.eq(self.matches_valid)]
         m.d.sync += self.room.eq(queue.w_level < self.depth - self.in_flight)
 
-        entry = Signal(layout)
-        todo = Signal(bits + 2)  # pairs, then star, then mark
-        loaded = Signal()
-        rest = todo & (todo - 1)[: len(todo)]
-        done = Signal()
-        sent = Signal()
+        rows = stream.Signature(layout).create()
         m.d.comb += [
-            sent.eq(output.i.valid & output.i.ready),
-            done.eq(~loaded | (todo == 0) | (sent & (rest == 0))),
-            queue.r_en.eq(done),
+            rows.valid.eq(queue.r_rdy),
+            rows.payload.eq(queue.r_data),
+            queue.r_en.eq(rows.ready),
         ]
-        base = Signal(parameters.probe_bits)  # probes since the last star, before this group
-        with m.If(sent):
-            m.d.sync += todo.eq(rest)
-        with m.If(done):
-            following = layout(queue.r_data)
-            last = following.last
-            m.d.sync += [
-                loaded.eq(queue.r_rdy),
-                entry.eq(following),
-                todo.eq(Cat(following.matches, last & following.star, last & following.mark)),
+        if self._lanes:
+            m.submodules.lanes = lanes = self._lanes
+            connect(m, rows, lanes.i)
+            connect(m, lanes.o, pairs.i)
+        else:
+            only = pairs.i.payload
+            m.d.comb += [
+                pairs.i.valid.eq(rows.valid),
+                rows.ready.eq(pairs.i.ready),
+                only.matches.eq(rows.payload.matches[0]),
+                only.row.eq(rows.payload.row),
+                only.last.eq(rows.payload.last),
+                only.ending.eq(rows.payload.ending),
             ]
-            with m.If(loaded & entry.last):
-                m.d.sync += base.eq(Mux(entry.star, 0, base + entry.count))
-
-        index = Signal(range(len(todo)))
-        for n in reversed(range(len(todo))):
-            with m.If(todo[n]):
-                m.d.comb += index.eq(n)
-        self.elaborate_word(m, output.i, entry, index, base)
-        m.d.comb += output.i.valid.eq(loaded & (todo != 0))
         return m
-
-    def elaborate_word(self, m, word, entry, index, base):
-        """Fill in the result word that bit ``index`` of ``entry`` stands for."""
-        probes, lanes = self.parameters.probes, self.parameters.lanes
-        pair = word.payload.body.pair
-        with m.If(index == lanes * probes):
-            m.d.comb += word.payload.kind.eq(ResultKind.STAR)
-        with m.Elif(index == lanes * probes + 1):
-            m.d.comb += word.payload.kind.eq(ResultKind.MARK)
-        with m.Else():
-            m.d.comb += word.payload.kind.eq(ResultKind.PAIR)
-        with m.If(index >= lanes * probes):
-            m.d.comb += word.payload.body.punctuation.eq(entry.punctuation)
-        with m.Else():
-            m.d.comb += pair.row.eq(entry.row)
-            with m.Switch(index):
-                for lane in range(lanes):
-                    for probe in range(probes):
-                        with m.Case(lane * probes + probe):
-                            m.d.comb += [pair.lane.eq(lane), pair.probe.eq(base + probe)]

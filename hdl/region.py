@@ -5,7 +5,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .comparator import ProbePreparation
 from .group_collector import GroupCollector
 from .key_ring import KeyRing
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
@@ -20,12 +19,14 @@ __all__ = ["Region"]
 class Region(wiring.Component):
     """One region: storing and probing as two independent steps.
 
-    A tuple of the stored side goes to the :class:`WindowTracker` and, if it is this region's turn,
-    into the :class:`KeyRing`. A tuple of the other side becomes a probe: its criterion and the span
-    of the window at this moment join the open group in the :class:`GroupCollector`. A closed group
-    is scanned by the :class:`Scanner` while later words are stored and collected; the ring has
-    room for them (``parameters.slack``), and a store that would overwrite a key which a group still
-    needs waits.
+    This is the left region of a core: probes are tuples of R, stored are tuples of S. The right one
+    is the same, given the stream with both sides exchanged (:func:`hdl.join_core.mirrored`).
+
+    A tuple of S goes to the :class:`WindowTracker` and, if it is this region's turn, into the
+    :class:`KeyRing`. A tuple of R becomes a probe: with the span of the window at this moment it
+    goes into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group
+    is scanned while later words are stored and collected; the ring has room for them
+    (``parameters.slack``), and a store that would overwrite a key which a group still needs waits.
 
     A control word that empties the window first closes the open group and waits until the scan
     is over; all others take their place between two tuples.
@@ -39,7 +40,7 @@ class Region(wiring.Component):
     parameters : JoinParameters
         Of the accelerator.
     probe_side : int
-        Side that probes: 0 makes a left region (probes R, stores S), 1 a right region.
+        Side that really probes, 0 for R and 1 for S; matters to a custom predicate only.
 
     Members
     -------
@@ -71,9 +72,6 @@ class Region(wiring.Component):
         parameters = self.parameters
         m.submodules.input = register = StreamRegister(region_word(parameters))
         m.submodules.tracker = tracker = WindowTracker(parameters)
-        m.submodules.preparation = preparation = ProbePreparation(
-            parameters, probe_side=self.probe_side
-        )
         m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY)
         m.submodules.ring = ring = KeyRing(parameters)
         m.submodules.scanner = scanner = self._scanner
@@ -82,50 +80,53 @@ class Region(wiring.Component):
         connect(m, flipped(self.words), register.i)
         connect(m, collector.group, scanner.group)
         connect(m, queue.results, flipped(self.results))
-        word = register.o.payload.word
+        body = register.o.payload.body
         m.d.comb += [
             tracker.position.eq(self.position),
-            tracker.timestamp.eq(word.body.tuple.timestamp),
-            tracker.size.eq(word.body.control.value),
-            preparation.control.eq(word.body.control),
-            preparation.key.eq(word.body.tuple.key),
-            collector.criterion.eq(preparation.criterion),
+            tracker.timestamp.eq(body.tuple.timestamp),
+            tracker.size.eq(body.control.value),
             collector.span.eq(tracker.span),
+            collector.stop.eq(tracker.stop),
+            scanner.add_to.eq(collector.add_to),
+            scanner.criterion.eq(body.tuple.criterion),
+            scanner.span.eq(tracker.span),
+            ring.store.eq(tracker.stored),
             ring.place.eq(tracker.span.head),
-            ring.key.eq(preparation.stored),
+            ring.key.eq(body.tuple.key),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
             scanner.room.eq(queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
+        ]
+        m.d.sync += [
             self.activity.comparisons.eq(scanner.comparisons),
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
-        self.elaborate_tuples(m, register.o, tracker, collector, ring, scanner)
-        self.elaborate_control(m, register.o, tracker, preparation, collector, scanner)
+        self.elaborate_tuples(m, register.o, tracker, collector, scanner)
+        self.elaborate_control(m, register.o, tracker, collector, scanner)
         return m
 
-    def elaborate_tuples(self, m, words, tracker, collector, ring, scanner):
+    def elaborate_tuples(self, m, words, tracker, collector, scanner):
         """Store or probe."""
-        kind = words.payload.word.kind
-        probe_kind = InputKind.S if self.probe_side else InputKind.R
-        store_kind = InputKind.R if self.probe_side else InputKind.S
-        closes = words.payload.close[self.probe_side]
+        kind = words.payload.kind
+        closes = words.payload.close[0]
 
         # The next store might overwrite a key that a probe still needs. From registers, and so a
         # row early: the head may have moved on by one since.
         head = tracker.span.head.row
-        oldest = Mux(scanner.running, scanner.oldest.row, collector.oldest.row)
+        oldest = Mux(scanner.running, scanner.oldest, collector.group.payload.first)
         distance = (head - oldest)[: len(head)]
         occupied = Signal()
         m.d.sync += occupied.eq(
-            (scanner.running | collector.waiting) & (distance >= self.parameters.ring_rows - 1)
+            (scanner.running | (collector.count != 0))
+            & (distance >= self.parameters.ring_rows - 1)
         )
 
         is_tuple = words.valid & (kind != InputKind.CONTROL)
-        is_probe = kind == probe_kind
-        is_store = kind == store_kind
+        is_probe = kind == InputKind.R
+        is_store = kind == InputKind.S
         accept = Signal()
         m.d.comb += [
             tracker.present.eq(is_tuple),
@@ -136,7 +137,6 @@ class Region(wiring.Component):
                 & (~(is_probe | closes) | collector.ready)
             ),
             tracker.store.eq(accept & is_store),
-            ring.store.eq(tracker.stored),
         ]
         with m.If(accept):
             m.d.comb += [
@@ -145,16 +145,16 @@ class Region(wiring.Component):
                 collector.close.eq(closes),
             ]
 
-    def elaborate_control(self, m, words, tracker, preparation, collector, scanner):
+    def elaborate_control(self, m, words, tracker, collector, scanner):
         """Execute control words; say what follows the group that a word closes."""
-        control = words.payload.word.body.control
-        is_control = words.valid & (words.payload.word.kind == InputKind.CONTROL)
-        closes = words.payload.close[self.probe_side]
-        own = control.index == 1 - self.probe_side
+        control = words.payload.body.control
+        is_control = words.valid & (words.payload.kind == InputKind.CONTROL)
+        closes = words.payload.close[0]
+        own = control.index == 1
         closed = Signal()  # this word's group is closed already
 
         m.d.comb += [
-            collector.ending.star.eq(words.payload.star[self.probe_side]),
+            collector.ending.star.eq(words.payload.star[0]),
             collector.ending.mark.eq(is_control & answers_mark(control)),
             collector.ending.punctuation.overflow.eq(tracker.overflow),
             collector.ending.punctuation.disorder.eq(words.payload.disorder),
@@ -169,7 +169,7 @@ class Region(wiring.Component):
                     with m.Else():
                         m.d.comb += words.ready.eq(1)
             with m.Elif(~empties_window(control)):
-                m.d.comb += [words.ready.eq(1), preparation.configure.eq(1)]
+                m.d.comb += words.ready.eq(1)
             with m.Elif(collector.ready & ~scanner.running):
                 m.d.comb += [
                     words.ready.eq(1),

@@ -17,7 +17,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["StreamFork", "StreamRegister"]
+__all__ = ["StreamRegister"]
 
 
 class StreamRegister(wiring.Component):
@@ -67,55 +67,5 @@ class StreamRegister(wiring.Component):
             m.d.sync += spare_valid.eq(1)
         with m.If(~spare_valid):  # whether it is needed or not, so that `ready` has less to drive
             m.d.sync += spare.eq(self.i.payload)
-
-        return m
-
-
-class StreamFork(wiring.Component):
-    """Hand every payload to each of :py:`fanout` outputs, once per output.
-
-    Outputs may take a payload in different cycles; the input advances when the last one has.
-
-    Latency: 0 cycles. Throughput: 1 payload per cycle while every output is ready.
-
-    Parameters
-    ----------
-    shape : shape-like
-        Shape of the payload.
-    fanout : int
-        Number of outputs, at least one.
-
-    Members
-    -------
-    i : In(stream.Signature(shape))
-    o : Out(stream.Signature(shape)).array(fanout)
-    """
-
-    def __init__(self, shape, *, fanout):
-        if fanout < 1:
-            raise ValueError(f"Fanout must be at least one, not {fanout!r}")
-        self.shape = shape
-        self.fanout = fanout
-        self.latency = 0
-        super().__init__(
-            {
-                "i": In(stream.Signature(shape)),
-                "o": Out(stream.Signature(shape)).array(fanout),
-            }
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-
-        served = Signal(self.fanout)  # outputs that already took the current payload
-        done = Signal(self.fanout)  # … including those taking it in this cycle
-        for n, o in enumerate(self.o):
-            m.d.comb += [
-                o.payload.eq(self.i.payload),
-                o.valid.eq(self.i.valid & ~served[n]),
-                done[n].eq(served[n] | (o.valid & o.ready)),
-            ]
-        m.d.comb += self.i.ready.eq(done.all())
-        m.d.sync += served.eq(Mux(self.i.ready, 0, done))
 
         return m

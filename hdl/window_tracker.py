@@ -3,10 +3,11 @@
 
 from amaranth import *
 from amaranth.lib import fifo, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 from amaranth.utils import ceil_log2
 
 from .layouts import control_layout, pointer_layout, span_layout
+from .streams import StreamRegister
 
 __all__ = ["WindowTracker"]
 
@@ -25,7 +26,10 @@ class WindowTracker(wiring.Component):
     ``overflow`` rises when a tuple would have to be stored in a region that is full, and stays
     until ``clear``; the tuple is not stored.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 2 when the oldest timestamp is still on
+    Counters come with flags that say, from a register, what they are about to reach: so a tuple's
+    fate depends on a few bits.
+
+    Latency: 0 cycles, plus 1 per expired key, plus up to 3 when the oldest timestamp is still on
     its way out of memory. Throughput: 1 tuple per cycle.
 
     Parameters
@@ -44,13 +48,15 @@ class WindowTracker(wiring.Component):
     settled : Out(1)
         Expiration on behalf of ``timestamp`` is complete; hold ``present`` until then.
     mine : Out(1)
-        The next tuple of the tracked side would be stored here.
+        The next tuple of the tracked side would be stored here; known a cycle after reset.
     store : In(1)
         Take a tuple of the tracked side, only while ``settled``.
     stored : Out(1)
         It belongs at ``span.head``, here and now.
     span : Out
         Keys of the window stored here.
+    stop : Out
+        The row after the last one that holds any of them.
     overflow : Out(1)
     begin_count, begin_time : In(1)
         Begin a new, empty window of ``size`` tuples or of lifespan ``size``.
@@ -72,6 +78,7 @@ class WindowTracker(wiring.Component):
                 "store": In(1),
                 "stored": Out(1),
                 "span": Out(span_layout(parameters)),
+                "stop": Out(pointer_layout(parameters)["row"].shape),
                 "overflow": Out(1),
                 "begin_count": In(1),
                 "begin_time": In(1),
@@ -82,83 +89,102 @@ class WindowTracker(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        parameters = self.parameters
-        last_core = parameters.cores - 1
-
-        turn = Signal.like(self.position)  # whose turn it is to store …
-        expire_turn = Signal.like(self.position)  # … and to expire, in a count-based window
-        held = Signal(range(parameters.sub_window + 1))  # keys in the span
-        full = held == parameters.sub_window
         timed = Signal()
-        window_size = Signal(range(parameters.capacity + 1), init=parameters.capacity)
-        seen = Signal.like(window_size, init=0)  # tuples in the whole window
         empty = self.begin_count | self.begin_time | self.clear
-
         aged = Signal()  # the oldest key leaves because time has passed
         displaced = Signal()  # … because the count-based window is full
+
+        counted = self.store & ~timed
+        filled = self.elaborate_size(m, counted, empty)
+        self.elaborate_turn(m, "turn", self.mine, self.store, empty)
+        expires = Signal()  # the oldest tuple of a full window is here
+        self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
+        full, vacant = self.elaborate_span(m, aged | displaced, empty)
         m.d.comb += [
-            self.mine.eq(turn == self.position),
-            displaced.eq(
-                self.store & ~timed & (seen == window_size) & (expire_turn == self.position)
-            ),
+            displaced.eq(counted & filled & expires),
             self.stored.eq(self.store & self.mine & (~full | displaced)),
         ]
-
-        def next_turn(turn):
-            return Mux(turn == last_core, 0, turn + 1)
-
-        with m.If(self.store):
-            m.d.sync += turn.eq(next_turn(turn))
-            with m.If(~timed & (seen == window_size)):
-                m.d.sync += expire_turn.eq(next_turn(expire_turn))
-            with m.Elif(~timed):
-                m.d.sync += seen.eq(seen + 1)
-        with m.If(self.store & self.mine & ~self.stored):
-            m.d.sync += self.overflow.eq(1)
-
-        with m.If(self.stored):
-            m.d.sync += self.span.head.eq(self.following(self.span.head))
-        with m.If(aged | displaced):
-            m.d.sync += self.span.tail.eq(self.following(self.span.tail))
-        m.d.sync += held.eq(held + self.stored - (aged | displaced))
-
-        if parameters.timestamp_bits:
-            m.d.comb += self.elaborate_aging(m, timed, held, empty, aged)
-        else:
-            m.d.comb += self.settled.eq(1)
-
-        with m.If(empty):
-            m.d.sync += [
-                Cat(turn, expire_turn, held, seen).eq(0),
-                Value.cast(self.span).eq(0),
-            ]
         with m.If(self.clear):
             m.d.sync += self.overflow.eq(0)
+        with m.Elif(self.store & self.mine & ~self.stored):
+            m.d.sync += self.overflow.eq(1)
+
+        if self.parameters.timestamp_bits:
+            self.elaborate_aging(m, timed, vacant, empty, aged)
+        else:
+            m.d.comb += self.settled.eq(1)
         with m.If(self.begin_count):
-            m.d.sync += [timed.eq(0), window_size.eq(self.size)]
-        if parameters.timestamp_bits:
+            m.d.sync += timed.eq(0)
+        if self.parameters.timestamp_bits:
             with m.If(self.begin_time):
                 m.d.sync += timed.eq(1)
         return m
 
-    def elaborate_aging(self, m, timed, held, empty, aged):
-        """Keep the timestamps of the span; return what drives ``aged`` and ``settled``."""
-        parameters = self.parameters
-        lifespan = Signal(parameters.timestamp_bits)
+    def elaborate_size(self, m, counted, empty):
+        """Count a count-based window up to its size; return whether it is ``filled``."""
+        capacity = self.parameters.capacity
+        size = Signal(range(capacity + 1), init=capacity)
+        left = Signal.like(size)  # tuples until then
+        filled = Signal()
+        restart = Mux(self.begin_count, self.size, size)[: len(size)]
+        with m.If(empty):
+            m.d.sync += [size.eq(restart), left.eq(restart), filled.eq(restart == 0)]
+        with m.Elif(counted & ~filled):
+            m.d.sync += [left.eq(left - 1), filled.eq(left == 1)]
+        return filled
+
+    def elaborate_turn(self, m, name, mine, advance, empty):
+        """Whose turn it is; ``mine`` says, from a register, that it is this region's."""
+        turn = Signal.like(self.position, name=name)
+        following = Mux(turn == self.parameters.cores - 1, 0, turn + 1)
+        with m.If(empty):
+            m.d.sync += [turn.eq(0), mine.eq(self.position == 0)]
+        with m.Elif(advance):
+            m.d.sync += [turn.eq(following), mine.eq(following == self.position)]
+        with m.Else():  # the position is no constant, and known after reset only
+            m.d.sync += mine.eq(turn == self.position)
+
+    def elaborate_span(self, m, leaves, empty):
+        """Move both ends of the span; return whether it is ``full`` and whether ``vacant``."""
+        most = self.parameters.sub_window
+        held = Signal(range(most + 1))
+        full = Signal()
+        vacant = Signal(init=1)
+        with m.If(self.stored):
+            m.d.sync += self.span.head.eq(self.following(self.span.head))
+            with m.If(self.span.head.lane == 0):
+                m.d.sync += self.stop.eq(self.stop + 1)
+        with m.If(leaves):
+            m.d.sync += self.span.tail.eq(self.following(self.span.tail))
+        with m.If(self.stored & ~leaves):
+            m.d.sync += [held.eq(held + 1), full.eq(held == most - 1), vacant.eq(0)]
+        with m.If(~self.stored & leaves):
+            m.d.sync += [held.eq(held - 1), full.eq(0), vacant.eq(held == 1)]
+        with m.If(empty):
+            m.d.sync += [Value.cast(self.span).eq(0), Cat(self.stop, held, full).eq(0)]
+            m.d.sync += vacant.eq(1)
+        return full, vacant
+
+    def elaborate_aging(self, m, timed, vacant, empty, aged):
+        """Keep until when each key of the span lives; drive ``aged`` and ``settled``."""
+        bits = self.parameters.timestamp_bits
+        lifespan = Signal(bits)
         with m.If(self.begin_time):
             m.d.sync += lifespan.eq(self.size)
 
-        m.submodules.timestamps = timestamps = ResetInserter(empty)(
-            fifo.SyncFIFOBuffered(width=parameters.timestamp_bits, depth=parameters.sub_window + 1)
+        emptied = ResetInserter(empty)
+        m.submodules.deadlines = deadlines = emptied(
+            fifo.SyncFIFOBuffered(width=bits + 1, depth=self.parameters.sub_window + 1)
         )
-        oldest = timestamps.r_data
-        outlived = (self.timestamp > oldest) & ((self.timestamp - oldest)[:-1] > lifespan)
-        return [
-            timestamps.w_data.eq(self.timestamp),
-            timestamps.w_en.eq(self.stored & timed),
-            timestamps.r_en.eq(aged),
-            aged.eq(self.present & timed & timestamps.r_rdy & outlived),
-            self.settled.eq(~timed | (held == 0) | (timestamps.r_rdy & ~outlived)),
+        m.submodules.oldest = oldest = emptied(StreamRegister(bits + 1))
+        connect(m, deadlines.r_stream, oldest.i)
+        outlived = self.timestamp > oldest.o.payload
+        m.d.comb += [
+            deadlines.w_data.eq(self.timestamp + lifespan),
+            deadlines.w_en.eq(self.stored & timed),
+            oldest.o.ready.eq(aged),
+            aged.eq(self.present & timed & oldest.o.valid & outlived),
+            self.settled.eq(~timed | vacant | (oldest.o.valid & ~outlived)),
         ]
 
     def following(self, pointer):

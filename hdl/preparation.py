@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preparing a tuple, once for all regions: what it compares as a probe, what it leaves stored."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from .comparator import packed
+from .layouts import (
+    Control,
+    InputKind,
+    comparison_groups,
+    criterion_layout,
+    region_word,
+    scheduled_word,
+    stored_layout,
+)
+from .streams import StreamRegister
+
+__all__ = ["ProbePreparation"]
+
+
+class ProbePreparation(wiring.Component):
+    """Turn the key of every tuple into the criterion that stored keys are compared with.
+
+    For a band, ``low <= r - s <= high`` becomes a range of stored keys: ``r - high .. r - low`` for
+    a probe of R, ``s + low .. s + high`` for one of S, clamped to the field; a range beyond the
+    field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
+    their sign first (see :func:`hdl.layouts.stored_layout`), so that clamping looks at two bits.
+    Bounds are registers, open after reset, set by the control words that pass. Other comparators
+    use the key as it is.
+
+    Latency: 2 cycles, one to add the bounds and one to clamp. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(scheduled_word(parameters)))
+    o : Out(stream.Signature(region_word(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 2
+        super().__init__(
+            {
+                "i": In(stream.Signature(scheduled_word(parameters))),
+                "o": Out(stream.Signature(region_word(parameters))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        bands = self.parameters.keys if self.parameters.comparator == "band" else ()
+        sums = data.StructLayout(
+            {
+                field.name: data.StructLayout(
+                    {"first": signed(field.bits + 2), "final": signed(field.bits + 2)}
+                )
+                for field in bands
+            }
+        )
+        added = data.StructLayout({"scheduled": scheduled_word(self.parameters), "sums": sums})
+        m.submodules.sums = middle = StreamRegister(added)
+        m.submodules.output = output = StreamRegister(region_word(self.parameters))
+        connect(m, output.o, flipped(self.o))
+        m.d.comb += [
+            middle.i.valid.eq(self.i.valid),
+            middle.i.payload.scheduled.eq(self.i.payload),
+            self.i.ready.eq(middle.i.ready),
+            output.i.valid.eq(middle.o.valid),
+            middle.o.ready.eq(output.i.ready),
+        ]
+        for index, field in enumerate(bands):
+            self.elaborate_sums(m, index, field, middle.i.payload.sums[field.name])
+        criterion = middle.o.payload.scheduled.word.body.tuple.key
+        if bands:
+            criterion = self.elaborate_ranges(m, middle.o.payload.sums)
+        self.elaborate_word(m, middle.o.payload.scheduled, criterion, output.i.payload)
+        return m
+
+    def elaborate_sums(self, m, index, field, sums):
+        """Keep the bounds of a field, negated for probes of R; add those that a tuple needs."""
+        word = self.i.payload.word
+        control = word.body.control
+        low, high = -(1 << field.bits), (1 << field.bits) - 1
+        offsets = {}  # of the first and of the final stored key that matches, by side of the probe
+        for name, values in {"first": (-high, low), "final": (-low, high)}.items():
+            offsets[name] = [
+                Signal(signed(field.bits + 2), init=value, name=f"{field.name}_{name}_{side}")
+                for side, value in zip("rs", values, strict=True)
+            ]
+        execute = self.i.valid & self.i.ready & (word.kind == InputKind.CONTROL)
+        with m.If(execute & (control.index == index)):
+            with m.If(control.op == Control.BOUND_LOW):
+                m.d.sync += offsets["final"][0].eq(-control.value)
+                m.d.sync += offsets["first"][1].eq(control.value)
+            with m.If(control.op == Control.BOUND_HIGH):
+                m.d.sync += offsets["first"][0].eq(-control.value)
+                m.d.sync += offsets["final"][1].eq(control.value)
+        key = unsigned_key(field, word.body.tuple.key[field.name])
+        of_s = word.kind == InputKind.S
+        for name, (of_probe_r, of_probe_s) in offsets.items():
+            m.d.comb += sums[name].eq(key + Mux(of_s, of_probe_s, of_probe_r))
+
+    def elaborate_word(self, m, scheduled, criterion, prepared):
+        """Put the prepared word together."""
+        word = scheduled.word
+        key = word.body.tuple.key
+        m.d.comb += prepared.kind.eq(word.kind)
+        for name in ("close", "star", "disorder", "free"):
+            m.d.comb += prepared[name].eq(scheduled[name])
+        with m.If(word.kind == InputKind.CONTROL):
+            m.d.comb += prepared.body.control.eq(word.body.control)
+        with m.Else():
+            m.d.comb += [
+                prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp),
+                prepared.body.tuple.criterion.eq(criterion),
+            ]
+            for field in self.parameters.keys:
+                stored = key[field.name]
+                if self.parameters.comparator == "band":
+                    stored = unsigned_key(field, stored)
+                m.d.comb += prepared.body.tuple.key[field.name].eq(stored)
+
+    def elaborate_ranges(self, m, sums):
+        """Clamp the ranges of stored keys to their fields; return them as a criterion."""
+        criterion = Signal(criterion_layout(self.parameters))
+        stored = stored_layout(self.parameters)
+        ranges = Signal(data.StructLayout({"low": stored, "high": stored}))
+        for field in self.parameters.keys:
+            first, final = sums[field.name].first, sums[field.name].final
+            most = (1 << field.bits) - 1
+            before = final < 0  # all of the range is below the least key,
+            beyond = ~(first < 0) & first[field.bits]  # … or above the greatest
+            nothing = before | beyond
+            above = ~(final < 0) & final[field.bits]
+            m.d.comb += [
+                ranges.low[field.name].eq(Mux(nothing, most, Mux(first < 0, 0, first))),
+                ranges.high[field.name].eq(Mux(nothing, 0, Mux(above, most, final))),
+            ]
+        for n, group in enumerate(comparison_groups(self.parameters)):
+            m.d.comb += [
+                criterion[f"low_{n}"].eq(packed(group, ranges.low, guard=0)),
+                criterion[f"high_{n}"].eq(packed(group, ranges.high, guard=1)),
+            ]
+        return criterion
+
+
+def unsigned_key(field, key):
+    """Return ``key`` without its sign: the least value of the field becomes zero."""
+    sign = 1 << field.bits - 1 if field.signed else 0
+    return (Value.cast(key) ^ sign)[: field.bits]

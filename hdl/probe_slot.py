@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The place of one probe in a scanner: its span, its criterion, a comparator per lane."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .comparator import Comparator
+from .key_ring import KeyRing
+from .layouts import criterion_layout, pointer_layout, row_layout, span_layout
+
+__all__ = ["ProbeSlot", "SpanMask"]
+
+
+class SpanMask(wiring.Component):
+    """Which lanes of a row lie inside a span.
+
+    Rows are presented in ring order from the first probe's tail to the last probe's head, so two
+    equality comparisons and a bit of memory replace magnitude comparisons modulo the ring. Rows
+    between the last tail and the first head change nothing and need not be presented.
+
+    Latency: 2 cycles from ``row`` to ``lanes``, as a :class:`hdl.key_ring.KeyRing`. Throughput: 1
+    row per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    load : In(1)
+        Take ``span``, for the rows from the next cycle on.
+    span : In
+    used : In(1)
+        There is such a span; taken with it.
+    present : In(1)
+        ``row`` is a row of the pass, and one of those that matter.
+    first : In(1)
+        … and the first of the pass.
+    row : In
+        With wrap bit.
+    lanes : Out(lanes)
+        Stays until another row is presented.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = KeyRing.LATENCY
+        super().__init__(
+            {
+                "load": In(1),
+                "span": In(span_layout(parameters)),
+                "used": In(1),
+                "present": In(1),
+                "first": In(1),
+                "row": In(pointer_layout(parameters)["row"].shape),
+                "lanes": Out(parameters.lanes),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        tail = Signal.like(self.span.tail)
+        head = Signal.like(self.span.head)
+        used = Signal()
+        with m.If(self.load):
+            m.d.sync += [tail.eq(self.span.tail), head.eq(self.span.head), used.eq(self.used)]
+
+        # First cycle: is this the row of the tail, of the head?
+        at_tail, at_head = Signal(), Signal()
+        tail_lane, head_lane = Signal.like(tail.lane), Signal.like(head.lane)
+        presented, first = Signal(), Signal()
+        m.d.sync += [presented.eq(self.present), first.eq(self.first)]
+        with m.If(self.present):
+            m.d.sync += [
+                at_tail.eq(used & (self.row == tail.row)),
+                at_head.eq(self.row == head.row),
+                tail_lane.eq(tail.lane),
+                head_lane.eq(head.lane),
+            ]
+        # Second cycle: which lanes?
+        inside = Signal()  # the tail is behind, the head still ahead
+        within = inside & ~first
+        with m.If(presented):
+            m.d.sync += inside.eq((within | at_tail) & ~at_head)
+            for lane in range(self.parameters.lanes):
+                begun = within | (at_tail & (tail_lane <= lane))
+                ended = at_head & (head_lane <= lane)
+                m.d.sync += self.lanes[lane].eq(begun & ~ended)
+        return m
+
+
+class ProbeSlot(wiring.Component):
+    """Hold a probe while its group fills, then compare it with every key of its span.
+
+    The next probe may already wait while the one before it is compared.
+
+    Latency: 3 cycles from presenting a row to its ``matches``: those of the key ring, and 1 for the
+    comparison. Throughput: ``lanes`` keys per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    probe_side : int
+        Side of the probes, 0 for R and 1 for S.
+
+    Members
+    -------
+    add : In(1)
+        Hold ``criterion`` and ``span`` as the next probe.
+    criterion : In
+    span : In
+    begin : In(1)
+        A pass begins with the next row; the probe that waits takes part if it is ``used``.
+    used : In(1)
+    begin_keys : In(1)
+        ``begin``, delayed by the latency of the key ring. The next probe stays unchanged so long.
+    present, first, row : In
+        Of the :class:`SpanMask`.
+    compare : In(1)
+        ``keys`` are those of a row of the pass.
+    keys : In
+    matches : Out(lanes)
+    mask : Out(lanes)
+        Which of ``keys`` belong to the probe's span.
+    """
+
+    def __init__(self, parameters, *, probe_side):
+        self.parameters = parameters
+        self.probe_side = probe_side
+        self.latency = KeyRing.LATENCY + 1
+        super().__init__(
+            {
+                "add": In(1),
+                "criterion": In(criterion_layout(parameters)),
+                "span": In(span_layout(parameters)),
+                "begin": In(1),
+                "used": In(1),
+                "begin_keys": In(1),
+                "present": In(1),
+                "first": In(1),
+                "row": In(pointer_layout(parameters)["row"].shape),
+                "compare": In(1),
+                "keys": In(row_layout(parameters)),
+                "matches": Out(parameters.lanes),
+                "mask": Out(parameters.lanes),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.mask = mask = SpanMask(self.parameters)
+        next_span = Signal.like(self.span)
+        with m.If(self.add):
+            m.d.sync += next_span.eq(self.span)
+        m.d.comb += [
+            mask.load.eq(self.begin),
+            mask.span.eq(next_span),
+            mask.used.eq(self.used),
+            mask.present.eq(self.present),
+            mask.first.eq(self.first),
+            mask.row.eq(self.row),
+            self.mask.eq(mask.lanes),
+        ]
+        criterion = self.elaborate_criterion(m)
+        for lane in range(self.parameters.lanes):
+            comparator = Comparator(self.parameters, probe_side=self.probe_side)
+            m.submodules[f"comparator_{lane}"] = comparator
+            m.d.comb += [
+                comparator.key.eq(self.keys[lane]),
+                *(getattr(comparator.criterion, name).eq(part) for name, part in criterion.items()),
+            ]
+            with m.If(self.compare):
+                m.d.sync += self.matches[lane].eq(comparator.match & mask.lanes[lane])
+        return m
+
+    def elaborate_criterion(self, m):
+        """Hold the next criterion and the one in use, each part in a register of its own.
+
+        One wide register would be cut into pieces by the simulator in every cycle.
+        """
+        parts = {}
+        for name, field in criterion_layout(self.parameters):
+            waiting = Signal(field.shape, name=f"next_{name}", reset_less=True)
+            parts[name] = Signal(field.shape, name=name, reset_less=True)
+            with m.If(self.add):
+                m.d.sync += waiting.eq(self.criterion[name])
+            with m.If(self.begin_keys):
+                m.d.sync += parts[name].eq(waiting)
+        return parts
