@@ -119,8 +119,8 @@ def canonical_body(body, children):
         return renamed.get(match["name"], match[0])
 
     def rename_cell(match):
-        if match[1] not in children:
-            return match[0]
+        if match[1] not in children:  # a primitive of the device
+            return rename_lines(match[0], rename)
         child, child_ports = children[match[1]]
         lines = match[0].splitlines(keepends=True)
         head = re.sub(r"cell \S+ (\S+)", lambda m: f"cell \\{child} {renamed[m[1]]}", lines[0])

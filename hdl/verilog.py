@@ -79,7 +79,7 @@ def component_names(fragment, path):
     return names
 
 
-def to_verilog(component, *, name=TOP):
+def to_verilog(component, *, name=TOP, platform=None):
     """Return the Verilog of ``component``.
 
     The text depends on the component only: it has no paths, dates or versions in it. Module names
@@ -91,9 +91,11 @@ def to_verilog(component, *, name=TOP):
         What to print.
     name : str
         Name of the top module.
+    platform : object or None
+        Something with the name of a ``device``, whose primitives are used; by default, none are.
     """
     with without_collector():
-        fragment = Fragment.get(component, None)
+        fragment = Fragment.get(component, platform)
         stems = component_names(fragment, name)
         text, _ = rtlil.convert_fragment(fragment, top_ports(component), name, emit_src=False)
         text = share_modules(text, top=name, stems=stems)

@@ -108,7 +108,7 @@ def cost_report(parameters, device, *, folder, preset=None):
         Name of the parameters, repeated in the report.
     """
     find_tool(YOSYS)  # before the work begins
-    verilog = to_verilog(Accelerator(parameters))
+    verilog = to_verilog(Accelerator(parameters), platform=device)
     statistics = synthesize_modules(verilog, top=TOP, folder=folder)
     rows = component_rows(module_costs(statistics), Hierarchy(verilog, top=TOP).counts())
     total = sum((cost for _, _, cost in rows), Cost())

@@ -33,6 +33,11 @@ class Device:
     logic_cells: int
     block_rams: int
 
+    @property
+    def device(self):
+        """Name of the device as platforms of Amaranth say it, so that this can stand for one."""
+        return self.name.upper()
+
 
 DEVICES = {
     device.name: device

@@ -100,7 +100,7 @@ def route(
     for tool in (YOSYS, NEXTPNR):  # before the work begins
         find_tool(tool)
     folder = Path(folder)
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL)
+    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     hierarchy = Hierarchy(verilog, top=SHELL)
     synthesize_netlist(verilog, top=SHELL, folder=folder)
     runs = [
