@@ -76,7 +76,9 @@ class KeyColumn(wiring.Component):
             write.data.eq(self.row),
             read.addr.eq(self.address),
         ]
-        m.d.sync += self.data.eq(read.data)
+        output = Signal(self.width, reset_less=True)
+        m.d.sync += output.eq(read.data)
+        m.d.comb += self.data.eq(output)
         return m
 
 

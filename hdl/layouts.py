@@ -332,7 +332,7 @@ def group_layout(parameters):
     have begun; until ``oldest_head`` none has ended.
     """
     row = pointer_layout(parameters)["row"].shape
-    rows = {name: row for name in ("first", "second", "stop", "newest_tail", "oldest_head")}
+    rows = dict.fromkeys(("first", "second", "stop", "newest_tail", "oldest_head"), row)
     return data.StructLayout({**rows, "ending": ending_layout(parameters)})
 
 

@@ -151,10 +151,10 @@ class JoinParameters:
     def ring_rows(self):
         """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys.
 
-        Besides window and slack, one row for a window that begins inside a row, and one that lets
-        a region look a row ahead for a full ring.
+        Besides window and slack, one row for a window that begins inside a row, and two that let a
+        region see early that its ring is full.
         """
-        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 2)
+        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
         """Return the parameters as JSON-compatible values."""

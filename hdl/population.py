@@ -42,7 +42,9 @@ class PopulationCount(wiring.Component):
             most = min(most * self.ARITY, self.width)
             sums = []
             for n in range(0, len(counts), self.ARITY):
-                total = Signal(range(most + 1), name=f"sum_{level}_{n // self.ARITY}")
+                total = Signal(
+                    range(most + 1), name=f"sum_{level}_{n // self.ARITY}", reset_less=True
+                )
                 with m.If(update):
                     m.d.sync += total.eq(sum(counts[n : n + self.ARITY]))
                 sums.append(total)

@@ -9,6 +9,7 @@ from .comparator import packed
 from .layouts import (
     Control,
     InputKind,
+    bound_shape,
     comparison_groups,
     criterion_layout,
     region_word,
@@ -84,28 +85,26 @@ class ProbePreparation(wiring.Component):
         return m
 
     def elaborate_sums(self, m, index, field, sums):
-        """Keep the bounds of a field, negated for probes of R; add those that a tuple needs."""
+        """Keep the bounds of a field; add them to keys of S, subtract them from keys of R."""
         word = self.i.payload.word
         control = word.body.control
-        low, high = -(1 << field.bits), (1 << field.bits) - 1
-        offsets = {}  # of the first and of the final stored key that matches, by side of the probe
-        for name, values in {"first": (-high, low), "final": (-low, high)}.items():
-            offsets[name] = [
-                Signal(signed(field.bits + 2), init=value, name=f"{field.name}_{name}_{side}")
-                for side, value in zip("rs", values, strict=True)
-            ]
+        shape = bound_shape(field)
+        low = Signal(shape, init=-(1 << field.bits), name=f"{field.name}_low")
+        high = Signal(shape, init=(1 << field.bits) - 1, name=f"{field.name}_high")
         execute = self.i.valid & self.i.ready & (word.kind == InputKind.CONTROL)
         with m.If(execute & (control.index == index)):
             with m.If(control.op == Control.BOUND_LOW):
-                m.d.sync += offsets["final"][0].eq(-control.value)
-                m.d.sync += offsets["first"][1].eq(control.value)
+                m.d.sync += low.eq(control.value)
             with m.If(control.op == Control.BOUND_HIGH):
-                m.d.sync += offsets["first"][0].eq(-control.value)
-                m.d.sync += offsets["final"][1].eq(control.value)
+                m.d.sync += high.eq(control.value)
         key = unsigned_key(field, word.body.tuple.key[field.name])
-        of_s = word.kind == InputKind.S
-        for name, (of_probe_r, of_probe_s) in offsets.items():
-            m.d.comb += sums[name].eq(key + Mux(of_s, of_probe_s, of_probe_r))
+        of_r = word.kind == InputKind.R
+        for name, of_probe_r, of_probe_s in (("first", high, low), ("final", low, high)):
+            # One carry chain: the complement, and a carry that comes from a bit below.
+            operand = Mux(of_r, ~of_probe_r, of_probe_s).as_signed()
+            m.d.comb += sums[name].eq(
+                (Cat(1, key, 0).as_signed() + Cat(of_r, operand).as_signed()) >> 1
+            )
 
     def elaborate_word(self, m, scheduled, criterion, prepared):
         """Put the prepared word together."""

@@ -36,8 +36,10 @@ class SpanMask(wiring.Component):
         There is such a span; taken with it.
     present : In(1)
         ``row`` is a row of the pass, and one of those that matter.
+    presented : In(1)
+        ``present``, a cycle later.
     first : In(1)
-        … and the first of the pass.
+        … it was the first row of the pass.
     row : In
         With wrap bit.
     lanes : Out(lanes)
@@ -53,6 +55,7 @@ class SpanMask(wiring.Component):
                 "span": In(span_layout(parameters)),
                 "used": In(1),
                 "present": In(1),
+                "presented": In(1),
                 "first": In(1),
                 "row": In(pointer_layout(parameters)["row"].shape),
                 "lanes": Out(parameters.lanes),
@@ -61,17 +64,16 @@ class SpanMask(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        tail = Signal.like(self.span.tail)
-        head = Signal.like(self.span.head)
-        used = Signal()
+        tail = Signal.like(self.span.tail, reset_less=True)
+        head = Signal.like(self.span.head, reset_less=True)
+        used = Signal(reset_less=True)
         with m.If(self.load):
             m.d.sync += [tail.eq(self.span.tail), head.eq(self.span.head), used.eq(self.used)]
 
         # First cycle: is this the row of the tail, of the head?
-        at_tail, at_head = Signal(), Signal()
-        tail_lane, head_lane = Signal.like(tail.lane), Signal.like(head.lane)
-        presented, first = Signal(), Signal()
-        m.d.sync += [presented.eq(self.present), first.eq(self.first)]
+        at_tail, at_head = Signal(reset_less=True), Signal(reset_less=True)
+        tail_lane = Signal.like(tail.lane, reset_less=True)
+        head_lane = Signal.like(head.lane, reset_less=True)
         with m.If(self.present):
             m.d.sync += [
                 at_tail.eq(used & (self.row == tail.row)),
@@ -80,9 +82,9 @@ class SpanMask(wiring.Component):
                 head_lane.eq(head.lane),
             ]
         # Second cycle: which lanes?
-        inside = Signal()  # the tail is behind, the head still ahead
-        within = inside & ~first
-        with m.If(presented):
+        inside = Signal(reset_less=True)  # the tail is behind, the head still ahead
+        within = inside & ~self.first
+        with m.If(self.presented):
             m.d.sync += inside.eq((within | at_tail) & ~at_head)
             for lane in range(self.parameters.lanes):
                 begun = within | (at_tail & (tail_lane <= lane))
@@ -109,15 +111,17 @@ class ProbeSlot(wiring.Component):
     Members
     -------
     add : In(1)
-        Hold ``criterion`` and ``span`` as the next probe.
-    criterion : In
+        Hold ``span`` as that of the next probe …
     span : In
+    added : In(1)
+        … and, a cycle later, hold its ``criterion``.
+    criterion : In
     begin : In(1)
         A pass begins with the next row; the probe that waits takes part if it is ``used``.
     used : In(1)
     begin_keys : In(1)
         ``begin``, delayed by the latency of the key ring. The next probe stays unchanged so long.
-    present, first, row : In
+    present, presented, first, row : In
         Of the :class:`SpanMask`.
     compare : In(1)
         ``keys`` are those of a row of the pass.
@@ -134,12 +138,14 @@ class ProbeSlot(wiring.Component):
         super().__init__(
             {
                 "add": In(1),
-                "criterion": In(criterion_layout(parameters)),
                 "span": In(span_layout(parameters)),
+                "added": In(1),
+                "criterion": In(criterion_layout(parameters)),
                 "begin": In(1),
                 "used": In(1),
                 "begin_keys": In(1),
                 "present": In(1),
+                "presented": In(1),
                 "first": In(1),
                 "row": In(pointer_layout(parameters)["row"].shape),
                 "compare": In(1),
@@ -152,7 +158,7 @@ class ProbeSlot(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.mask = mask = SpanMask(self.parameters)
-        next_span = Signal.like(self.span)
+        next_span = Signal.like(self.span, reset_less=True)
         with m.If(self.add):
             m.d.sync += next_span.eq(self.span)
         m.d.comb += [
@@ -160,6 +166,7 @@ class ProbeSlot(wiring.Component):
             mask.span.eq(next_span),
             mask.used.eq(self.used),
             mask.present.eq(self.present),
+            mask.presented.eq(self.presented),
             mask.first.eq(self.first),
             mask.row.eq(self.row),
             self.mask.eq(mask.lanes),
@@ -185,7 +192,7 @@ class ProbeSlot(wiring.Component):
         for name, field in criterion_layout(self.parameters):
             waiting = Signal(field.shape, name=f"next_{name}", reset_less=True)
             parts[name] = Signal(field.shape, name=name, reset_less=True)
-            with m.If(self.add):
+            with m.If(self.added):
                 m.d.sync += waiting.eq(self.criterion[name])
             with m.If(self.begin_keys):
                 m.d.sync += parts[name].eq(waiting)

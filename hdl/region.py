@@ -29,7 +29,7 @@ class Region(wiring.Component):
     (``parameters.slack``), and a store that would overwrite a key which a group still needs waits.
 
     A control word that empties the window first closes the open group and waits until the scan
-    is over; all others take their place between two tuples.
+    is over; all others take their place between two tuples, and 2 cycles.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from a probe that closes its group
     to its star, when the region is idle. Throughput: a word per cycle; a group of probes per pass
@@ -84,20 +84,26 @@ class Region(wiring.Component):
         m.d.comb += [
             tracker.position.eq(self.position),
             tracker.timestamp.eq(body.tuple.timestamp),
-            tracker.size.eq(body.control.value),
             collector.span.eq(tracker.span),
             collector.stop.eq(tracker.stop),
             scanner.add_to.eq(collector.add_to),
-            scanner.criterion.eq(body.tuple.criterion),
             scanner.span.eq(tracker.span),
-            ring.store.eq(tracker.stored),
-            ring.place.eq(tracker.span.head),
-            ring.key.eq(body.tuple.key),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
             scanner.room.eq(queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
+        ]
+        # Wide data go on a cycle later, so that deciding on a word has few registers to drive.
+        tuple_ = Signal(body.tuple.shape(), reset_less=True)
+        place = Signal(ring.place.shape(), reset_less=True)
+        store = Signal()
+        m.d.sync += [tuple_.eq(body.tuple), place.eq(tracker.span.head), store.eq(tracker.stored)]
+        m.d.comb += [
+            scanner.criterion.eq(tuple_.criterion),
+            ring.key.eq(tuple_.key),
+            ring.place.eq(place),
+            ring.store.eq(store),
         ]
         m.d.sync += [
             self.activity.comparisons.eq(scanner.comparisons),
@@ -113,16 +119,18 @@ class Region(wiring.Component):
         kind = words.payload.kind
         closes = words.payload.close[0]
 
-        # The next store might overwrite a key that a probe still needs. From registers, and so a
-        # row early: the head may have moved on by one since.
+        # The next store might overwrite a key that a probe still needs. In two steps, and so two
+        # rows early: the head may have moved on by one in each.
         head = tracker.span.head.row
-        oldest = Mux(scanner.running, scanner.oldest, collector.group.payload.first)
-        distance = (head - oldest)[: len(head)]
+        oldest = Signal.like(head, reset_less=True)
+        needed = Signal()
         occupied = Signal()
-        m.d.sync += occupied.eq(
-            (scanner.running | (collector.count != 0))
-            & (distance >= self.parameters.ring_rows - 1)
-        )
+        distance = (head - oldest)[: len(head)]
+        m.d.sync += [
+            oldest.eq(Mux(scanner.running, scanner.oldest, collector.group.payload.first)),
+            needed.eq(scanner.running | (collector.count != 0)),
+            occupied.eq(needed & (distance[-1] | distance[1:-1].all())),
+        ]
 
         is_tuple = words.valid & (kind != InputKind.CONTROL)
         is_probe = kind == InputKind.R
@@ -149,33 +157,44 @@ class Region(wiring.Component):
         """Execute control words; say what follows the group that a word closes."""
         control = words.payload.body.control
         is_control = words.valid & (words.payload.kind == InputKind.CONTROL)
-        closes = words.payload.close[0]
         own = control.index == 1
+        closes = words.payload.close[0]
         closed = Signal()  # this word's group is closed already
 
+        # A control word is looked at in one cycle and executed in the next.
+        seen, empties, marks = Signal(), Signal(), Signal()
+        clear, begin_count, begin_time = Signal(), Signal(), Signal()
+        size = Signal.like(control.value, reset_less=True)
+        m.d.sync += [
+            seen.eq(is_control & ~words.ready),
+            empties.eq(empties_window(control)),
+            marks.eq(answers_mark(control)),
+            clear.eq(control.op == Control.CLEAR),
+            begin_count.eq((control.op == Control.WINDOW) & own),
+            begin_time.eq((control.op == Control.LIFESPAN) & own),
+            size.eq(control.value),
+        ]
         m.d.comb += [
+            tracker.size.eq(size),
             collector.ending.star.eq(words.payload.star[0]),
-            collector.ending.mark.eq(is_control & answers_mark(control)),
+            collector.ending.mark.eq(seen & marks),
             collector.ending.punctuation.overflow.eq(tracker.overflow),
             collector.ending.punctuation.disorder.eq(words.payload.disorder),
             collector.ending.punctuation.free.eq(words.payload.free),
         ]
-        with m.If(is_control):
+        with m.If(seen):
             with m.If(closes & ~closed):
                 with m.If(collector.ready):
-                    m.d.comb += collector.close.eq(1)
-                    with m.If(empties_window(control)):
-                        m.d.sync += closed.eq(1)
-                    with m.Else():
-                        m.d.comb += words.ready.eq(1)
-            with m.Elif(~empties_window(control)):
+                    m.d.comb += [collector.close.eq(1), words.ready.eq(~empties)]
+                    m.d.sync += closed.eq(empties)
+            with m.Elif(~empties):
                 m.d.comb += words.ready.eq(1)
             with m.Elif(collector.ready & ~scanner.running):
                 m.d.comb += [
                     words.ready.eq(1),
-                    tracker.clear.eq(control.op == Control.CLEAR),
-                    tracker.begin_count.eq((control.op == Control.WINDOW) & own),
-                    tracker.begin_time.eq((control.op == Control.LIFESPAN) & own),
+                    tracker.clear.eq(clear),
+                    tracker.begin_count.eq(begin_count),
+                    tracker.begin_time.eq(begin_time),
                 ]
                 m.d.sync += closed.eq(0)
 

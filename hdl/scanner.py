@@ -43,10 +43,10 @@ class Scanner(wiring.Component):
     Members
     -------
     add_to : In(probes)
-        Slot that holds ``criterion`` and ``span`` as the next probe; see
-        :class:`hdl.group_collector.GroupCollector`.
-    criterion : In
+        Slot that holds ``span`` as that of the next probe, and ``criterion``, which comes a cycle
+        later; see :class:`hdl.group_collector.GroupCollector`.
     span : In
+    criterion : In
     group : In(stream.Signature(group_layout(parameters)))
         Its ``ending``, and the slots, stay for ``KeyRing.LATENCY`` cycles after the transfer.
     running : Out(1)
@@ -68,7 +68,9 @@ class Scanner(wiring.Component):
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
-        self._slots = [ProbeSlot(parameters, probe_side=probe_side) for _ in range(parameters.probes)]
+        self._slots = [
+            ProbeSlot(parameters, probe_side=probe_side) for _ in range(parameters.probes)
+        ]
         self.latency = self._slots[0].latency + 1
         #: Rows that may follow after ``room`` fell: those read and not yet seen at the output, and
         #: one that is read before a registered ``room`` is seen.
@@ -112,20 +114,28 @@ class Scanner(wiring.Component):
         for cycle in range(KeyRing.LATENCY):
             previous, arriving = arriving, {}
             for name, value in previous.items():
-                arriving[name] = Signal(Value.cast(value).shape(), name=f"{name}_{cycle + 1}")
+                arriving[name] = Signal(
+                    Value.cast(value).shape(),
+                    name=f"{name}_{cycle + 1}",
+                    reset_less=name in ("row", "last"),
+                )
                 m.d.sync += arriving[name].eq(value)
 
+        added, presented, was_first = Signal.like(self.add_to), Signal(), Signal(reset_less=True)
+        m.d.sync += [added.eq(self.add_to), presented.eq(edge), was_first.eq(first)]
         for n, slot in enumerate(self._slots):
             m.submodules[f"slot_{n}"] = slot
             m.d.comb += [
                 slot.add.eq(self.add_to[n]),
-                slot.criterion.eq(self.criterion),
                 slot.span.eq(self.span),
+                slot.added.eq(added[n]),
+                slot.criterion.eq(self.criterion),
                 slot.begin.eq(take),
                 slot.used.eq(self.group.payload.ending.count > n),
                 slot.begin_keys.eq(arriving["begin"]),
                 slot.present.eq(edge),
-                slot.first.eq(first),
+                slot.presented.eq(presented),
+                slot.first.eq(was_first),
                 slot.row.eq(row),
                 slot.compare.eq(arriving["step"]),
                 slot.keys.eq(self.keys),
@@ -137,7 +147,7 @@ class Scanner(wiring.Component):
     def elaborate_sequence(self, m, take, step, row, last):
         """Count rows. An empty span still takes one cycle."""
         group = self.group.payload
-        before_last = Signal.like(row)
+        before_last = Signal.like(row, reset_less=True)
         with m.If(step):
             m.d.sync += [row.eq(row + 1), last.eq(row == before_last)]
             with m.If(last):
@@ -162,7 +172,8 @@ class Scanner(wiring.Component):
         opening = Signal()  # some probe has not begun
         begun = Signal()  # all have, with this row
         closing = Signal()  # some probe has ended
-        newest_tail, oldest_head = Signal.like(row), Signal.like(row)
+        newest_tail = Signal.like(row, reset_less=True)
+        oldest_head = Signal.like(row, reset_less=True)
         edge = Signal()
         m.d.comb += edge.eq(step & (opening | closing | (row == oldest_head)))
         with m.If(step):
@@ -184,14 +195,16 @@ class Scanner(wiring.Component):
 
     def elaborate_outcome(self, m, arriving):
         """Register what belongs to a row beside its matches, then whether there are any."""
-        outcome = Signal(match_layout(self.parameters))
+        outcome = Signal(match_layout(self.parameters), reset_less=True)
         valid = Signal()
-        ending = Signal(ending_layout(self.parameters))  # of the pass whose keys arrive
+        ending = Signal(
+            ending_layout(self.parameters), reset_less=True
+        )  # of the pass whose keys arrive
         with m.If(arriving["begin"]):
             m.d.sync += ending.eq(self.group.payload.ending)
         m.d.sync += valid.eq(arriving["step"])
         row = Signal.like(arriving["row"])
-        last = Signal()
+        last = Signal(reset_less=True)
         with m.If(arriving["step"]):
             m.d.sync += [row.eq(arriving["row"]), last.eq(arriving["last"])]
             with m.If(arriving["last"]):

@@ -23,8 +23,9 @@ __all__ = ["StreamRegister"]
 class StreamRegister(wiring.Component):
     """A stream register without a combinational path from any input to any output.
 
-    Holds up to two payloads: one at the output, and one that arrived while the output was stuck
-    (a skid buffer). Reset empties it.
+    Holds up to two payloads, in two registers that take turns. What enables them are two bits of
+    state, so neither ``i.valid`` nor ``o.ready`` has to drive as many registers as a payload has
+    bits; at the output a multiplexer chooses. Reset empties it.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -46,26 +47,22 @@ class StreamRegister(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-
-        output = Signal(self.shape, reset_less=True)
-        output_valid = Signal()
-        spare = Signal(self.shape, reset_less=True)
-        spare_valid = Signal()
-
+        payloads = [Signal(self.shape, reset_less=True, name=f"payload_{n}") for n in range(2)]
+        write, read = Signal(), Signal()  # which of them comes next
+        ready, valid = Signal(init=1), Signal()  # there is room for one; there is one
+        push = self.i.valid & ready
+        pop = valid & self.o.ready
         m.d.comb += [
-            self.i.ready.eq(~spare_valid),
-            self.o.valid.eq(output_valid),
-            self.o.payload.eq(output),
+            self.i.ready.eq(ready),
+            self.o.valid.eq(valid),
+            self.o.payload.eq(Mux(read, *reversed(payloads))),
         ]
-        with m.If(~output_valid | self.o.ready):
-            m.d.sync += [
-                output.eq(Mux(spare_valid, spare, self.i.payload)),
-                output_valid.eq(spare_valid | self.i.valid),
-                spare_valid.eq(0),
-            ]
-        with m.Elif(self.i.valid):
-            m.d.sync += spare_valid.eq(1)
-        with m.If(~spare_valid):  # whether it is needed or not, so that `ready` has less to drive
-            m.d.sync += spare.eq(self.i.payload)
-
+        for n, payload in enumerate(payloads):
+            with m.If(ready & (write == n)):
+                m.d.sync += payload.eq(self.i.payload)
+        m.d.sync += [write.eq(write ^ push), read.eq(read ^ pop)]
+        with m.If(push & ~pop):
+            m.d.sync += [valid.eq(1), ready.eq(~valid)]
+        with m.If(pop & ~push):
+            m.d.sync += [ready.eq(1), valid.eq(~ready)]
         return m

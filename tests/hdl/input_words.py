@@ -1,9 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
-from hdl.layouts import Control, InputKind, input_word, region_word
+from hdl.layouts import Control, InputKind, comparison_groups, region_word
 
-__all__ = ["control_word", "integer", "region_input", "tuple_word"]
+__all__ = [
+    "control_word",
+    "criterion_of",
+    "integer",
+    "least",
+    "mirrored_word",
+    "open_bounds",
+    "region_input",
+    "region_values",
+    "stored_key",
+    "tuple_word",
+]
 
 
 def integer(layout, value):
@@ -22,20 +33,76 @@ def control_word(op, index=0, value=0):
     return {"kind": InputKind.CONTROL, "body": {"control": operands}}
 
 
-def region_input(parameters, word, *, close=0, star=0, disorder=0, free=0):
-    """An input word as the ingress annotates it, as an integer."""
-    return integer(
-        region_word(parameters),
-        {
-            "word": integer_bits(parameters, word),
-            "close": close,
-            "star": star,
-            "disorder": disorder,
-            "free": free,
-        },
-    )
+def least(field):
+    """The least value of a key field."""
+    return -(1 << field.bits - 1) if field.signed else 0
 
 
-def integer_bits(parameters, word):
-    """The word as a constant of its layout."""
-    return input_word(parameters).const(word)
+def open_bounds(parameters):
+    """Bounds that are always met, by field."""
+    return {field.name: (-(1 << field.bits), (1 << field.bits) - 1) for field in parameters.keys}
+
+
+def stored_key(parameters, key):
+    """A key as the circuit stores it."""
+    if parameters.comparator != "band":
+        return dict(key)
+    return {field.name: key[field.name] - least(field) for field in parameters.keys}
+
+
+def stored_range(field, side, value, low, high):
+    """The first and the final stored value that a probe with ``value`` meets, in the field."""
+    first, final = (value + low, value + high) if side else (value - high, value - low)
+    first, final = first - least(field), final - least(field)
+    most = (1 << field.bits) - 1
+    return (most, 0) if final < 0 or first > most else (max(first, 0), min(final, most))
+
+
+def criterion_of(parameters, side, key, bounds=None):
+    """The criterion of a probe of ``side``; ``bounds`` maps field names to (low, high)."""
+    if parameters.comparator != "band":
+        return dict(key)
+    bounds = {**open_bounds(parameters), **(bounds or {})}
+    criterion = {}
+    for n, group in enumerate(comparison_groups(parameters)):
+        low = high = offset = 0
+        for field in group:
+            first, final = stored_range(field, side, key[field.name], *bounds[field.name])
+            low |= first << offset
+            high |= (final | 1 << field.bits) << offset
+            offset += field.bits + 1
+        criterion |= {f"low_{n}": low, f"high_{n}": high}
+    return criterion
+
+
+def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0, free=0):
+    """An input word as it leaves the ingress: annotated, and its tuple prepared."""
+    body = word["body"]
+    if word["kind"] != InputKind.CONTROL:
+        key = body["tuple"]["key"]
+        body = {
+            "tuple": {
+                "criterion": criterion_of(parameters, word["kind"].value, key, bounds),
+                "key": stored_key(parameters, key),
+                "timestamp": body["tuple"]["timestamp"],
+            }
+        }
+    flags = {"close": close, "star": star, "disorder": disorder, "free": free}
+    return {"kind": word["kind"], "body": body, **flags}
+
+
+def region_input(parameters, word, **options):
+    """:func:`region_values` as an integer."""
+    return integer(region_word(parameters), region_values(parameters, word, **options))
+
+
+def mirrored_word(values):
+    """The region word that says of side R what ``values`` says of S, and the other way round."""
+    kind, body = values["kind"], values["body"]
+    if kind == InputKind.CONTROL:
+        control = body["control"]
+        body = {"control": {**control, "index": control["index"] ^ 1}}
+    else:
+        kind = InputKind(1 - kind.value)
+    swapped = {name: values[name] >> 1 | (values[name] & 1) << 1 for name in ("close", "star")}
+    return {**values, "kind": kind, "body": body, **swapped}

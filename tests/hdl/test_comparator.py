@@ -1,22 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from types import SimpleNamespace
 
-from amaranth import *
 from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.comparator import Comparator, ProbePreparation, load_predicate
-from hdl.parameters import JoinParameters, KeyField
-from tests.hdl.input_words import control_word
+from hdl.comparator import Comparator, load_predicate
+from hdl.parameters import JoinParameters
+from tests.hdl.input_words import criterion_of, stored_key
+from tests.hdl.key_fields import FIELD_SETS, bounds, keys
 
-FIELDS = (
-    KeyField(name="a", bits=5),
-    KeyField(name="b", bits=4, signed=False),
-    KeyField(name="c", bits=1),
-)
+UNLIKE = FIELD_SETS["unlike"]
 
 
 def near(r, s):
@@ -25,116 +21,100 @@ def near(r, s):
     return (distance_a <= 4) & (r.b != s.b) & ~(r.c > s.c)
 
 
-def parameters_of(comparator):
-    """Parameters with three unlike fields."""
+def parameters_of(comparator, fields="unlike"):
+    """Parameters with these key fields."""
     predicate = f"{__name__}:near" if comparator == "custom" else None
-    return JoinParameters(keys=FIELDS, comparator=comparator, predicate=predicate)
-
-
-def fields():
-    """Strategy for a key."""
-    return st.fixed_dictionaries(
-        {
-            f.name: st.integers(
-                -(1 << f.bits - 1) if f.signed else 0,
-                (1 << f.bits - f.signed) - 1,
-            )
-            for f in FIELDS
-        }
-    )
-
-
-def bounds():
-    """Strategy for the bounds of every field, open ones included."""
-    return st.fixed_dictionaries(
-        {
-            f.name: st.tuples(
-                *[st.integers(-(1 << f.bits), (1 << f.bits) - 1)] * 2,
-            )
-            for f in FIELDS
-        }
-    )
+    return JoinParameters(keys=FIELD_SETS[fields], comparator=comparator, predicate=predicate)
 
 
 def simulate(parameters, probe_side, body):
-    """Run ``body(ctx, compare, configure)`` on a preparation and a comparator in a row."""
-    m = Module()
-    m.domains.sync = ClockDomain()  # without bounds there is no register
-    m.submodules.preparation = preparation = ProbePreparation(parameters, probe_side=probe_side)
-    m.submodules.storing = storing = ProbePreparation(parameters, probe_side=1 - probe_side)
-    m.submodules.comparator = comparator = Comparator(parameters, probe_side=probe_side)
-    m.d.comb += [
-        comparator.criterion.eq(preparation.criterion),
-        comparator.key.eq(storing.stored),
-    ]
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-
-    async def configure(ctx, op, index, value):
-        ctx.set(preparation.control, control_word(op, index, value)["body"]["control"])
-        ctx.set(preparation.configure, 1)
-        await ctx.tick()
-        ctx.set(preparation.configure, 0)
-
-    def compare(ctx, probe, stored):
-        ctx.set(preparation.key, probe)
-        ctx.set(storing.key, stored)
-        return bool(ctx.get(comparator.match))
+    """Run ``body(compare)`` on a comparator; ``compare(probe, stored, bounds)`` takes no time."""
+    dut = Comparator(parameters, probe_side=probe_side)
+    assert dut.latency == 0
+    simulator = Simulator(dut)
 
     async def bench(ctx):
-        await body(ctx, compare, configure)
+        def compare(probe, stored, limits=None):
+            for name, value in criterion_of(parameters, probe_side, probe, limits).items():
+                ctx.set(getattr(dut.criterion, name), value)
+            ctx.set(dut.key, stored_key(parameters, stored))
+            return bool(ctx.get(dut.match))
+
+        body(compare)
 
     simulator.add_testbench(bench)
     simulator.run()
 
 
+@pytest.mark.parametrize("fields", FIELD_SETS)
 @pytest.mark.parametrize("probe_side", [0, 1])
-@settings(max_examples=40)
-@given(limits=bounds(), pairs=st.lists(st.tuples(fields(), fields()), max_size=20))
-def test_band_compares_differences_inclusively(probe_side, limits, pairs):
-    async def body(ctx, compare, configure):
-        for index, f in enumerate(FIELDS):
-            await configure(ctx, "BOUND_LOW", index, limits[f.name][0])
-            await configure(ctx, "BOUND_HIGH", index, limits[f.name][1])
-        for probe, stored in pairs:
+@settings(max_examples=25)
+@given(data=st.data())
+def test_band_compares_differences_inclusively(fields, probe_side, data):
+    parameters = parameters_of("band", fields)
+    key = keys(parameters.keys)
+    cases = data.draw(st.lists(st.tuples(bounds(parameters.keys), key, key), max_size=20))
+
+    def body(compare):
+        for limits, probe, stored in cases:
             r, s = (stored, probe) if probe_side else (probe, stored)
             expected = all(low <= r[n] - s[n] <= high for n, (low, high) in limits.items())
-            assert compare(ctx, probe, stored) == expected
+            assert compare(probe, stored, limits) == expected
+            exact = {n: (r[n] - s[n],) * 2 for n in limits}  # this pair and no other
+            assert compare(probe, stored, exact)
+            assert compare(probe, probe, exact) == (probe == stored)
+
+    simulate(parameters, probe_side, body)
+
+
+@pytest.mark.parametrize("probe_side", [0, 1])
+def test_each_field_decides_alone(probe_side):
+    """No borrow of a field reaches its neighbours."""
+    zero = dict.fromkeys("abc", 0)
+    cases = [{**zero, name: value} for name in "ab" for value in (1, 7)] + [{**zero, "c": -1}]
+
+    def body(compare):
+        for other in cases:
+            limits = dict.fromkeys("abc", (0, 0))
+            assert compare(zero, zero, limits)
+            assert not compare(zero, other, limits)
+            assert not compare(other, zero, limits)
+            assert compare(other, other, limits)
 
     simulate(parameters_of("band"), probe_side, body)
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
-def test_bounds_are_open_after_reset(probe_side):
+def test_open_bounds_are_always_met(probe_side):
     extremes = [{"a": a, "b": b, "c": c} for a in (-16, 15) for b in (0, 15) for c in (-1, 0)]
 
-    async def body(ctx, compare, configure):
-        assert all(compare(ctx, probe, stored) for probe in extremes for stored in extremes)
+    def body(compare):
+        assert all(compare(probe, stored) for probe in extremes for stored in extremes)
 
     simulate(parameters_of("band"), probe_side, body)
 
 
-@settings(max_examples=40)
-@given(pairs=st.lists(st.tuples(fields(), fields()), max_size=20))
+@settings(max_examples=25)
+@given(pairs=st.lists(st.tuples(keys(UNLIKE), keys(UNLIKE)), max_size=20))
 def test_equality_compares_all_fields(pairs):
-    async def body(ctx, compare, configure):
+    def body(compare):
         for probe, stored in pairs:
-            assert compare(ctx, probe, stored) == (probe == stored)
-            assert compare(ctx, probe, probe)
+            assert compare(probe, stored) == (probe == stored)
+            assert compare(probe, probe)
 
     simulate(parameters_of("equality"), 0, body)
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
-@settings(max_examples=40)
-@given(pairs=st.lists(st.tuples(fields(), fields()), max_size=20))
+@settings(max_examples=25)
+@given(pairs=st.lists(st.tuples(keys(UNLIKE), keys(UNLIKE)), max_size=20))
 def test_a_custom_predicate_is_the_same_function_in_hardware_and_in_numpy(probe_side, pairs):
-    async def body(ctx, compare, configure):
+    def body(compare):
         for probe, stored in pairs:
             r, s = (stored, probe) if probe_side else (probe, stored)
             r, s = ({n: np.int64(v) for n, v in key.items()} for key in (r, s))
             expected = near(SimpleNamespace(**r), SimpleNamespace(**s))  # the very same function
-            assert compare(ctx, probe, stored) == bool(expected)
+            assert compare(probe, stored) == bool(expected)
 
     simulate(parameters_of("custom"), probe_side, body)
 

@@ -42,6 +42,36 @@ def test_a_node_takes_one_cycle():
         bench.sink(o, len(PAYLOADS), stamps=taken)
     bench.run()
     assert sorted(taken) == sorted(3 * [s + dut.latency for s in sent])
+    assert sent[-1] - sent[0] == len(PAYLOADS) - 1
+
+
+@pytest.mark.parametrize("fan_out", [1, 2, 3])
+@pytest.mark.parametrize("stalls", [0.0, 0.6])
+def test_a_node_serves_every_child_once(fan_out, stalls):
+    dut = DistributionNode(8, fan_out=fan_out)
+    bench = StreamBench(dut, deadline=2_000, stalls=stalls, seed=fan_out)
+    bench.source(dut.i, PAYLOADS)
+    received = [bench.sink(o, len(PAYLOADS)) for o in dut.o]
+    bench.run()
+    assert received == [PAYLOADS] * fan_out
+
+
+def test_a_child_may_be_two_words_ahead_of_one_that_takes_none():
+    dut = DistributionNode(8, fan_out=2)
+    bench = StreamBench(dut, deadline=200)
+    sent, taken = [], []
+    bench.source(dut.i, PAYLOADS[:3], stamps=sent)
+    bench.sink(dut.o[0], 3, stamps=taken)
+
+    async def late(ctx):
+        await ctx.tick().repeat(20)
+        ctx.set(dut.o[1].ready, 1)
+
+    bench.simulator.add_testbench(late, background=True)
+    bench.run()
+    assert sent[1] - sent[0] == 1
+    assert [t - s for s, t in zip(sent[:2], taken[:2], strict=True)] == [dut.latency] * 2
+    assert sent[2] - sent[0] >= 20
 
 
 def test_bad_trees_are_refused():
@@ -49,3 +79,5 @@ def test_bad_trees_are_refused():
         DistributionTree(8, leaves=0, fan_out=2)
     with pytest.raises(ValueError, match="Fan-out must be at least two, not 1"):
         DistributionTree(8, leaves=4, fan_out=1)
+    with pytest.raises(ValueError, match="Fan-out must be at least one, not 0"):
+        DistributionNode(8, fan_out=0)

@@ -2,12 +2,16 @@
 import pytest
 
 from hdl.layouts import (
+    comparison_groups,
     core_shape,
+    criterion_layout,
     input_word,
+    key_layout,
     node_result,
     pointer_layout,
     region_word,
     result_word,
+    stored_layout,
     tree_levels,
 )
 from hdl.parameters import PRESETS, JoinParameters, KeyField
@@ -31,10 +35,52 @@ def test_a_tree_has_the_fewest_levels_of_full_nodes(leaves, arity, levels):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_region_word_begins_with_the_input_word(name):
-    layout = region_word(PRESETS[name])
-    assert layout["word"].offset == 0
-    assert layout["word"].shape == input_word(PRESETS[name])
+def test_a_region_word_says_in_its_prepared_words_what_the_input_word_said(name):
+    parameters = PRESETS[name]
+    before, after = input_word(parameters)["body"].shape, region_word(parameters)["body"].shape
+    assert after["control"].shape == before["control"].shape
+    assert after["tuple"].shape["timestamp"].width == before["tuple"].shape["timestamp"].width
+    assert after["tuple"].shape["key"].width == before["tuple"].shape["key"].width
+    assert after["tuple"].shape["criterion"].shape == criterion_layout(parameters)
+
+
+@pytest.mark.parametrize(
+    ("bits", "groups"),
+    [
+        ([5], [[5]]),
+        ([63], [[63]]),
+        ([64], [[64]]),  # a field may be wider than a group
+        ([31, 31], [[31, 31]]),
+        ([31, 32], [[31], [32]]),
+        ([31, 31, 1], [[31, 31], [1]]),
+        ([64, 1, 62, 64], [[64], [1], [62], [64]]),
+        ([64, 1, 61, 64], [[64], [1, 61], [64]]),
+        ([8] * 16, [[8] * 7, [8] * 7, [8] * 2]),
+    ],
+)
+def test_fields_are_compared_in_groups_as_wide_as_a_processor_word(bits, groups):
+    parameters = JoinParameters(
+        keys=tuple(KeyField(name=f"f{n}", bits=width) for n, width in enumerate(bits))
+    )
+    found = comparison_groups(parameters)
+    assert [[key.bits for key in group] for group in found] == groups
+    assert [key for group in found for key in group] == list(parameters.keys)
+    assert {name: field.width for name, field in criterion_layout(parameters)} == {
+        f"{bound}_{n}": sum(group) + len(group)
+        for n, group in enumerate(groups)
+        for bound in ("low", "high")
+    }
+
+
+@pytest.mark.parametrize("comparator", ["band", "equality"])
+def test_only_a_band_stores_keys_without_signs(comparator):
+    parameters = JoinParameters(
+        keys=(KeyField(name="a", bits=5), KeyField(name="b", bits=7, signed=False)),
+        comparator=comparator,
+    )
+    signs = {name: field.shape.signed for name, field in stored_layout(parameters)}
+    assert signs == {"a": comparator == "equality", "b": False}
+    assert stored_layout(parameters).size == key_layout(parameters).size
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7, 16])

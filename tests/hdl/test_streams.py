@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.streams import StreamFork, StreamRegister
+from hdl.streams import StreamRegister
 from tests.hdl.stream_bench import DeadlineError, StreamBench
 
 PAYLOADS = [(7 * n + 3) % 256 for n in range(200)]
@@ -26,34 +26,6 @@ def test_register_has_its_latency_and_one_payload_per_cycle():
     bench.run()
     assert {t - s for s, t in zip(sent, taken, strict=True)} == {dut.latency}
     assert sent[-1] - sent[0] == len(PAYLOADS) - 1
-
-
-@pytest.mark.parametrize("fanout", [1, 2, 3, 5])
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
-def test_fork_serves_every_output_once(fanout, stalls):
-    dut = StreamFork(8, fanout=fanout)
-    bench = StreamBench(dut, deadline=5_000, stalls=stalls, seed=fanout)
-    bench.source(dut.i, PAYLOADS)
-    received = [bench.sink(o, len(PAYLOADS)) for o in dut.o]
-    bench.run()
-    assert received == [PAYLOADS] * fanout
-
-
-def test_fork_has_no_latency():
-    dut = StreamFork(8, fanout=3)
-    bench = StreamBench(dut, deadline=1_000)
-    sent, taken = [], []
-    bench.source(dut.i, PAYLOADS, stamps=sent)
-    for o in dut.o:
-        bench.sink(o, len(PAYLOADS), stamps=taken)
-    bench.run()
-    assert sorted(taken) == sorted(3 * sent)
-    assert dut.latency == 0
-
-
-def test_fork_refuses_a_fanout_of_zero():
-    with pytest.raises(ValueError, match="Fanout must be at least one, not 0"):
-        StreamFork(8, fanout=0)
 
 
 def test_the_bench_ends_a_simulation_that_hangs():
