@@ -7,105 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.layouts import ResultKind, node_result
-from hdl.parameters import JoinParameters, KeyField
 from hdl.region import Region
-from tests.hdl.input_words import control_word, region_input, tuple_word
-from tests.hdl.stream_bench import StreamBench
-
-LOW, HIGH = -2, 1
+from tests.hdl.input_words import control_word
+from tests.hdl.region_model import LOW, Model, drive, region_parameters
 
 
-def region_parameters(**changes):
-    """Parameters of a small accelerator."""
-    values = {"keys": (KeyField(name="x", bits=6),), "sub_window": 6, "probe_bits": 4, **changes}
-    return JoinParameters(**values)
+def lopsided(r, s):
+    """A custom predicate whose sides cannot be exchanged."""
+    return r.x - s.x > 2
 
 
-def drive(parameters, probe_side, position, words, count, *, stalls=0.0, seed=0, stamps=None):
-    """Send words to a region; return its results as layout constants."""
-    dut = Region(parameters, probe_side=probe_side)
-    bench = StreamBench(dut, deadline=30_000, stalls=stalls, seed=seed)
-
-    async def place(ctx):
-        ctx.set(dut.position, position)
-
-    bench.simulator.add_testbench(place, background=True)
-    bench.source(dut.words, words, stamps=stamps and stamps[0])
-    received = bench.sink(dut.results, count, stamps=stamps and stamps[1])
-    bench.run(extra_cycles=40)
-    return [node_result(parameters, 0).from_bits(word) for word in received]
-
-
-class Model:
-    """What a region answers: lists instead of rings."""
-
-    def __init__(self, parameters, probe_side, position, size):
-        self.parameters = parameters
-        self.probe_side = probe_side
-        self.position = position
-        self.size = size
-        self.window = []  # (local number, key), None for tuples that other cores store
-        self.seen = 0
-        self.group = []
-        self.words = [
-            region_input(parameters, control_word("BOUND_LOW", 0, LOW)),
-            region_input(parameters, control_word("BOUND_HIGH", 0, HIGH)),
-            region_input(parameters, control_word("WINDOW", 1 - probe_side, size)),
-        ]
-        self.answers = []
-
-    def tuple(self, side, key):
-        """Store or probe; close the group when it is full."""
-        bit = 1 << self.probe_side
-        close = 0
-        if side == self.probe_side:
-            self.group.append((key, [entry for entry in self.window if entry]))
-            close = bit if len(self.group) == self.parameters.probes else 0
-        self.words.append(
-            region_input(self.parameters, tuple_word(side, {"x": key}), close=close, star=close)
-        )
-        if close:
-            self.close(star=True)
-        if side != self.probe_side:
-            mine = self.seen % self.parameters.cores == self.position
-            self.window.append((self.seen // self.parameters.cores, key) if mine else None)
-            self.window = self.window[-self.size :]
-            self.seen += 1
-
-    def flush(self):
-        """End the open group."""
-        star = 3 if self.group else 0
-        self.words.append(region_input(self.parameters, control_word("FLUSH"), close=3, star=star))
-        self.close(star=bool(star))
-        self.answers.append((ResultKind.MARK,))
-
-    def close(self, *, star):
-        """Answer the group: by stored tuple, then by probe."""
-        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
-        pairs = []
-        for n, (key, window) in enumerate(self.group):
-            for local, stored in window:
-                r, s = (stored, key) if self.probe_side else (key, stored)
-                if LOW <= r - s <= HIGH:
-                    pairs.append((local, n))
-        self.answers += [
-            (ResultKind.PAIR, n, local % lanes, local // lanes % rows) for local, n in sorted(pairs)
-        ]
-        if star:
-            self.answers.append((ResultKind.STAR,))
-        self.group = []
-
-
-def as_tuple(word):
-    """What a word says."""
-    if word.kind == ResultKind.PAIR:
-        pair = word.body.pair
-        return word.kind, pair.probe, pair.lane, pair.row
-    return (word.kind,)
-
-
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(
     lanes=st.sampled_from([1, 2, 3]),
     probes=st.sampled_from([1, 2, 3, 5]),
@@ -121,18 +33,40 @@ def test_a_region_answers_like_a_list(lanes, probes, cores, sub_window, probe_si
     position = data.draw(st.integers(0, cores - 1))
     model = Model(parameters, probe_side, position, size)
     stored = 0
-    for side, key in data.draw(
-        st.lists(st.tuples(st.integers(0, 1), st.integers(-4, 4)), max_size=60)
-    ):
-        model.tuple(side, key)
+    events = st.one_of(
+        st.tuples(st.integers(0, 1), st.integers(-4, 4)),
+        st.tuples(st.integers(0, 1), st.integers(-4, 4)),
+        st.tuples(st.integers(0, 1), st.integers(-4, 4)),
+        st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
+    )
+    for event in data.draw(st.lists(events, max_size=60)):
+        if event == "FLUSH":
+            model.flush()
+        elif event in ("WINDOW", "CLEAR"):
+            model.begin(event)
+        else:
+            model.tuple(*event)
         # The ingress ends a group before the ring's slack is used up; so does this.
-        stored = stored + 1 if side != probe_side and model.group else 0
+        stored = stored + 1 if event[0] != probe_side and model.group else 0
         if stored == cores * parameters.slack:
             model.flush()
             stored = 0
     model.flush()
-    words = drive(parameters, probe_side, position, model.words, len(model.answers), stalls=stalls)
-    assert [as_tuple(word) for word in words] == model.answers
+    activity = {}
+    assert drive(model, stalls=stalls, activity=activity) == model.answers
+    assert activity["comparisons"] == model.comparisons
+
+
+@pytest.mark.parametrize("probe_side", [0, 1])
+def test_a_custom_predicate_gets_r_and_s_in_this_order(probe_side):
+    parameters = region_parameters(
+        comparator="custom", predicate=f"{__name__}:lopsided", lanes=2, probes=2
+    )
+    model = Model(parameters, probe_side, 0, 6, matches=lambda r, s: r - s > 2)
+    for n in range(60):
+        model.tuple(n // 3 % 2, n * 7 % 11)
+    model.flush()
+    assert drive(model) == model.answers
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
@@ -145,27 +79,72 @@ def test_passes_follow_each_other_without_an_idle_cycle(lanes, probes, rows):
         model.tuple(1, 20)
     for _ in range(12 * probes):
         model.tuple(0, -20)
-    sent, taken = [], []
-    drive(parameters, 0, 0, model.words, 12, stamps=(sent, taken))
+    sent, taken, activity = [], [], {}
+    drive(model, stamps=(sent, taken), activity=activity)
     assert {b - a for a, b in pairwise(taken)} == {max(rows, probes + 2)}
+    assert activity == {
+        "comparisons": 12 * probes * rows * lanes,
+        "busy": 12 * rows,
+        "stalled": 0,
+    }
 
 
+@pytest.mark.parametrize("probe_side", [0, 1])
+@pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("rows", [0, 1, 2, 9])
-def test_latency_of_a_lone_probe(rows):
-    parameters = region_parameters(cores=1, sub_window=9)
-    model = Model(parameters, 0, 0, 9)
-    for _ in range(rows):
-        model.tuple(1, 20)
-    model.tuple(0, 1)
+def test_latency_of_a_lone_probe(probe_side, lanes, rows):
+    parameters = region_parameters(cores=1, sub_window=9 * lanes, lanes=lanes)
+    model = Model(parameters, probe_side, 0, parameters.capacity)
+    model.words.pop()  # that is the window after reset
+    for _ in range(rows * lanes):
+        model.tuple(1 - probe_side, 20)
+    model.tuple(probe_side, 1)
     sent, taken = [], []
-    drive(parameters, 0, 0, model.words, 1, stamps=(sent, taken))
-    dut = Region(parameters, probe_side=0)
+    drive(model, stamps=(sent, taken))
+    dut = Region(parameters, probe_side=probe_side)
     assert taken[0] - sent[-1] == dut.latency + max(rows, 1)
 
 
+def test_a_tuple_per_cycle_and_a_control_word_in_two():
+    parameters = region_parameters(cores=1, sub_window=16, probes=4)
+    model = Model(parameters, 0, 0, 16)
+    model.words.pop()
+    for side in [1] * 30 + [0] * 4 + [1] * 8:
+        model.tuple(side, 20)
+    sent = []
+    drive(model, stamps=(sent, []))
+    assert sent == list(range(sent[0], sent[0] + len(sent)))
+
+    model = Model(parameters, 0, 0, 16)
+    for _ in range(20):
+        model.send(control_word("BOUND_LOW", 0, LOW))
+    model.tuple(1, 0)
+    model.flush()
+    sent = []
+    drive(model, stamps=(sent, []))
+    assert {b - a for a, b in pairwise(sent[3:20])} == {2}
+
+
+@pytest.mark.parametrize("op", ["WINDOW", "CLEAR"])
+@pytest.mark.parametrize("probes", [1, 4])
+def test_a_window_is_emptied_after_the_probes_before(op, probes):
+    parameters = region_parameters(cores=1, sub_window=16, probes=probes)
+    model = Model(parameters, 0, 0, 16)
+    for _ in range(5):
+        for _ in range(16):
+            model.tuple(1, 0)
+        for _ in range(6):
+            model.tuple(0, 0)
+        model.begin(op)
+        model.tuple(0, 0)
+        model.flush()
+    assert drive(model) == model.answers
+
+
 @pytest.mark.parametrize("burst", [64, 256])
-def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst):
-    parameters = region_parameters(cores=1, sub_window=16, probes=4, lanes=1)
+@pytest.mark.parametrize("lanes", [1, 3])
+def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, lanes):
+    parameters = region_parameters(cores=1, sub_window=16, probes=4, lanes=lanes)
     model = Model(parameters, 0, 0, 16)
     stored = 0
     for n in range(4 * burst):
@@ -176,5 +155,4 @@ def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst):
             model.flush()
             stored = 0
     model.flush()
-    words = drive(parameters, 0, 0, model.words, len(model.answers), stalls=0.2)
-    assert [as_tuple(word) for word in words] == model.answers
+    assert drive(model, stalls=0.2) == model.answers

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a region answers, from lists instead of rings; and a driver for one region."""
+
+from hdl.layouts import ResultKind, node_result, region_word
+from hdl.parameters import JoinParameters, KeyField
+from hdl.region import Region
+from tests.hdl.input_words import (
+    control_word,
+    integer,
+    mirrored_word,
+    region_values,
+    tuple_word,
+)
+from tests.hdl.stream_bench import StreamBench
+
+__all__ = ["HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters"]
+
+LOW, HIGH = -2, 1
+
+
+def region_parameters(**changes):
+    """Parameters of a small accelerator."""
+    values = {"keys": (KeyField(name="x", bits=6),), "sub_window": 6, "probe_bits": 4, **changes}
+    return JoinParameters(**values)
+
+
+def within(r, s):
+    """The band of these tests."""
+    return LOW <= r - s <= HIGH
+
+
+class Model:
+    """A region whose probes are of ``probe_side``, and the words that it is sent.
+
+    ``words`` are as the ingress sends them: both regions of a core get the same.
+    """
+
+    def __init__(self, parameters, probe_side, position, size, *, matches=within):
+        self.parameters = parameters
+        self.probe_side = probe_side
+        self.position = position
+        self.size = size
+        self.matches = matches
+        self.window = []  # (local number, key), None for tuples that other cores store
+        self.seen = 0
+        self.group = []
+        self.comparisons = 0
+        self.words = []
+        self.answers = []
+        self.send(control_word("WINDOW", 1 - probe_side, size))
+
+    def send(self, word, **flags):
+        """One word more."""
+        bounds = {"x": (LOW, HIGH)}
+        self.words.append(region_values(self.parameters, word, bounds=bounds, **flags))
+
+    def tuple(self, side, key):
+        """Store or probe; close the group when it is full."""
+        bit = 1 << self.probe_side
+        close = 0
+        if side == self.probe_side:
+            self.group.append((key, [entry for entry in self.window if entry]))
+            close = bit if len(self.group) == self.parameters.probes else 0
+        self.send(tuple_word(side, {"x": key}), close=close, star=close)
+        if close:
+            self.close(star=True)
+        if side != self.probe_side:
+            mine = self.seen % self.parameters.cores == self.position
+            self.window.append((self.seen // self.parameters.cores, key) if mine else None)
+            self.window = self.window[-self.size :]
+            self.seen += 1
+
+    def flush(self):
+        """End the open group."""
+        star = 3 if self.group else 0
+        self.send(control_word("FLUSH"), close=3, star=star)
+        self.close(star=bool(star))
+        self.answers.append((ResultKind.MARK,))
+
+    def begin(self, op):
+        """Begin a new window of the same size (``WINDOW``) or empty it (``CLEAR``)."""
+        star = 3 if self.group else 0
+        self.send(control_word(op, 1 - self.probe_side, self.size), close=3, star=star)
+        self.close(star=bool(star))
+        if op == "CLEAR":
+            self.answers.append((ResultKind.MARK,))
+        self.window, self.seen = [], 0
+
+    def close(self, *, star):
+        """Answer the group: by stored tuple, then by probe."""
+        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
+        pairs = []
+        for n, (key, window) in enumerate(self.group):
+            self.comparisons += len(window)
+            for local, stored in window:
+                if self.matches(*((stored, key) if self.probe_side else (key, stored))):
+                    pairs.append((local, n))
+        self.answers += [
+            (ResultKind.PAIR, n, local % lanes, local // lanes % rows) for local, n in sorted(pairs)
+        ]
+        if star:
+            self.answers.append((ResultKind.STAR,))
+        self.group = []
+
+    def integers(self):
+        """The words as this region gets them."""
+        words = map(mirrored_word, self.words) if self.probe_side else self.words
+        return [integer(region_word(self.parameters), word) for word in words]
+
+
+def as_tuple(word):
+    """What a word says."""
+    if word.kind == ResultKind.PAIR:
+        pair = word.body.pair
+        return word.kind, pair.probe, pair.lane, pair.row
+    return (word.kind,)
+
+
+def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None):
+    """Send a model's words to a region; return what its results say.
+
+    ``activity``, a dictionary, gets the sums of the region's activity.
+    """
+    parameters = model.parameters
+    dut = Region(parameters, probe_side=model.probe_side)
+    bench = StreamBench(dut, deadline=30_000, stalls=stalls, seed=seed)
+
+    async def place(ctx):
+        ctx.set(dut.position, model.position)
+
+    async def watch(ctx):
+        names = ("comparisons", "busy", "stalled")
+        activity.update(dict.fromkeys(names, 0))
+        while True:
+            values = await ctx.tick().sample(*(dut.activity[name] for name in names))
+            for name, value in zip(names, values[2:], strict=True):
+                activity[name] += value
+
+    bench.simulator.add_testbench(place, background=True)
+    if activity is not None:
+        bench.simulator.add_testbench(watch, background=True)
+    bench.source(dut.words, model.integers(), stamps=stamps and stamps[0])
+    received = bench.sink(dut.results, len(model.answers), stamps=stamps and stamps[1])
+    bench.run(extra_cycles=40)
+    return [as_tuple(node_result(parameters, 0).from_bits(word)) for word in received]
