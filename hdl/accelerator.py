@@ -2,7 +2,7 @@
 """The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
 from amaranth import *
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .combiner import Combiner
@@ -13,7 +13,7 @@ from .join_core import JoinCore
 from .layouts import ResultKind, input_word, region_word, result_word
 from .literal import literal
 from .merger import MergerTree
-from .streams import StreamRegister
+from .order_queue import OrderQueue
 
 __all__ = ["Accelerator"]
 
@@ -76,17 +76,19 @@ class Accelerator(wiring.Component):
         m = Module()
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
-        m.submodules.order = order = fifo.SyncFIFOBuffered(width=2, depth=self.ORDER_DEPTH)
-        m.submodules.next_side = next_side = StreamRegister(2)
+        m.submodules.order = order = OrderQueue(2, depth=self.ORDER_DEPTH)
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)
 
         connect(m, flipped(self.i), ingress.i)
         connect(m, ingress.o, distribution.i)
-        connect(m, ingress.order, order.w_stream)
-        connect(m, order.r_stream, next_side.i)
-        connect(m, next_side.o, combiner.order)
+        connect(m, order.o, combiner.order)
         connect(m, combiner.o, flipped(self.o))
+        m.d.comb += [
+            order.push.eq(ingress.closing),
+            order.i.eq(ingress.closing_sides),
+            ingress.room.eq(order.room),
+        ]
         for side, (name, tree) in enumerate(
             zip(("gathering_r", "gathering_s"), self.gathering, strict=True)
         ):

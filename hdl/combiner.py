@@ -58,47 +58,45 @@ class Combiner(wiring.Component):
 
         marks = [i.valid & (i.payload.kind == ResultKind.MARK) for i in self.i]
         words = [i.valid & (i.payload.kind != ResultKind.MARK) for i in self.i]
-        stars = [i.payload.kind == ResultKind.STAR for i in self.i]
-        serve = [
-            Mux(free, words[0], words[0] & self.order.valid & ~turn),
-            Mux(free, words[1] & ~words[0], words[1] & self.order.valid & turn),
+        side = Signal()  # which side's word it is, if it is one
+        serve = Signal()
+        both_marks = marks[0] & marks[1]
+        m.d.comb += [
+            side.eq(Mux(free, ~words[0], turn)),
+            serve.eq(Mux(side, words[1], words[0]) & (free | self.order.valid)),
+            output.valid.eq(serve | both_marks),
+            *(
+                i.ready.eq(output.ready & (both_marks | (serve & (side == n))))
+                for n, i in enumerate(self.i)
+            ),
         ]
-
-        with m.If(marks[0] & marks[1]):
-            punctuation = [i.payload.body.punctuation for i in self.i]
-            m.d.comb += [
-                output.valid.eq(1),
-                output.payload.kind.eq(ResultKind.MARK),
-                # The probes of one side know of the other side's window.
-                output.payload.body.punctuation.overflow.eq(
-                    Cat(punctuation[1].overflow, punctuation[0].overflow)
-                ),
-                output.payload.body.punctuation.disorder.eq(punctuation[0].disorder),
-                *(i.ready.eq(output.ready) for i in self.i),
-            ]
-            with m.If(output.ready):
-                m.d.sync += free.eq(punctuation[0].free)
-        for side, i in enumerate(self.i):
-            with m.If(serve[side]):
-                m.d.comb += [
-                    output.valid.eq(1),
-                    output.payload.kind.eq(i.payload.kind),
-                    output.payload.side.eq(side),
-                    i.ready.eq(output.ready),
-                ]
-                with m.If(stars[side]):
-                    m.d.comb += [
-                        output.payload.body.punctuation.overflow[1 - side].eq(
-                            i.payload.body.punctuation.overflow
-                        ),
-                        output.payload.body.punctuation.disorder.eq(
-                            i.payload.body.punctuation.disorder
-                        ),
-                    ]
-                    with m.If(output.ready & ~free):
-                        both = self.order.payload.all() & ~first_done
-                        m.d.sync += first_done.eq(both)
-                        m.d.comb += self.order.ready.eq(~both)
-                with m.Else():
-                    m.d.comb += output.payload.body.pair.eq(i.payload.body.pair)
+        self.elaborate_word(m, output.payload, side, both_marks)
+        with m.If(output.ready & both_marks):
+            m.d.sync += free.eq(self.i[0].payload.body.punctuation.free)
+        star = Mux(side, *(i.payload.kind == ResultKind.STAR for i in reversed(self.i)))
+        with m.If(output.ready & serve & star & ~free):
+            both = self.order.payload.all() & ~first_done
+            m.d.sync += first_done.eq(both)
+            m.d.comb += self.order.ready.eq(~both)
         return m
+
+    def elaborate_word(self, m, word, side, both_marks):
+        """Pass on the word of ``side``, or merge two marks; what is not valid may be anything."""
+        payloads = [i.payload for i in self.i]
+        pair = Mux(side, *(payload.body.pair for payload in reversed(payloads)))
+        kind = Mux(side, *(payload.kind for payload in reversed(payloads)))
+        m.d.comb += [word.kind.eq(kind), word.side.eq(side & ~both_marks)]
+        punctuation = [payload.body.punctuation for payload in payloads]
+        with m.If(kind == ResultKind.PAIR):
+            m.d.comb += word.body.pair.eq(pair)
+        with m.Else():
+            # The probes of one side know of the other side's window.
+            m.d.comb += [
+                word.body.punctuation.overflow[0].eq(punctuation[1].overflow & (side | both_marks)),
+                word.body.punctuation.overflow[1].eq(
+                    punctuation[0].overflow & (~side | both_marks)
+                ),
+                word.body.punctuation.disorder.eq(
+                    Mux(side, punctuation[1].disorder, punctuation[0].disorder)
+                ),
+            ]

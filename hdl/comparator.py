@@ -12,6 +12,10 @@ from .layouts import comparison_groups, criterion_layout, stored_layout
 __all__ = ["Comparator", "criterion_signature", "load_predicate", "packed"]
 
 
+#: Bits that an equality compares in its first cycle together: two levels of logic.
+PART_BITS = 16
+
+
 def load_predicate(name):
     """Return the function that ``"module:function"`` names.
 
@@ -51,7 +55,8 @@ class Comparator(wiring.Component):
     that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
     of the simulator's instructions, that comparing field by field takes.
 
-    Latency: 0 cycles. Throughput: 1 comparison per cycle.
+    Latency: 1 cycle, between comparing the parts of a key and joining their outcomes. Throughput: 1
+    comparison per cycle.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ class Comparator(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.latency = 0
+        self.latency = 1
         super().__init__(
             {
                 "criterion": In(criterion_signature(parameters)),
@@ -84,30 +89,43 @@ class Comparator(wiring.Component):
         if self.parameters.comparator == "band":
             self.elaborate_band(m)
         elif self.parameters.comparator == "equality":
-            fields = (getattr(self.criterion, key.name) for key in self.parameters.keys)
-            m.d.comb += self.match.eq(Cat(fields) == Value.cast(self.key))
+            self.elaborate_equality(m)
         else:
             predicate = load_predicate(self.parameters.predicate)
             r, s = self.criterion, self.key
             if self.probe_side:
                 r, s = s, r
-            m.d.comb += self.match.eq(predicate(r, s))
+            m.d.sync += self.match.eq(predicate(r, s))
         return m
 
     def elaborate_band(self, m):
         """Compare all fields of a group at once."""
-        within = []
+        matches = []
         for n, group in enumerate(comparison_groups(self.parameters)):
             low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
             above = Signal(len(low), name=f"above_{n}")
             below = Signal(len(high), name=f"below_{n}")
             guards = sum(1 << offset for offset in guard_offsets(group))
+            within = Signal(len(low), name=f"within_{n}", reset_less=True)
             m.d.comb += [
                 above.eq(packed(group, self.key, guard=1) - low),
                 below.eq(high - packed(group, self.key, guard=0)),
             ]
-            within.append((above & below & guards) == guards)
-        m.d.comb += self.match.eq(Cat(within).all())
+            m.d.sync += within.eq(above & below & guards)
+            matches.append(within == guards)
+        m.d.comb += self.match.eq(Cat(matches).all())
+
+    def elaborate_equality(self, m):
+        """Compare parts of the key."""
+        criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
+        key = Value.cast(self.key)
+        matches = []
+        for first in range(0, len(key), PART_BITS):
+            part = Signal(name=f"part_{first}", reset_less=True)
+            bits = slice(first, first + PART_BITS)
+            m.d.sync += part.eq(criterion[bits] == key[bits])
+            matches.append(part)
+        m.d.comb += self.match.eq(Cat(matches).all())
 
 
 def guard_offsets(group):

@@ -137,8 +137,8 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 1 cycle from ``address`` to ``data``; what happens is counted 1 cycle late. Throughput:
-    every counter counts every cycle.
+    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late.
+    Throughput: every counter counts every cycle.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class CounterBank(wiring.Component):
     """
 
     def __init__(self, parameters):
-        self.latency = 1
+        self.latency = 2
         levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
         super().__init__(
             {
@@ -193,7 +193,9 @@ class CounterBank(wiring.Component):
             "output_busy": self.output[0],
             "output_stalled": self.output[1],
         }
-        with m.Switch(self.address):
+        address = Signal.like(self.address)
+        m.d.sync += address.eq(self.address)
+        with m.Switch(address):
             for counter in COUNTERS:
                 if counter.name == "disorder":
                     value = self.disorder

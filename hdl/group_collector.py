@@ -35,8 +35,8 @@ class GroupCollector(wiring.Component):
     add : In(1)
         Take a probe that sees ``span``; only while ``ready``.
     span : In
-    stop : In
-        The row after the last one of ``span``.
+    second, stop : In
+        The row after the first one of ``span``, and after the last one.
     add_to : Out(probes)
         The slot that it goes to.
     close : In(1)
@@ -59,6 +59,7 @@ class GroupCollector(wiring.Component):
                 "ready": Out(1, init=1),
                 "add": In(1),
                 "span": In(span_layout(parameters)),
+                "second": In(pointer_layout(parameters)["row"].shape),
                 "stop": In(pointer_layout(parameters)["row"].shape),
                 "add_to": Out(parameters.probes),
                 "close": In(1),
@@ -70,11 +71,14 @@ class GroupCollector(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        group = self.group.payload
+        group = Signal(group_layout(self.parameters), init={"short": 1})
         slot = Signal(self.parameters.probes, init=1)  # the next one, one-hot
         held = Signal(self.hold - 1)
         closed = Signal()
         transfer = self.group.valid & self.group.ready
+        following = Signal.like(self.second)  # the row after the first one
+        first = Mux(self.count == 0, self.span.tail.row, group.first)
+        second = Mux(self.count == 0, self.second, following)
         # A probe that is added shows in the cycle after it; before that, nothing may be added.
         holding = Cat(transfer, held)[: self.hold - 1]
         m.d.sync += [
@@ -84,11 +88,13 @@ class GroupCollector(wiring.Component):
         m.d.comb += [
             self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
             self.group.valid.eq(closed),
+            self.group.payload.eq(group),
         ]
         with m.If(self.add):
             m.d.sync += [
                 # A group ends where its last probe ends, as spans never move back.
                 group.stop.eq(self.stop),
+                group.short.eq((self.stop == first) | (self.stop == second)),
                 group.newest_tail.eq(self.span.tail.row),
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),
@@ -96,7 +102,7 @@ class GroupCollector(wiring.Component):
             with m.If(self.count == 0):
                 m.d.sync += [
                     group.first.eq(self.span.tail.row),
-                    group.second.eq(self.span.tail.row + 1),
+                    following.eq(self.second),
                     group.oldest_head.eq(self.span.head.row),
                 ]
         with m.If(self.close):
@@ -107,5 +113,5 @@ class GroupCollector(wiring.Component):
             ]
         with m.If(transfer):
             m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1)]
-            m.d.sync += group.stop.eq(group.first)  # that of a group without probes
+            m.d.sync += group.short.eq(1)  # as is a group without probes
         return m

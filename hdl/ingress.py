@@ -109,7 +109,8 @@ class Ingress(wiring.Component):
     """Annotate every input word with what all regions must agree on.
 
     Groups are closed here, once, so that every region closes the same ones. The sides whose group
-    ends with a star are sent to the combiner through ``order``, in the order in which they closed.
+    ends with a star are told to the :class:`hdl.order_queue.OrderQueue` of the combiner, in the
+    order in which they closed.
     A tuple whose timestamp is below its predecessor's raises ``disorder``; it and all tuples after
     it are dropped until CLEAR, while control words still pass, carrying the error. Tuples leave
     prepared for the comparison (:class:`hdl.preparation.ProbePreparation`).
@@ -125,8 +126,12 @@ class Ingress(wiring.Component):
     -------
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(region_word(parameters)))
-    order : Out(stream.Signature(2))
-        Sides (bit 0 for R, bit 1 for S; R first) that get their next star.
+    closing : Out(1)
+        The sides in ``closing_sides`` get their next star; from a register.
+    closing_sides : Out(2)
+        Bit 0 for R, bit 1 for S; if both, R comes first.
+    room : In(1)
+        There is room for as many ``closing`` as may be in flight.
     accepted : Out(2)
         A tuple of side R (bit 0) or S (bit 1) was sent on in the cycle before.
     disorder : Out(1)
@@ -141,7 +146,9 @@ class Ingress(wiring.Component):
             {
                 "i": In(stream.Signature(input_word(parameters))),
                 "o": Out(stream.Signature(region_word(parameters))),
-                "order": Out(stream.Signature(2)),
+                "closing": Out(1),
+                "closing_sides": Out(2),
+                "room": In(1),
                 "accepted": Out(2),
                 "disorder": Out(1),
             }
@@ -149,12 +156,12 @@ class Ingress(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.input = register = StreamRegister(input_word(self.parameters))
+        m.submodules.input = register = StreamRegister(
+            input_word(self.parameters), early=["kind", "body"]
+        )
         m.submodules.preparation = preparation = self._preparation
-        m.submodules.order = order = StreamRegister(2)
         connect(m, flipped(self.i), register.i)
         connect(m, preparation.o, flipped(self.o))
-        connect(m, order.o, flipped(self.order))
 
         words, output = register.o, preparation.i
         kind = words.payload.kind
@@ -167,15 +174,15 @@ class Ingress(wiring.Component):
         advance = Signal()
         m.d.sync += seen.eq(words.valid & ~words.ready)
         m.d.comb += [
-            words.ready.eq(output.ready & order.i.ready & settled),
+            words.ready.eq(output.ready & self.room & settled),
             advance.eq(words.valid & words.ready & ~drop),
-            output.valid.eq(words.valid & order.i.ready & settled & ~drop),
+            output.valid.eq(words.valid & self.room & settled & ~drop),
             output.payload.word.eq(words.payload),
             output.payload.disorder.eq(self.disorder),
         ]
         m.d.sync += [self.accepted[n].eq(advance & is_side[n]) for n in range(2)]
         finish = is_control & ends_groups(control)
-        self.elaborate_groups(m, output, order.i, is_side, finish, advance)
+        self.elaborate_groups(m, output, is_side, finish, advance)
         with m.If(advance & is_control & (control.op == Control.CLEAR)):
             m.d.sync += self.disorder.eq(0)
         return m
@@ -196,7 +203,7 @@ class Ingress(wiring.Component):
                 m.d.sync += [newest.eq(timestamp), self.disorder.eq(drop)]
         return drop
 
-    def elaborate_groups(self, m, output, order, is_side, finish, advance):
+    def elaborate_groups(self, m, output, is_side, finish, advance):
         """Decide which groups the word at hand closes, and tell the combiner."""
         bits = self.parameters.probe_bits
         control = output.payload.word.body.control
@@ -206,7 +213,7 @@ class Ingress(wiring.Component):
         free = Signal()
         set_precision = finish & (control.op == Control.PRECISION)
 
-        # What a control word at hand asks for; a register, which is why control words take 2 cycles.
+        # What a control word at hand asks for, from a register: so control words take 2 cycles.
         wanted = Signal.like(period)
         m.d.sync += wanted.eq(
             Mux((control.value <= 0) | (control.value > longest), longest, control.value)
@@ -231,9 +238,9 @@ class Ingress(wiring.Component):
                 output.payload.close[side].eq(schedule.close),
                 output.payload.star[side].eq(schedule.star),
             ]
-        m.d.comb += [
-            order.payload.eq(output.payload.star),
-            order.valid.eq(advance & ~free & output.payload.star.any()),
+        m.d.sync += [
+            self.closing_sides.eq(output.payload.star),
+            self.closing.eq(advance & ~free & output.payload.star.any()),
         ]
 
 

@@ -106,7 +106,7 @@ class PairSerializer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         probes = self.parameters.probes
-        m.submodules.output = output = StreamRegister(self.o.payload.shape())
+        m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.o))
 
         lane = Signal(lane_matches_layout(self.parameters))

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
-from .layouts import ResultKind, node_result, tree_levels
+from .layouts import ResultKind, node_result, pair_layout, tree_levels
 from .streams import StreamRegister
 
 __all__ = ["Merger", "MergerTree"]
@@ -44,6 +44,7 @@ class Merger(wiring.Component):
     def __init__(self, parameters, *, level, ports):
         if not 1 <= ports <= parameters.fan_in:
             raise ValueError(f"A merger has 1 to {parameters.fan_in} ports, not {ports!r}")
+        self.parameters = parameters
         self.ports = ports
         self.latency = 1
         self._digit_bits = ceil_log2(parameters.fan_in)
@@ -58,7 +59,7 @@ class Merger(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.output = output = StreamRegister(self._shape_out)
+        m.submodules.output = output = StreamRegister(self._shape_out, early=["kind"])
         connect(m, output.o, flipped(self.o))
 
         free = Signal()
@@ -68,32 +69,46 @@ class Merger(wiring.Component):
             is_pair = i.payload.kind == ResultKind.PAIR
             m.d.comb += [pair[n].eq(i.valid & is_pair), stop[n].eq(i.valid & ~is_pair)]
 
-        with m.If(stop.all()):
-            first = self.i[0].payload
-            merged = output.i.payload.body.punctuation
-            m.d.comb += [
-                output.i.valid.eq(1),
-                output.i.payload.kind.eq(first.kind),
-                merged.eq(first.body.punctuation),
-                merged.overflow.eq(Cat(i.payload.body.punctuation.overflow for i in self.i).any()),
-                *(i.ready.eq(output.i.ready) for i in self.i),
-            ]
-            with m.If(output.i.ready & (first.kind == ResultKind.MARK)):
-                m.d.sync += free.eq(first.body.punctuation.free)
+        # The lowest port with a pair is the one to serve, if any is. What is not valid may be
+        # anything: so which port is chosen does not depend on whether it may be served.
+        chosen = output.i.payload
+        served = Signal(self.ports)
+        blocked = Const(0)  # a port before this one has the right of way
+        for n in range(self.ports):
+            m.d.comb += served[n].eq(pair[n] & ~blocked)
+            blocked |= Mux(free, pair[n], ~stop[n])
+        pairs = [self.with_digit(m, n) for n in range(self.ports)]
+        m.d.comb += [
+            output.i.valid.eq(served.any() | stop.all()),
+            chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, self.i[0].payload.kind)),
+            *(i.ready.eq(output.i.ready & (served[n] | stop.all())) for n, i in enumerate(self.i)),
+        ]
+        lowest = pairs[-1]
+        for n in reversed(range(self.ports - 1)):
+            lowest = Mux(pair[n], pairs[n], lowest)
+        first = self.i[0].payload.body.punctuation
+        with m.If(pair.any()):
+            m.d.comb += chosen.body.pair.eq(lowest)
         with m.Else():
-            blocked = Const(0)  # a port before this one has the right of way
-            for n, i in enumerate(self.i):
-                body = output.i.payload.body.pair
-                with m.If(pair[n] & ~blocked):
-                    m.d.comb += [
-                        output.i.valid.eq(1),
-                        output.i.payload.kind.eq(ResultKind.PAIR),
-                        body.eq(i.payload.body.pair),
-                        body.core.eq(Cat(i.payload.body.pair.core, Const(n, self._digit_bits))),
-                        i.ready.eq(output.i.ready),
-                    ]
-                blocked |= Mux(free, pair[n], ~stop[n])
+            m.d.comb += [
+                chosen.body.punctuation.eq(first),
+                chosen.body.punctuation.overflow.eq(
+                    Cat(i.payload.body.punctuation.overflow for i in self.i).any()
+                ),
+            ]
+        with m.If(stop.all() & output.i.ready & (self.i[0].payload.kind == ResultKind.MARK)):
+            m.d.sync += free.eq(first.free)
         return m
+
+    def with_digit(self, m, port):
+        """Return the pair at ``port`` with the digit of the port."""
+        pair = self.i[port].payload.body.pair
+        extended = Signal(pair_layout(self.parameters, len(pair.core) + self._digit_bits))
+        m.d.comb += [
+            extended.eq(pair),
+            extended.core.eq(Cat(pair.core, Const(port, self._digit_bits))),
+        ]
+        return extended
 
 
 class MergerTree(wiring.Component):

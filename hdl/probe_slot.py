@@ -98,7 +98,7 @@ class ProbeSlot(wiring.Component):
 
     The next probe may already wait while the one before it is compared.
 
-    Latency: 3 cycles from presenting a row to its ``matches``: those of the key ring, and 1 for the
+    Latency: 4 cycles from presenting a row to its ``matches``: those of the key ring, and 2 for the
     comparison. Throughput: ``lanes`` keys per cycle.
 
     Parameters
@@ -123,8 +123,10 @@ class ProbeSlot(wiring.Component):
         ``begin``, delayed by the latency of the key ring. The next probe stays unchanged so long.
     present, presented, first, row : In
         Of the :class:`SpanMask`.
+    masked : In(1)
+        ``presented``, a cycle later.
     compare : In(1)
-        ``keys`` are those of a row of the pass.
+        ``keys`` were those of a row of the pass a cycle ago.
     keys : In
     matches : Out(lanes)
     mask : Out(lanes)
@@ -134,7 +136,10 @@ class ProbeSlot(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.latency = KeyRing.LATENCY + 1
+        self._comparators = [
+            Comparator(parameters, probe_side=probe_side) for _ in range(parameters.lanes)
+        ]
+        self.latency = KeyRing.LATENCY + self._comparators[0].latency + 1
         super().__init__(
             {
                 "add": In(1),
@@ -148,6 +153,7 @@ class ProbeSlot(wiring.Component):
                 "presented": In(1),
                 "first": In(1),
                 "row": In(pointer_layout(parameters)["row"].shape),
+                "masked": In(1),
                 "compare": In(1),
                 "keys": In(row_layout(parameters)),
                 "matches": Out(parameters.lanes),
@@ -172,15 +178,17 @@ class ProbeSlot(wiring.Component):
             self.mask.eq(mask.lanes),
         ]
         criterion = self.elaborate_criterion(m)
-        for lane in range(self.parameters.lanes):
-            comparator = Comparator(self.parameters, probe_side=self.probe_side)
+        masked = Signal.like(self.mask, reset_less=True)  # of the keys compared a cycle ago
+        with m.If(self.masked):
+            m.d.sync += masked.eq(mask.lanes)
+        for lane, comparator in enumerate(self._comparators):
             m.submodules[f"comparator_{lane}"] = comparator
             m.d.comb += [
                 comparator.key.eq(self.keys[lane]),
                 *(getattr(comparator.criterion, name).eq(part) for name, part in criterion.items()),
             ]
             with m.If(self.compare):
-                m.d.sync += self.matches[lane].eq(comparator.match & mask.lanes[lane])
+                m.d.sync += self.matches[lane].eq(comparator.match & masked[lane])
         return m
 
     def elaborate_criterion(self, m):

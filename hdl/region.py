@@ -70,7 +70,9 @@ class Region(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         parameters = self.parameters
-        m.submodules.input = register = StreamRegister(region_word(parameters))
+        m.submodules.input = register = StreamRegister(
+            region_word(parameters), early=["kind", "close", "star"]
+        )
         m.submodules.tracker = tracker = WindowTracker(parameters)
         m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY)
         m.submodules.ring = ring = KeyRing(parameters)
@@ -85,6 +87,7 @@ class Region(wiring.Component):
             tracker.position.eq(self.position),
             tracker.timestamp.eq(body.tuple.timestamp),
             collector.span.eq(tracker.span),
+            collector.second.eq(tracker.second),
             collector.stop.eq(tracker.stop),
             scanner.add_to.eq(collector.add_to),
             scanner.span.eq(tracker.span),

@@ -121,6 +121,7 @@ class Scanner(wiring.Component):
                 )
                 m.d.sync += arriving[name].eq(value)
 
+        compared = self.elaborate_comparing(m, arriving)
         added, presented, was_first = Signal.like(self.add_to), Signal(), Signal(reset_less=True)
         m.d.sync += [added.eq(self.add_to), presented.eq(edge), was_first.eq(first)]
         for n, slot in enumerate(self._slots):
@@ -137,10 +138,11 @@ class Scanner(wiring.Component):
                 slot.presented.eq(presented),
                 slot.first.eq(was_first),
                 slot.row.eq(row),
-                slot.compare.eq(arriving["step"]),
+                slot.masked.eq(arriving["edge"]),
+                slot.compare.eq(compared["step"]),
                 slot.keys.eq(self.keys),
             ]
-        self.elaborate_outcome(m, arriving)
+        self.elaborate_outcome(m, compared)
         self.elaborate_population(m, arriving)
         return m
 
@@ -158,7 +160,7 @@ class Scanner(wiring.Component):
                 self.oldest.eq(group.first),
                 row.eq(group.first),
                 before_last.eq(group.stop - 2),
-                last.eq((group.stop == group.first) | (group.stop == group.second)),
+                last.eq(group.short),
             ]
 
     def elaborate_edges(self, m, take, step, row):
@@ -170,45 +172,59 @@ class Scanner(wiring.Component):
         group = self.group.payload
         first = Signal()
         opening = Signal()  # some probe has not begun
-        begun = Signal()  # all have, with this row
-        closing = Signal()  # some probe has ended
+        begun = Signal()  # all have, with the row before
+        closing = Signal()  # some probe has ended, or does in this row
         newest_tail = Signal.like(row, reset_less=True)
-        oldest_head = Signal.like(row, reset_less=True)
+        before_head = Signal.like(row, reset_less=True)  # the row before the oldest head
         edge = Signal()
-        m.d.comb += edge.eq(step & (opening | closing | (row == oldest_head)))
+        m.d.comb += edge.eq(step & (opening | closing))
         with m.If(step):
             m.d.sync += [
                 first.eq(0),
                 begun.eq(row == newest_tail),
-                closing.eq(closing | (row == oldest_head)),
+                closing.eq(closing | (row == before_head)),
             ]
             with m.If(begun):
                 m.d.sync += opening.eq(0)
         with m.If(take):
             m.d.sync += [
                 first.eq(1),
-                Cat(opening, begun, closing).eq(0b001),
+                Cat(opening, begun).eq(0b01),
+                closing.eq(group.oldest_head == group.first),
                 newest_tail.eq(group.newest_tail),
-                oldest_head.eq(group.oldest_head),
+                before_head.eq(group.oldest_head - 1),
             ]
         return first, edge
 
-    def elaborate_outcome(self, m, arriving):
+    def elaborate_comparing(self, m, arriving):
+        """Return what belongs to the row that is compared while the next one arrives."""
+        compared = {
+            "step": Signal(name="compared"),
+            "row": Signal.like(arriving["row"], name="compared_row"),
+            "last": Signal(name="compared_last", reset_less=True),
+            "ending": Signal(ending_layout(self.parameters), name="ending", reset_less=True),
+        }
+        ending = Signal(ending_layout(self.parameters), reset_less=True)  # of the pass that arrives
+        with m.If(arriving["begin"]):
+            m.d.sync += ending.eq(self.group.payload.ending)
+        with m.If(arriving["last"]):
+            m.d.sync += compared["ending"].eq(ending)
+        m.d.sync += [compared[name].eq(arriving[name]) for name in ("step", "row", "last")]
+        return compared
+
+    def elaborate_outcome(self, m, compared):
         """Register what belongs to a row beside its matches, then whether there are any."""
         outcome = Signal(match_layout(self.parameters), reset_less=True)
         valid = Signal()
-        ending = Signal(
-            ending_layout(self.parameters), reset_less=True
-        )  # of the pass whose keys arrive
-        with m.If(arriving["begin"]):
-            m.d.sync += ending.eq(self.group.payload.ending)
-        m.d.sync += valid.eq(arriving["step"])
-        row = Signal.like(arriving["row"])
+        row = Signal.like(compared["row"])
         last = Signal(reset_less=True)
-        with m.If(arriving["step"]):
-            m.d.sync += [row.eq(arriving["row"]), last.eq(arriving["last"])]
-            with m.If(arriving["last"]):
-                m.d.sync += outcome.ending.eq(ending)
+        m.d.sync += [
+            valid.eq(compared["step"]),
+            row.eq(compared["row"]),
+            last.eq(compared["last"]),
+        ]
+        with m.If(compared["last"]):
+            m.d.sync += outcome.ending.eq(compared["ending"])
         m.d.comb += [outcome.row.eq(row), outcome.last.eq(last)]
         matches = [
             slot.matches[lane] for lane in range(self.parameters.lanes) for slot in self._slots

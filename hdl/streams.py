@@ -25,7 +25,8 @@ class StreamRegister(wiring.Component):
 
     Holds up to two payloads, in two registers that take turns. What enables them are two bits of
     state, so neither ``i.valid`` nor ``o.ready`` has to drive as many registers as a payload has
-    bits; at the output a multiplexer chooses. Reset empties it.
+    bits; at the output a multiplexer chooses. The fields that a consumer decides by can be had
+    *early*, straight out of a register: for them, the next payload moves up. Reset empties it.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -33,6 +34,8 @@ class StreamRegister(wiring.Component):
     ----------
     shape : shape-like
         Shape of the payload.
+    early : sequence of str
+        Fields of a structure.
 
     Members
     -------
@@ -40,8 +43,9 @@ class StreamRegister(wiring.Component):
     o : Out(stream.Signature(shape))
     """
 
-    def __init__(self, shape):
+    def __init__(self, shape, *, early=()):
         self.shape = shape
+        self.early = tuple(early)
         self.latency = 1
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
@@ -65,4 +69,14 @@ class StreamRegister(wiring.Component):
             m.d.sync += [valid.eq(1), ready.eq(~valid)]
         with m.If(pop & ~push):
             m.d.sync += [ready.eq(1), valid.eq(~ready)]
+
+        for name in self.early:
+            field = Value.cast(self.i.payload[name])
+            spare = Signal.like(field, name=f"next_{name}", reset_less=True)
+            output = Signal.like(field, name=f"early_{name}", reset_less=True)
+            with m.If(ready):
+                m.d.sync += spare.eq(field)
+            with m.If(~valid | self.o.ready):
+                m.d.sync += output.eq(Mux(ready, field, spare))
+            m.d.comb += Value.cast(self.o.payload[name]).eq(output)
         return m

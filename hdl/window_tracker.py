@@ -55,8 +55,8 @@ class WindowTracker(wiring.Component):
         It belongs at ``span.head``, here and now.
     span : Out
         Keys of the window stored here.
-    stop : Out
-        The row after the last one that holds any of them.
+    second, stop : Out
+        The row after the first one that holds any of them, and after the last one.
     overflow : Out(1)
     begin_count, begin_time : In(1)
         Begin a new, empty window of ``size`` tuples or of lifespan ``size``.
@@ -78,6 +78,7 @@ class WindowTracker(wiring.Component):
                 "store": In(1),
                 "stored": Out(1),
                 "span": Out(span_layout(parameters)),
+                "second": Out(pointer_layout(parameters)["row"].shape, init=1),
                 "stop": Out(pointer_layout(parameters)["row"].shape),
                 "overflow": Out(1),
                 "begin_count": In(1),
@@ -127,8 +128,9 @@ class WindowTracker(wiring.Component):
         left = Signal.like(size)  # tuples until then
         filled = Signal()
         restart = Mux(self.begin_count, self.size, size)[: len(size)]
+        nothing = Mux(self.begin_count, self.size[: len(size)] == 0, size == 0)
         with m.If(empty):
-            m.d.sync += [size.eq(restart), left.eq(restart), filled.eq(restart == 0)]
+            m.d.sync += [size.eq(restart), left.eq(restart), filled.eq(nothing)]
         with m.Elif(counted & ~filled):
             m.d.sync += [left.eq(left - 1), filled.eq(left == 1)]
         return filled
@@ -156,13 +158,15 @@ class WindowTracker(wiring.Component):
                 m.d.sync += self.stop.eq(self.stop + 1)
         with m.If(leaves):
             m.d.sync += self.span.tail.eq(self.following(self.span.tail))
+            with m.If(self.span.tail.lane == self.parameters.lanes - 1):
+                m.d.sync += self.second.eq(self.second + 1)
         with m.If(self.stored & ~leaves):
             m.d.sync += [held.eq(held + 1), full.eq(held == most - 1), vacant.eq(0)]
         with m.If(~self.stored & leaves):
             m.d.sync += [held.eq(held - 1), full.eq(0), vacant.eq(held == 1)]
         with m.If(empty):
             m.d.sync += [Value.cast(self.span).eq(0), Cat(self.stop, held, full).eq(0)]
-            m.d.sync += vacant.eq(1)
+            m.d.sync += [vacant.eq(1), self.second.eq(1)]
         return full, vacant
 
     def elaborate_aging(self, m, timed, vacant, empty, aged):

@@ -110,6 +110,7 @@ struct Simulation {
         root->i_valid = root->o_ready = 0;
         root->counter_addr = address;
         clock();
+        clock();
         return root->counter_data;
     }
 };

@@ -27,20 +27,20 @@ def parameters_of(comparator, fields="unlike"):
     return JoinParameters(keys=FIELD_SETS[fields], comparator=comparator, predicate=predicate)
 
 
-def simulate(parameters, probe_side, body):
-    """Run ``body(compare)`` on a comparator; ``compare(probe, stored, bounds)`` takes no time."""
+def simulate(parameters, probe_side, cases):
+    """Compare a (probe, stored, bounds, expected) in every cycle."""
     dut = Comparator(parameters, probe_side=probe_side)
-    assert dut.latency == 0
+    assert dut.latency == 1
     simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
 
     async def bench(ctx):
-        def compare(probe, stored, limits=None):
+        for probe, stored, limits, expected in cases:
             for name, value in criterion_of(parameters, probe_side, probe, limits).items():
                 ctx.set(getattr(dut.criterion, name), value)
             ctx.set(dut.key, stored_key(parameters, stored))
-            return bool(ctx.get(dut.match))
-
-        body(compare)
+            await ctx.tick()
+            assert bool(ctx.get(dut.match)) == expected
 
     simulator.add_testbench(bench)
     simulator.run()
@@ -53,70 +53,72 @@ def simulate(parameters, probe_side, body):
 def test_band_compares_differences_inclusively(fields, probe_side, data):
     parameters = parameters_of("band", fields)
     key = keys(parameters.keys)
-    cases = data.draw(st.lists(st.tuples(bounds(parameters.keys), key, key), max_size=20))
-
-    def body(compare):
-        for limits, probe, stored in cases:
-            r, s = (stored, probe) if probe_side else (probe, stored)
-            expected = all(low <= r[n] - s[n] <= high for n, (low, high) in limits.items())
-            assert compare(probe, stored, limits) == expected
-            exact = {n: (r[n] - s[n],) * 2 for n in limits}  # this pair and no other
-            assert compare(probe, stored, exact)
-            assert compare(probe, probe, exact) == (probe == stored)
-
-    simulate(parameters, probe_side, body)
+    cases = []
+    for limits, probe, stored in data.draw(
+        st.lists(st.tuples(bounds(parameters.keys), key, key), max_size=20)
+    ):
+        r, s = (stored, probe) if probe_side else (probe, stored)
+        within = all(low <= r[n] - s[n] <= high for n, (low, high) in limits.items())
+        exact = {n: (r[n] - s[n],) * 2 for n in limits}  # this pair and no other difference
+        cases += [
+            (probe, stored, limits, within),
+            (probe, stored, exact, True),
+            (probe, probe, exact, probe == stored),
+        ]
+    simulate(parameters, probe_side, cases)
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
 def test_each_field_decides_alone(probe_side):
     """No borrow of a field reaches its neighbours."""
-    zero = dict.fromkeys("abc", 0)
-    cases = [{**zero, name: value} for name in "ab" for value in (1, 7)] + [{**zero, "c": -1}]
-
-    def body(compare):
-        for other in cases:
-            limits = dict.fromkeys("abc", (0, 0))
-            assert compare(zero, zero, limits)
-            assert not compare(zero, other, limits)
-            assert not compare(other, zero, limits)
-            assert compare(other, other, limits)
-
-    simulate(parameters_of("band"), probe_side, body)
+    zero, limits = dict.fromkeys("abc", 0), dict.fromkeys("abc", (0, 0))
+    cases = [(zero, zero, limits, True)]
+    for name, value in [("a", 1), ("a", -16), ("b", 1), ("b", 15), ("c", -1)]:
+        other = {**zero, name: value}
+        cases += [
+            (zero, other, limits, False),
+            (other, zero, limits, False),
+            (other, other, limits, True),
+        ]
+    simulate(parameters_of("band"), probe_side, cases)
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
 def test_open_bounds_are_always_met(probe_side):
     extremes = [{"a": a, "b": b, "c": c} for a in (-16, 15) for b in (0, 15) for c in (-1, 0)]
-
-    def body(compare):
-        assert all(compare(probe, stored) for probe in extremes for stored in extremes)
-
-    simulate(parameters_of("band"), probe_side, body)
+    cases = [(probe, stored, None, True) for probe in extremes for stored in extremes]
+    simulate(parameters_of("band"), probe_side, cases)
 
 
+@pytest.mark.parametrize("fields", FIELD_SETS)
 @settings(max_examples=25)
-@given(pairs=st.lists(st.tuples(keys(UNLIKE), keys(UNLIKE)), max_size=20))
-def test_equality_compares_all_fields(pairs):
-    def body(compare):
-        for probe, stored in pairs:
-            assert compare(probe, stored) == (probe == stored)
-            assert compare(probe, probe)
-
-    simulate(parameters_of("equality"), 0, body)
+@given(data=st.data())
+def test_equality_compares_all_fields(fields, data):
+    parameters = parameters_of("equality", fields)
+    key = keys(parameters.keys)
+    cases = []
+    for probe, stored in data.draw(st.lists(st.tuples(key, key), max_size=20)):
+        name = data.draw(st.sampled_from(sorted(probe)))
+        near_miss = {**probe, name: stored[name]}
+        cases += [
+            (probe, stored, None, probe == stored),
+            (probe, near_miss, None, probe == near_miss),
+            (probe, probe, None, True),
+        ]
+    simulate(parameters, 0, cases)
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
 @settings(max_examples=25)
 @given(pairs=st.lists(st.tuples(keys(UNLIKE), keys(UNLIKE)), max_size=20))
 def test_a_custom_predicate_is_the_same_function_in_hardware_and_in_numpy(probe_side, pairs):
-    def body(compare):
-        for probe, stored in pairs:
-            r, s = (stored, probe) if probe_side else (probe, stored)
-            r, s = ({n: np.int64(v) for n, v in key.items()} for key in (r, s))
-            expected = near(SimpleNamespace(**r), SimpleNamespace(**s))  # the very same function
-            assert compare(probe, stored) == bool(expected)
-
-    simulate(parameters_of("custom"), probe_side, body)
+    cases = []
+    for probe, stored in pairs:
+        r, s = (stored, probe) if probe_side else (probe, stored)
+        r, s = ({n: np.int64(v) for n, v in key.items()} for key in (r, s))
+        expected = near(SimpleNamespace(**r), SimpleNamespace(**s))  # the very same function
+        cases.append((probe, stored, None, bool(expected)))
+    simulate(parameters_of("custom"), probe_side, cases)
 
 
 @pytest.mark.parametrize("name", ["nowhere:near", "hdl:nothing", "near"])

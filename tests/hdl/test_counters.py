@@ -3,8 +3,8 @@ from amaranth.hdl import Value
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.counters import COUNTERS, ActivityTree
-from hdl.layouts import input_word
+from hdl.counters import COUNTERS, ActivityNode, ActivityTree, CounterBank
+from hdl.layouts import input_word, tree_levels
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
@@ -28,6 +28,78 @@ def test_activity_of_all_regions_is_summed(cores):
         assert ctx.get(dut.o.comparisons) == sum(n % 7 for n in range(2 * cores))
         assert ctx.get(dut.o.busy) == cores
         assert ctx.get(dut.o.stalled) == 2 * cores
+        bench.done()
+
+    bench.spawn(process)
+    bench.run()
+
+
+@pytest.mark.parametrize("cores", [1, 4, 7])
+def test_a_sum_per_cycle_after_the_latency(cores):
+    dut = ActivityTree(JoinParameters(cores=cores, lanes=2, probes=3))
+    assert dut.latency == len(tree_levels(2 * cores, ActivityNode.ARITY))
+    bench = StreamBench(dut, deadline=100)
+    sums = [n * n % 7 for n in range(30)]
+
+    async def process(ctx):
+        for n in range(len(sums)):
+            if n >= dut.latency:
+                assert ctx.get(dut.o.comparisons) == 2 * cores * sums[n - dut.latency]
+            for i in dut.i:
+                ctx.set(i.comparisons, sums[n])
+            await ctx.tick()
+        bench.done()
+
+    bench.spawn(process)
+    bench.run()
+
+
+def test_a_node_sums_in_one_cycle():
+    dut = ActivityNode(JoinParameters(lanes=2, probes=3), children=3, regions=1)
+    assert dut.latency == 1
+    bench = StreamBench(dut, deadline=100)
+
+    async def process(ctx):
+        for n in range(7):
+            for i in dut.i:
+                ctx.set(i, {"comparisons": n, "busy": n % 2, "stalled": 1 - n % 2})
+            await ctx.tick()
+            assert ctx.get(dut.o.comparisons) == 3 * n
+            assert ctx.get(dut.o.busy) == 3 * (n % 2)
+            assert ctx.get(dut.o.stalled) == 3 * (1 - n % 2)
+        bench.done()
+
+    bench.spawn(process)
+    bench.run()
+
+
+def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
+    dut = CounterBank(JoinParameters())
+    bench = StreamBench(dut, deadline=200)
+    addresses = {counter.name: counter.address for counter in COUNTERS}
+
+    async def process(ctx):
+        ctx.set(dut.address, addresses["cycles"])
+        await ctx.tick().repeat(dut.latency)
+        first = ctx.get(dut.data)
+        for n in range(1, 20):  # a new address in every cycle
+            await ctx.tick()
+            assert ctx.get(dut.data) == first + n
+        ctx.set(dut.accepted, 0b10)
+        ctx.set(dut.disorder, 1)
+        await ctx.tick().repeat(10)
+        ctx.set(dut.accepted, 0)
+        await ctx.tick().repeat(2)  # what happens is counted one cycle late
+        names = ["tuples_s", "tuples_r", "disorder", "cycles"]
+        found = []
+        for n in range(len(names) + dut.latency):
+            if n >= dut.latency:
+                found.append(ctx.get(dut.data))
+            ctx.set(dut.address, addresses[names[n]] if n < len(names) else 15)
+            await ctx.tick()
+        assert found[:3] == [10, 0, 1]
+        await ctx.tick().repeat(dut.latency)
+        assert ctx.get(dut.data) == 0  # no such counter
         bench.done()
 
     bench.spawn(process)
@@ -60,7 +132,7 @@ def test_the_counters_count_what_happened(probes):
         await ctx.tick().repeat(10)
         for counter in COUNTERS:
             ctx.set(dut.counter_addr, counter.address)
-            await ctx.tick()
+            await ctx.tick().repeat(CounterBank(parameters).latency)
             found[counter.name] = ctx.get(Value.cast(dut.counter_data))
         bench.done()
 

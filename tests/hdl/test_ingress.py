@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from itertools import pairwise
 import random
 
+from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress import Ingress
+from hdl.ingress import GroupSchedule, Ingress
 from hdl.layouts import input_word, region_word
 from hdl.parameters import JoinParameters, KeyField
-from tests.hdl.input_words import control_word, integer, tuple_word
+from tests.hdl.input_words import control_word, integer, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
 
@@ -22,16 +24,25 @@ def ingress_parameters(**changes):
     return JoinParameters(**values)
 
 
-def pass_through(parameters, words, count, orders, *, stalls=0.0, seed=0, stamps=None):
+def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
     """Send words; return the annotated words and the masks for the combiner."""
     dut = Ingress(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
     layout = input_word(parameters)
     bench.source(dut.i, [integer(layout, word) for word in words], stamps=stamps and stamps[0])
     received = bench.sink(dut.o, count, stamps=stamps and stamps[1])
-    order = bench.sink(dut.order, orders)
+    masks = []
+
+    async def combiner(ctx):
+        while True:
+            ctx.set(dut.room, not bench.pauses())
+            *_, closing, sides = await ctx.tick().sample(dut.closing, dut.closing_sides)
+            if closing:
+                masks.append(sides)
+
+    bench.simulator.add_testbench(combiner, background=True)
     bench.run()
-    return [region_word(parameters).from_bits(word) for word in received], order
+    return [region_word(parameters).from_bits(word) for word in received], masks
 
 
 class Schedule:
@@ -93,30 +104,92 @@ def test_groups_close_where_the_rule_says(probes, period, stalls):
 
     def finish(word):
         words.append(word)
-        expected.append(schedule.finish())
-        if expected[-1][1] and not schedule.free:
-            order.append(expected[-1][1])
+        close, star = schedule.finish()
+        if star and not schedule.free:
+            order.append(star)
+        return close, star
 
-    finish(control_word("PRECISION", 0, period))
-    schedule = Schedule(parameters, period)
-    for _ in range(15):
+    def set_precision(period):
+        flags = finish(control_word("PRECISION", 0, period))
+        expected.append((*flags, (changed := Schedule(parameters, period)).free))
+        return changed
+
+    schedule = set_precision(period)
+    for n in range(15):
         side, run = generator.randrange(2), generator.choice([1, 2, 5, 30])
         for _ in range(run):
             words.append(tuple_word(side, {"x": 1}))
-            expected.append(schedule.tuple(side))
-            if expected[-1][1] and not schedule.free:
-                order.append(expected[-1][1])
+            close, star = schedule.tuple(side)
+            expected.append((close, star, schedule.free))
+            if star and not schedule.free:
+                order.append(star)
         if generator.random() < 0.3:
             words.append(control_word("BOUND_LOW", 0, -3))
-            expected.append((0, 0))
+            expected.append((0, 0, schedule.free))
         if generator.random() < 0.3:
-            finish(control_word(generator.choice(["FLUSH", "CLEAR", "WINDOW"]), 0, 5))
-    received, masks = pass_through(
-        parameters, words, len(words), len(order), stalls=stalls, seed=period
-    )
-    assert [(word.close, word.star) for word in received] == expected
+            op = generator.choice(["FLUSH", "CLEAR", "WINDOW"])
+            expected.append((*finish(control_word(op, 0, 5)), schedule.free))
+        if n == 7:
+            schedule = set_precision(generator.choice([0, 1, period, -1, 100]))
+    received, masks = pass_through(parameters, words, len(words), stalls=stalls, seed=period)
+    assert [(word.close, word.star, bool(word.free)) for word in received] == expected
     assert masks == order
-    assert all(word.free == (word.close == 3 and schedule.free) or word.free for word in received)
+
+
+def test_a_schedule_decides_about_the_word_at_hand():
+    parameters = ingress_parameters(probes=2)
+    dut = GroupSchedule(parameters)
+    assert dut.latency == 0
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+
+    async def bench(ctx):
+        ctx.set(dut.period, 3)
+        ctx.set(dut.advance, 1)
+        decisions = []
+        for strobe in (dut.finish, dut.probe, dut.probe, dut.other, dut.probe, dut.finish):
+            ctx.set(strobe, 1)
+            decisions.append((ctx.get(dut.close), ctx.get(dut.star)))
+            await ctx.tick()
+            ctx.set(strobe, 0)
+        assert decisions == [(1, 0), (0, 0), (1, 1), (0, 0), (0, 0), (1, 1)]
+        for free in (1, 0):  # free: groups end without a star
+            ctx.set(dut.free, free)
+            decisions = []
+            for _ in range(3):
+                ctx.set(dut.probe, 1)
+                decisions.append((ctx.get(dut.close), ctx.get(dut.star)))
+                await ctx.tick()
+            ctx.set(dut.probe, 0)
+            assert decisions == [(0, 0), (1, 1 - free), (1, 1) if free else (0, 0)]
+
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_tuples_leave_prepared_for_the_comparison(stalls):
+    parameters = ingress_parameters(probes=8)
+    generator = random.Random(5)
+    words, expected = [], []
+    bounds = {"x": (-256, 255)}
+    for n in range(100):
+        low, high = bounds["x"]
+        if generator.random() < 0.3:
+            op, value = (
+                generator.choice(["BOUND_LOW", "BOUND_HIGH"]),
+                generator.randrange(-256, 256),
+            )
+            word = control_word(op, 0, value)
+            bounds = {"x": (value, high) if op == "BOUND_LOW" else (low, value)}
+        else:
+            word = tuple_word(generator.randrange(2), {"x": generator.randrange(-128, 128)}, n)
+        words.append(word)
+        expected.append(region_values(parameters, word, bounds=bounds)["body"])
+    received, _ = pass_through(parameters, words, len(words), stalls=stalls)
+    body = region_word(parameters)["body"].shape
+    for word, values in zip(received, expected, strict=True):
+        assert word.body.as_value().value == integer(body, values)
 
 
 def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
@@ -130,15 +203,52 @@ def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
         control_word("CLEAR"),
         tuple_word(0, {"x": 5}, 0),
     ]
-    received, _ = pass_through(parameters, words, 5, 3)
+    received, _ = pass_through(parameters, words, 5)
     assert [word.disorder for word in received] == [0, 0, 1, 1, 0]
-    assert received[-1].word.body.tuple.key.x == 5
+    assert received[-1].body.tuple.key.x == 5 + 128  # as it is stored
 
 
 def test_latency_and_throughput():
     parameters = ingress_parameters(probes=8)
     words = [tuple_word(n % 2, {"x": n}, n) for n in range(100)]
     sent, taken = [], []
-    pass_through(parameters, words, 100, 0, stamps=(sent, taken))
+    pass_through(parameters, words, 100, stamps=(sent, taken))
+    assert Ingress(parameters).latency == 3
     assert taken == [s + Ingress(parameters).latency for s in sent]
     assert sent[-1] - sent[0] == 99
+
+
+def test_a_control_word_takes_two_cycles():
+    parameters = ingress_parameters(probes=8)
+    controls = [control_word("BOUND_LOW", 0, n) for n in range(20)]
+    sent, taken = [], []
+    pass_through(parameters, controls, 20, stamps=(sent, taken))
+    assert taken[0] == sent[0] + Ingress(parameters).latency + 1
+    assert {b - a for a, b in pairwise(taken)} == {2}
+    words = [tuple_word(0, {"x": 1}), controls[0], tuple_word(0, {"x": 1}), tuple_word(1, {"x": 1})]
+    sent, taken = [], []
+    pass_through(parameters, words, 4, stamps=(sent, taken))
+    assert [b - a for a, b in pairwise(taken)] == [2, 1, 1]
+
+
+def test_a_tuple_is_accepted_in_the_cycle_after_it_was_sent_on():
+    parameters = ingress_parameters()
+    dut = Ingress(parameters)
+    bench = StreamBench(dut, deadline=1_000, stalls=0.4, seed=1)
+    sides = [0, 1, 1, 0, 1, 1, 1, 0]
+    words = [control_word("FLUSH"), *(tuple_word(side, {"x": 1}) for side in sides)]
+    bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
+    taken, accepted = [], []
+    bench.sink(dut.o, len(words), stamps=taken)
+
+    async def watch(ctx):
+        ctx.set(dut.room, 1)
+        async for *_, mask in ctx.tick().sample(dut.accepted):
+            if mask:
+                accepted.append((bench.cycle - 1, mask))
+
+    bench.simulator.add_testbench(watch, background=True)
+    bench.run()
+    assert [mask for _, mask in accepted] == [1 << side for side in sides]
+    # Sent on to the preparation, which takes its latency.
+    assert all(cycle - 1 <= t - 2 for (cycle, _), t in zip(accepted, taken[1:], strict=True))

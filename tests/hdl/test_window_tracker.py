@@ -30,6 +30,14 @@ def run(parameters, position, body):
         simulator.run()
 
 
+def check_rows(ctx, dut):
+    """The rows that are told beside the span are the row after its first and after its last."""
+    span = ctx.get(dut.span)
+    rows = 1 << len(dut.second)
+    assert ctx.get(dut.second) == (span.tail.row + 1) % rows
+    assert ctx.get(dut.stop) == (span.head.row + (span.head.lane != 0)) % rows
+
+
 async def present(ctx, dut, timestamp, *, store):
     """Present a tuple until it is settled; return the span it meets, and the cycles waited."""
     ctx.set(dut.present, 1)
@@ -40,8 +48,11 @@ async def present(ctx, dut, timestamp, *, store):
         waited += 1
         assert waited < 1_000
     span = ctx.get(dut.span)
+    check_rows(ctx, dut)
+    mine = ctx.get(dut.mine)
     ctx.set(dut.store, store)
     stored = ctx.get(dut.stored)
+    assert mine or not stored
     await ctx.tick()
     ctx.set(dut.present, 0)
     ctx.set(dut.store, 0)
@@ -176,6 +187,26 @@ def test_a_new_window_begins_empty_with_the_first_core():
         assert stored
 
     run(parameters, 0, body)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_the_turn_is_known_a_cycle_after_reset_and_in_every_cycle_after_a_store(position):
+    parameters = tracker_parameters(3, 4)
+
+    async def body(ctx, dut):
+        await ctx.tick()
+        for n in range(9):
+            assert ctx.get(dut.mine) == (n % 3 == position)
+            ctx.set(dut.present, 1)
+            ctx.set(dut.store, 1)
+            assert ctx.get(dut.settled)
+            await ctx.tick()
+        ctx.set(dut.store, 0)
+        await begin(ctx, dut, 5, timed=False)
+        assert ctx.get(dut.mine) == (position == 0)
+        check_rows(ctx, dut)
+
+    run(parameters, position, body)
 
 
 def test_the_layout_of_a_pointer_tells_a_full_ring_from_an_empty_one():
