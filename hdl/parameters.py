@@ -171,6 +171,8 @@ class JoinParameters:
         return replace(self, **changes)
 
 
+X32 = (KeyField(name="x", bits=32),)
+XY16 = (KeyField(name="x", bits=16), KeyField(name="y", bits=16))
 XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
 
 #: Named configurations, `python -m hdl generate --preset NAME`.
@@ -184,7 +186,10 @@ PRESETS = {
         cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
     ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
-    "paper": JoinParameters(
-        cores=16, sub_window=504, keys=(KeyField(name="x", bits=16), KeyField(name="y", bits=16))
+    "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
+    # A whole LFE5U-85F: every block RAM feeds a lane, as many comparators as its logic holds.
+    "ecp5-equality": JoinParameters(
+        cores=13, sub_window=4064, keys=X32, comparator="equality", lanes=8, probes=6, fan_in=2
     ),
+    "ecp5-band": JoinParameters(cores=13, sub_window=4064, keys=XY16, lanes=8, probes=3, fan_in=2),
 }

@@ -69,7 +69,6 @@ def test_more_cores_need_no_more_modules():
         "merger",
         "stream_register",
         "distribution_node",
-        "stream_fork",
         "activity_node",
     }
     assert len(many) <= len(few) + 5
