@@ -80,7 +80,7 @@ def small_parameters(draw):
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(
     parameters=small_parameters(),
     seed=st.integers(0, 2**32),
@@ -90,7 +90,7 @@ def test_random_accelerators_answer_like_the_reference(tmp_path_factory, paramet
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(parameters=small_parameters(), seed=st.integers(0, 2**32))
 def test_without_order_the_results_between_two_stars_are_the_same_set(
     tmp_path_factory, parameters, seed

@@ -90,7 +90,7 @@ def ranges(parameters, criterion):
 
 
 @pytest.mark.parametrize("fields", FIELD_SETS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls, seed):
     parameters = parameters_of(fields)
@@ -116,7 +116,7 @@ def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls,
 
 
 @pytest.mark.parametrize("fields", ["unlike", "widest"])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_the_model_of_prepared_words_is_exact(fields, data, stalls, seed):
     """The tests of regions rely on it; flags and control words pass unchanged."""
