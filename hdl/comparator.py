@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The join predicate: comparing a prepared probe with a stored key every cycle."""
 
+from functools import reduce
 import importlib
+from operator import and_
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -105,14 +107,14 @@ class Comparator(wiring.Component):
             low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
             above = Signal(len(low), name=f"above_{n}")
             below = Signal(len(high), name=f"below_{n}")
-            guards = sum(1 << offset for offset in guard_offsets(group))
-            within = Signal(len(low), name=f"within_{n}", reset_less=True)
+            within = Signal(name=f"within_{n}", reset_less=True)
             m.d.comb += [
                 above.eq(packed(group, self.key, guard=1) - low),
                 below.eq(high - packed(group, self.key, guard=0)),
             ]
-            m.d.sync += within.eq(above & below & guards)
-            matches.append(within == guards)
+            guards = (above[n] & below[n] for n in guard_offsets(group))
+            m.d.sync += within.eq(reduce(and_, guards))
+            matches.append(within)
         m.d.comb += self.match.eq(Cat(matches).all())
 
     def elaborate_equality(self, m):

@@ -214,7 +214,7 @@ class Ingress(wiring.Component):
         set_precision = finish & (control.op == Control.PRECISION)
 
         # What a control word at hand asks for, from a register: so control words take 2 cycles.
-        wanted = Signal.like(period)
+        wanted = Signal(bits + 1)
         m.d.sync += wanted.eq(
             Mux((control.value <= 0) | (control.value > longest), longest, control.value)
         )

@@ -33,7 +33,8 @@ class JoinCore(wiring.Component):
     """Hand every word to both regions; they go on independently from there.
 
     The right region probes with S: it gets the stream :func:`mirrored`, so both are the same
-    circuit.
+    circuit. Reset reaches the regions through a register of the core's own: one net to all
+    registers of all cores would be the longest on the chip.
 
     Latency: that of a :class:`Region`. Throughput: that of the slower region.
 
@@ -68,10 +69,15 @@ class JoinCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        m.domains.core = local = ClockDomain(local=True)
+        reset = Signal(init=1, reset_less=True)
+        m.d.sync += reset.eq(ResetSignal())
+        m.d.comb += [local.clk.eq(ClockSignal()), local.rst.eq(reset)]
+
         words = [self.words.payload, mirrored(m, self.words.payload)]
         m.d.comb += self.words.ready.eq(Cat(region.words.ready for region in self.regions).all())
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
-            m.submodules[name] = region
+            m.submodules[name] = DomainRenamer("core")(region)
             connect(m, region.results, flipped(self.results[side]))
             m.d.comb += [
                 region.position.eq(self.position),

@@ -134,7 +134,11 @@ class KeyRing(wiring.Component):
             members = range(first, min(first + share, lanes))
             column = KeyColumn(width=len(members) * len(key), depth=depth)
             m.submodules[f"column_{n}"] = column
-            mine = self.store & (first <= self.place.lane) & (self.place.lane <= members[-1])
+            mine = self.store
+            if first > 0:
+                mine &= self.place.lane >= first
+            if members[-1] < lanes - 1:
+                mine &= self.place.lane <= members[-1]
             m.d.comb += [
                 column.write.eq(mine),
                 column.place.eq(self.place.row),

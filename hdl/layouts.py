@@ -337,10 +337,10 @@ def group_layout(parameters):
 
 
 def match_layout(parameters):
-    """Outcome of one row: a bit per lane and probe (lane-major); ``last`` if the pass ends."""
+    """Outcome of one row: per probe, a bit for each lane; ``last`` if the pass ends."""
     return data.StructLayout(
         {
-            "matches": data.ArrayLayout(parameters.probes, parameters.lanes),
+            "matches": data.ArrayLayout(parameters.lanes, parameters.probes),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),

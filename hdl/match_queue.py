@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns rows of match bits into one result word per cycle."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth import *
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import ResultKind, lane_matches_layout, match_layout, node_result
@@ -49,17 +52,18 @@ class LaneSerializer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes = self.parameters.lanes
+        lanes, probes = self.parameters.lanes, self.parameters.probes
         m.submodules.output = output = StreamRegister(self.o.payload.shape())
         connect(m, output.o, flipped(self.o))
 
-        row = Signal(match_layout(self.parameters))
+        row = Signal(match_layout(self.parameters), reset_less=True)
+        matches = Signal(data.ArrayLayout(probes, lanes), reset_less=True)  # lane by lane
         todo = Signal(lanes)
         index, rest = lowest(todo)
         lane = output.i
         m.d.comb += [
             lane.valid.eq(todo.any()),
-            lane.payload.matches.eq(row.matches[index]),
+            lane.payload.matches.eq(matches[index]),
             lane.payload.lane.eq(index),
             lane.payload.row.eq(row.row),
             lane.payload.last.eq(row.last & (index == lanes - 1)),
@@ -68,12 +72,16 @@ class LaneSerializer(wiring.Component):
         ]
         with m.If(lane.ready):
             m.d.sync += todo.eq(rest)
-        with m.If(self.i.ready):
+        with m.If(self.i.ready & self.i.valid):
             following = self.i.payload
-            matching = Cat(following.matches[lane].any() for lane in range(lanes))
-            m.d.sync += row.eq(following)
-            with m.If(self.i.valid):
-                m.d.sync += todo.eq(matching | (following.last << lanes - 1))
+            m.d.sync += [
+                row.eq(following),
+                todo.eq(reduce(or_, following.matches) | (following.last << lanes - 1)),
+                *(
+                    matches[n].eq(Cat(following.matches[probe][n] for probe in range(probes)))
+                    for n in range(lanes)
+                ),
+            ]
         return m
 
 
@@ -109,7 +117,7 @@ class PairSerializer(wiring.Component):
         m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.o))
 
-        lane = Signal(lane_matches_layout(self.parameters))
+        lane = Signal(lane_matches_layout(self.parameters), reset_less=True)
         loaded = Signal()
         todo = Signal(probes + 2)  # pairs, then star, then mark
         index, rest = lowest(todo)
@@ -140,10 +148,10 @@ class PairSerializer(wiring.Component):
         with m.If(done):
             following = self.i.payload
             star, mark = following.ending.star, following.ending.mark
-            m.d.sync += [lane.eq(following), loaded.eq(self.i.valid)]
+            m.d.sync += loaded.eq(self.i.valid)
             with m.If(self.i.valid):
                 punctuation = Cat(star, mark) & following.last.replicate(2)
-                m.d.sync += todo.eq(Cat(following.matches, punctuation))
+                m.d.sync += [lane.eq(following), todo.eq(Cat(following.matches, punctuation))]
             with m.If(loaded & lane.last):
                 m.d.sync += base.eq(Mux(lane.ending.star, 0, base + lane.ending.count))
         return m
@@ -218,7 +226,7 @@ class MatchQueue(wiring.Component):
             m.d.comb += [
                 pairs.i.valid.eq(rows.valid),
                 rows.ready.eq(pairs.i.ready),
-                only.matches.eq(rows.payload.matches[0]),
+                only.matches.eq(Value.cast(rows.payload.matches)),
                 only.row.eq(rows.payload.row),
                 only.last.eq(rows.payload.last),
                 only.ending.eq(rows.payload.ending),

@@ -81,11 +81,10 @@ class SpanMask(wiring.Component):
                 tail_lane.eq(tail.lane),
                 head_lane.eq(head.lane),
             ]
-        # Second cycle: which lanes?
-        inside = Signal(reset_less=True)  # the tail is behind, the head still ahead
-        within = inside & ~self.first
+        # Second cycle: which lanes? The last lane tells whether the tail is behind and the head
+        # still ahead.
+        within = self.lanes[-1] & ~self.first
         with m.If(self.presented):
-            m.d.sync += inside.eq((within | at_tail) & ~at_head)
             for lane in range(self.parameters.lanes):
                 begun = within | (at_tail & (tail_lane <= lane))
                 ended = at_head & (head_lane <= lane)
@@ -187,8 +186,9 @@ class ProbeSlot(wiring.Component):
                 comparator.key.eq(self.keys[lane]),
                 *(getattr(comparator.criterion, name).eq(part) for name, part in criterion.items()),
             ]
-            with m.If(self.compare):
-                m.d.sync += self.matches[lane].eq(comparator.match & masked[lane])
+        with m.If(self.compare):
+            found = Cat(comparator.match for comparator in self._comparators)
+            m.d.sync += self.matches.eq(found & masked)
         return m
 
     def elaborate_criterion(self, m):

@@ -101,7 +101,9 @@ class Region(wiring.Component):
         tuple_ = Signal(body.tuple.shape(), reset_less=True)
         place = Signal(ring.place.shape(), reset_less=True)
         store = Signal()
-        m.d.sync += [tuple_.eq(body.tuple), place.eq(tracker.span.head), store.eq(tracker.stored)]
+        m.d.sync += [place.eq(tracker.span.head), store.eq(tracker.stored)]
+        with m.If(register.o.valid):
+            m.d.sync += tuple_.eq(body.tuple)
         m.d.comb += [
             scanner.criterion.eq(tuple_.criterion),
             ring.key.eq(tuple_.key),
@@ -165,18 +167,22 @@ class Region(wiring.Component):
         closed = Signal()  # this word's group is closed already
 
         # A control word is looked at in one cycle and executed in the next.
-        seen, empties, marks = Signal(), Signal(), Signal()
-        clear, begin_count, begin_time = Signal(), Signal(), Signal()
+        seen = Signal()
+        empties, marks, clear, begin_count, begin_time = (
+            Signal(reset_less=True, name=name)
+            for name in ("empties", "marks", "clear", "begin_count", "begin_time")
+        )
         size = Signal.like(control.value, reset_less=True)
-        m.d.sync += [
-            seen.eq(is_control & ~words.ready),
-            empties.eq(empties_window(control)),
-            marks.eq(answers_mark(control)),
-            clear.eq(control.op == Control.CLEAR),
-            begin_count.eq((control.op == Control.WINDOW) & own),
-            begin_time.eq((control.op == Control.LIFESPAN) & own),
-            size.eq(control.value),
-        ]
+        m.d.sync += seen.eq(is_control & ~words.ready)
+        with m.If(is_control):
+            m.d.sync += [
+                empties.eq(empties_window(control)),
+                marks.eq(answers_mark(control)),
+                clear.eq(control.op == Control.CLEAR),
+                begin_count.eq((control.op == Control.WINDOW) & own),
+                begin_time.eq((control.op == Control.LIFESPAN) & own),
+                size.eq(control.value),
+            ]
         m.d.comb += [
             tracker.size.eq(size),
             collector.ending.star.eq(words.payload.star[0]),

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scan: every key of the sub-window against every probe of a group (Algorithm 3)."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -226,11 +229,8 @@ class Scanner(wiring.Component):
         with m.If(compared["last"]):
             m.d.sync += outcome.ending.eq(compared["ending"])
         m.d.comb += [outcome.row.eq(row), outcome.last.eq(last)]
-        matches = [
-            slot.matches[lane] for lane in range(self.parameters.lanes) for slot in self._slots
-        ]
-        m.d.comb += Value.cast(outcome.matches).eq(Cat(matches))
-        m.d.sync += self.matches_valid.eq(valid & (last | Value.cast(outcome.matches).any()))
+        m.d.comb += [outcome.matches[n].eq(slot.matches) for n, slot in enumerate(self._slots)]
+        m.d.sync += self.matches_valid.eq(valid & (last | reduce(or_, outcome.matches).any()))
         with m.If(valid):
             m.d.sync += self.matches.eq(outcome)
 

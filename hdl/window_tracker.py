@@ -136,15 +136,18 @@ class WindowTracker(wiring.Component):
         return filled
 
     def elaborate_turn(self, m, name, mine, advance, empty):
-        """Whose turn it is; ``mine`` says, from a register, that it is this region's."""
-        turn = Signal.like(self.position, name=name)
-        following = Mux(turn == self.parameters.cores - 1, 0, turn + 1)
-        with m.If(empty):
-            m.d.sync += [turn.eq(0), mine.eq(self.position == 0)]
+        """Count turns down to this region's; ``mine`` says, from a register, that it is there."""
+        last = self.parameters.cores - 1
+        left = Signal.like(self.position, name=name)  # turns until then
+        fresh = Signal(init=1, name=f"{name}_fresh")  # after reset: the position is no constant
+        m.d.sync += fresh.eq(0)
+        with m.If(empty | fresh):
+            m.d.sync += [left.eq(self.position), mine.eq(self.position == 0)]
         with m.Elif(advance):
-            m.d.sync += [turn.eq(following), mine.eq(following == self.position)]
-        with m.Else():  # the position is no constant, and known after reset only
-            m.d.sync += mine.eq(turn == self.position)
+            m.d.sync += [
+                left.eq(Mux(mine, last, left - 1)),
+                mine.eq(Mux(mine, last == 0, left == 1)),
+            ]
 
     def elaborate_span(self, m, leaves, empty):
         """Move both ends of the span; return whether it is ``full`` and whether ``vacant``."""

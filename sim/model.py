@@ -55,12 +55,12 @@ def sharing_rules(verilog):
 
     With 16 cores that simulates 1.3 times faster than if every region had code of its own (the
     processor's caches hold it) and builds in half the time. A module stays one if it is not
-    inlined and its ports are public; clock and reset are not, for they would become many clocks.
+    inlined and its ports are public; the clock is not, for it would become many clocks.
     """
     rules = ["`verilator_config"]
     for name, ports in re.findall(rf"^module ({SHARED})\s?\((.*?)\);", verilog, re.MULTILINE):
         rules.append(f'no_inline -module "{name}"')
-        names = [port for port in ports.split(", ") if port not in ("clk", "rst")]
+        names = [port for port in ports.split(", ") if not port.endswith("clk")]
         rules += [f'public_flat_rd -module "{name}" -var "{port}"' for port in names]
     return "\n".join([*rules, ""])
 

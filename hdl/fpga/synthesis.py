@@ -8,9 +8,10 @@ from .tools import YOSYS, find_tool, run_tool
 
 __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 
-#: Components that flattening leaves alone. Sibling nodes of the distribution tree hold equal
-#: registers; flattened, Yosys would merge them into one with the fan-out of the whole tree.
-KEEP = ("distribution_node*",)
+#: Components that flattening leaves alone. Cores hold equal registers for their reset, and sibling
+#: nodes of the distribution tree nearly equal ones for words; flattened, Yosys would merge equal
+#: registers into one with the fan-out of the whole chip. It also synthesizes one core, not all.
+KEEP = ("distribution_node*", "join_core*")
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.
 MODULES = """\
