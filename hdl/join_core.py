@@ -70,7 +70,7 @@ class JoinCore(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.domains.core = local = ClockDomain(local=True)
-        reset = Signal(init=1, reset_less=True)
+        reset = Signal(reset_less=True)
         m.d.sync += reset.eq(ResetSignal())
         m.d.comb += [local.clk.eq(ClockSignal()), local.rst.eq(reset)]
 

@@ -1,14 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registers and forks that data moves through.
+"""The register that data moves through.
 
-========================  =======  ============  ===================  =========
-component                 latency  throughput    paths it cuts        registers
-========================  =======  ============  ===================  =========
-:class:`StreamRegister`   1        1 per cycle   payload, ready       2 payloads
-:class:`StreamFork`       0        1 per cycle   none                 1 bit per output
-========================  =======  ============  ===================  =========
-
-All follow the four transfer rules of Amaranth streams: a transfer happens when ``valid`` and
+It follows the four transfer rules of Amaranth streams: a transfer happens when ``valid`` and
 ``ready`` are both high; a producer holds ``valid`` and ``payload`` until then; ``valid`` does not
 wait for ``ready``; ``ready`` may do as it likes.
 """

@@ -22,6 +22,16 @@ def match_bits(parameters, bits):
     return [bits >> lane * probes & (1 << probes) - 1 for lane in range(parameters.lanes)]
 
 
+def by_probe(parameters, row):
+    """A row with its matches probe by probe, as the scanner has them."""
+    bits = range(parameters.lanes)
+    turned = [
+        sum((row["matches"][lane] >> probe & 1) << lane for lane in bits)
+        for probe in range(parameters.probes)
+    ]
+    return {**row, "matches": turned}
+
+
 def random_rows(parameters, generator, groups):
     """Rows of match bits, and the words that they become."""
     rows, words = [], []
@@ -90,7 +100,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
         while row is not None:
             seen = [bool(ctx.get(dut.room)), *seen[:-1]]
             ctx.set(dut.matches_valid, seen[-1])
-            ctx.set(dut.matches, row)
+            ctx.set(dut.matches, by_probe(parameters, row))
             await ctx.tick()
             if seen[-1]:
                 row = next(waiting, None)
@@ -114,7 +124,9 @@ def test_latency_and_one_word_per_cycle(lanes):
 
     async def scanner(ctx):
         row = {"matches": [0xF] * lanes, "row": 1, "last": 0, "ending": {"count": 4}}
-        ctx.set(Value.cast(dut.matches), integer(match_layout(parameters), row))
+        ctx.set(
+            Value.cast(dut.matches), integer(match_layout(parameters), by_probe(parameters, row))
+        )
         ctx.set(dut.matches_valid, 1)
         await ctx.tick()
         start.append(bench.cycle - 1)
@@ -134,7 +146,7 @@ def test_without_room_there_is_place_for_the_rows_in_flight():
     parameters = queue_parameters(2, 1)
     dut = MatchQueue(parameters, in_flight=5, depth=8)
     bench = StreamBench(dut, deadline=200)
-    row = {"matches": [1, 0], "row": 1, "last": 0, "ending": {"count": 1}}
+    row = {"matches": [1], "row": 1, "last": 0, "ending": {"count": 1}}
     sent = []
 
     async def scanner(ctx):
@@ -189,7 +201,11 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
         if matches or ends
     ]
     lanes_sent = serialize(
-        LaneSerializer(parameters), match_layout(parameters), rows, len(expected), stalls=stalls
+        LaneSerializer(parameters),
+        match_layout(parameters),
+        [by_probe(parameters, row) for row in rows],
+        len(expected),
+        stalls=stalls,
     )
     assert [
         (word.matches, word.lane, word.row, bool(word.last), word.ending.count)
@@ -203,7 +219,7 @@ def test_latency_of_lanes_and_one_lane_per_cycle(lanes, full):
     parameters = queue_parameters(lanes, 2)
     dut = LaneSerializer(parameters)
     assert dut.latency == 2
-    row = {"matches": [3 if full or n == 1 else 0 for n in range(lanes)]}
+    row = by_probe(parameters, {"matches": [3 if full or n == 1 else 0 for n in range(lanes)]})
     each = lanes if full else 1
     sent, taken = [], []
     serialize(dut, match_layout(parameters), [row] * 20, 20 * each, stamps=(sent, taken))

@@ -143,7 +143,11 @@ class Passes:
         for (_, found), (_, (address, matches, last, count)) in zip(
             outcomes, expected, strict=True
         ):
-            assert [found.matches[lane] for lane in range(len(matches))] == matches
+            turned = [
+                sum((found.matches[n] >> lane & 1) << n for n in range(self.parameters.probes))
+                for lane in range(len(matches))
+            ]
+            assert turned == matches
             assert (found.row, bool(found.last)) == (address, last)
             if last:
                 assert found.ending.count == count

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A busy accelerator takes the cycles that docs/scan-engine.md predicts."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host.device.contract import Stamps
+from host.device.simulated import SimulatedDevice
+from host.words import WordCodec
+from sim.library import build_library
+
+X = (KeyField(name="x", bits=16),)
+SHAPES = [
+    JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
+    for cores, lanes, probes in [(1, 1, 1), (2, 3, 5), (5, 2, 4), (3, 1, 8)]
+]
+
+
+@pytest.fixture(scope="module", params=SHAPES, ids=lambda p: f"{p.cores}-{p.lanes}-{p.probes}")
+def accelerator(request, tmp_path_factory):
+    """Parameters, and a bundle with its library."""
+    folder = tmp_path_factory.mktemp("cycles") / "bundle"
+    write_bundle(request.param, folder)
+    build_library(folder)
+    return request.param, folder
+
+
+def pass_cycles(parameters, window, core, first, last):
+    """Cycles of a pass for probes that see ``first`` and ``last`` tuples of the other side."""
+    lanes = parameters.lanes
+    oldest = max(0, -(-(first - window - core) // parameters.cores))
+    newest = -(-(last - core) // parameters.cores)
+    rows = -(-newest // lanes) - oldest // lanes
+    return max(rows, 2 * parameters.probes + 1)
+
+
+def predicted(parameters, window, seen, groups):
+    """Cycles of the slowest region for ``groups`` groups of probes, sides arriving in turn."""
+    probes = parameters.probes
+    return max(
+        sum(
+            pass_cycles(parameters, window, core, begin, begin + probes - 1)
+            for begin in range(seen, seen + groups * probes, probes)
+        )
+        for core in range(parameters.cores)
+    )
+
+
+def measured(parameters, bundle, window, seen, groups):
+    """Cycles from the first star of a side to the one ``groups`` later, and the rate of pairs."""
+    with SimulatedDevice(bundle) as device:
+        codec = WordCodec(device.manifest)
+        count = 2 * (seen + (groups + 1) * parameters.probes)
+        keys = {"x": np.arange(count) % 30_000}
+        words = np.concatenate(
+            [
+                codec.pack_control("BOUND_LOW", 0, 0),
+                codec.pack_control("BOUND_HIGH", 0, 0),
+                *(codec.pack_control("WINDOW", side, window) for side in range(2)),
+                codec.pack_control("PRECISION", 0, parameters.probes),
+                codec.pack_tuples(np.arange(count) % 2, keys),
+                codec.pack_control("FLUSH"),
+            ]
+        )
+        results = np.zeros((1 << 16, device.manifest.result_word.columns), np.uint64)
+        stamps = Stamps.for_arrays(words, results)
+        stars, sent, marks = [], 0, 0
+        while marks < 2:
+            done = device.exchange(words[sent:], results, cycles=100_000, stamps=stamps)
+            sent += done.accepted
+            found = codec.unpack_results(results[: done.produced])
+            of_r = (found.kind == codec.star) & (found.side == 0)
+            stars += stamps.produced[: done.produced][of_r].tolist()
+            marks += int((found.kind == codec.mark).sum())
+    return stars[-1] - stars[-1 - groups]
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_the_cycles_of_groups_in_a_row_are_the_rows_that_their_passes_read(accelerator, data):
+    parameters, bundle = accelerator
+    window = data.draw(st.integers(1, parameters.capacity), label="window")
+    groups = data.draw(st.integers(20, 40), label="groups")
+    filled = -(-window // parameters.probes) * parameters.probes
+    expected = predicted(parameters, window, filled + parameters.probes, groups)
+    found = measured(parameters, bundle, window, filled, groups)
+    assert (
+        expected - 2 * parameters.probes - 8 <= found <= 1.02 * expected + 2 * parameters.probes + 8
+    )
