@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import activity_layout, tree_levels
+from .local_reset import local_reset
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
 
@@ -178,6 +179,7 @@ class CounterBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        local_reset(m)
         increments = {
             "cycles": 1,
             "tuples_r": self.accepted[0],
@@ -194,7 +196,7 @@ class CounterBank(wiring.Component):
             "output_stalled": self.output[1],
         }
         address = Signal.like(self.address)
-        m.d.sync += address.eq(self.address)
+        m.d.local += address.eq(self.address)
         with m.Switch(address):
             for counter in COUNTERS:
                 if counter.name == "disorder":
@@ -203,9 +205,9 @@ class CounterBank(wiring.Component):
                     value = Signal(counter.bits, name=counter.name)
                     increment = Value.cast(increments[counter.name])
                     registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                    m.d.sync += [registered.eq(increment), value.eq(value + registered)]
+                    m.d.local += [registered.eq(increment), value.eq(value + registered)]
                 with m.Case(counter.address):
-                    m.d.sync += self.data.eq(value)
+                    m.d.local += self.data.eq(value)
             with m.Default():
-                m.d.sync += self.data.eq(0)
+                m.d.local += self.data.eq(0)
         return m

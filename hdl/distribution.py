@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import tree_levels
+from .local_reset import local_reset
 from .streams import StreamRegister
 
 __all__ = ["DistributionNode", "DistributionTree"]
@@ -48,10 +49,11 @@ class DistributionNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        local = local_reset(m)
         registers = [StreamRegister(self.shape) for _ in self.o]
         m.d.comb += self.i.ready.eq(Cat(register.i.ready for register in registers).all())
         for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
-            m.submodules[f"child_{n}"] = register
+            m.submodules[f"child_{n}"] = local(register)
             connect(m, register.o, flipped(o))
             m.d.comb += [
                 register.i.payload.eq(self.i.payload),

@@ -6,6 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import InputKind, activity_layout, node_result, region_word
+from .local_reset import local_reset
 from .region import Region
 
 __all__ = ["JoinCore", "mirrored"]
@@ -33,8 +34,7 @@ class JoinCore(wiring.Component):
     """Hand every word to both regions; they go on independently from there.
 
     The right region probes with S: it gets the stream :func:`mirrored`, so both are the same
-    circuit. Reset reaches the regions through a register of the core's own: one net to all
-    registers of all cores would be the longest on the chip.
+    circuit.
 
     Latency: that of a :class:`Region`. Throughput: that of the slower region.
 
@@ -69,15 +69,11 @@ class JoinCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.core = local = ClockDomain(local=True)
-        reset = Signal(reset_less=True)
-        m.d.sync += reset.eq(ResetSignal())
-        m.d.comb += [local.clk.eq(ClockSignal()), local.rst.eq(reset)]
-
+        local = local_reset(m)
         words = [self.words.payload, mirrored(m, self.words.payload)]
         m.d.comb += self.words.ready.eq(Cat(region.words.ready for region in self.regions).all())
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
-            m.submodules[name] = DomainRenamer("core")(region)
+            m.submodules[name] = local(region)
             connect(m, region.results, flipped(self.results[side]))
             m.d.comb += [
                 region.position.eq(self.position),

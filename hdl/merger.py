@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from .layouts import ResultKind, node_result, pair_layout, tree_levels
+from .local_reset import local_reset
 from .streams import StreamRegister
 
 __all__ = ["Merger", "MergerTree"]
@@ -140,13 +141,14 @@ class MergerTree(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         fan_in = self.parameters.fan_in
+        local = local_reset(m)
         children = [flipped(i) for i in self.i]
         for level, count in enumerate(tree_levels(self.parameters.cores, fan_in)):
             parents = []
             for n in range(count):
                 group = children[n * fan_in : (n + 1) * fan_in]
                 merger = Merger(self.parameters, level=level, ports=len(group))
-                m.submodules[f"merger_{level}_{n}"] = merger
+                m.submodules[f"merger_{level}_{n}"] = local(merger)
                 for i, child in zip(merger.i, group, strict=True):
                     connect(m, child, i)
                 parents.append(merger.o)

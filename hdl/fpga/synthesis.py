@@ -8,10 +8,10 @@ from .tools import YOSYS, find_tool, run_tool
 
 __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 
-#: Components that flattening leaves alone. Cores hold equal registers for their reset, and sibling
-#: nodes of the distribution tree nearly equal ones for words; flattened, Yosys would merge equal
-#: registers into one with the fan-out of the whole chip. It also synthesizes one core, not all.
-KEEP = ("distribution_node*", "join_core*")
+#: Components that flattening leaves alone: those with registers of their own for reset. Flattened,
+#: Yosys would merge these into one with the fan-out of the whole chip, and would do the same to
+#: what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
+KEEP = ("distribution_node*", "join_core*", "merger_tree*", "counter_bank*")
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.
 MODULES = """\
