@@ -166,6 +166,8 @@ class Region(wiring.Component):
         closes = words.payload.close[0]
         closed = Signal()  # this word's group is closed already
 
+        executing = Signal()  # nothing is scanned any more: the window is emptied in this cycle
+
         # A control word is looked at in one cycle and executed in the next.
         seen = Signal()
         empties, marks, clear, begin_count, begin_time = (
@@ -198,14 +200,16 @@ class Region(wiring.Component):
                     m.d.sync += closed.eq(empties)
             with m.Elif(~empties):
                 m.d.comb += words.ready.eq(1)
-            with m.Elif(collector.ready & ~scanner.running):
-                m.d.comb += [
-                    words.ready.eq(1),
-                    tracker.clear.eq(clear),
-                    tracker.begin_count.eq(begin_count),
-                    tracker.begin_time.eq(begin_time),
-                ]
-                m.d.sync += closed.eq(0)
+            with m.Elif(executing):
+                m.d.comb += words.ready.eq(1)
+                m.d.sync += [closed.eq(0), executing.eq(0)]
+            with m.Else():
+                m.d.sync += executing.eq(collector.ready & ~scanner.running)
+        m.d.comb += [
+            tracker.clear.eq(executing & clear),
+            tracker.begin_count.eq(executing & begin_count),
+            tracker.begin_time.eq(executing & begin_time),
+        ]
 
 
 def answers_mark(control):
