@@ -18,6 +18,7 @@ __all__ = [
     "comparison_groups",
     "core_shape",
     "criterion_layout",
+    "decision_members",
     "ending_layout",
     "group_layout",
     "input_word",

@@ -12,6 +12,7 @@ from .layouts import (
     bound_shape,
     comparison_groups,
     criterion_layout,
+    decision_members,
     region_word,
     scheduled_word,
     stored_layout,
@@ -111,7 +112,7 @@ class ProbePreparation(wiring.Component):
         word = scheduled.word
         key = word.body.tuple.key
         m.d.comb += prepared.kind.eq(word.kind)
-        for name in ("close", "star", "disorder", "free"):
+        for name in decision_members():
             m.d.comb += prepared[name].eq(scheduled[name])
         with m.If(word.kind == InputKind.CONTROL):
             m.d.comb += prepared.body.control.eq(word.body.control)

@@ -112,21 +112,30 @@ class Scanner(wiring.Component):
         first, edge = self.elaborate_edges(m, take, step, row)
 
         # What belongs to the row on its way through the memory.
-        arriving = {"step": step, "row": row[: len(self.address)], "last": last, "begin": take}
-        arriving["edge"] = edge
+        stages = [
+            {
+                "step": step,
+                "row": row[: len(self.address)],
+                "last": last,
+                "begin": take,
+                "edge": edge,
+            }
+        ]
         for cycle in range(KeyRing.LATENCY):
-            previous, arriving = arriving, {}
-            for name, value in previous.items():
-                arriving[name] = Signal(
+            following = {}
+            for name, value in stages[-1].items():
+                following[name] = Signal(
                     Value.cast(value).shape(),
                     name=f"{name}_{cycle + 1}",
                     reset_less=name in ("row", "last"),
                 )
-                m.d.sync += arriving[name].eq(value)
+                m.d.sync += following[name].eq(value)
+            stages.append(following)
+        arriving = stages[-1]
 
         compared = self.elaborate_comparing(m, arriving)
-        added, presented, was_first = Signal.like(self.add_to), Signal(), Signal(reset_less=True)
-        m.d.sync += [added.eq(self.add_to), presented.eq(edge), was_first.eq(first)]
+        added, was_first = Signal.like(self.add_to), Signal(reset_less=True)
+        m.d.sync += [added.eq(self.add_to), was_first.eq(first)]
         for n, slot in enumerate(self._slots):
             m.submodules[f"slot_{n}"] = slot
             m.d.comb += [
@@ -138,7 +147,7 @@ class Scanner(wiring.Component):
                 slot.used.eq(self.group.payload.ending.count > n),
                 slot.begin_keys.eq(arriving["begin"]),
                 slot.present.eq(edge),
-                slot.presented.eq(presented),
+                slot.presented.eq(stages[1]["edge"]),
                 slot.first.eq(was_first),
                 slot.row.eq(row),
                 slot.masked.eq(arriving["edge"]),

@@ -116,9 +116,6 @@ class WindowTracker(wiring.Component):
             m.d.comb += self.settled.eq(1)
         with m.If(self.begin_count):
             m.d.sync += timed.eq(0)
-        if self.parameters.timestamp_bits:
-            with m.If(self.begin_time):
-                m.d.sync += timed.eq(1)
         return m
 
     def elaborate_size(self, m, counted, empty):
@@ -177,7 +174,7 @@ class WindowTracker(wiring.Component):
         bits = self.parameters.timestamp_bits
         lifespan = Signal(bits)
         with m.If(self.begin_time):
-            m.d.sync += lifespan.eq(self.size)
+            m.d.sync += [timed.eq(1), lifespan.eq(self.size)]
 
         emptied = ResetInserter(empty)
         m.submodules.deadlines = deadlines = emptied(

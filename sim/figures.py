@@ -109,13 +109,11 @@ class ScanRun:
     ----------
     parameters : JoinParameters
         With the key fields of the preset `paper`.
-    window : int or None
-        Tuples; by default, as many as the accelerator can hold.
     report : callable
         Receives lines about the progress.
     """
 
-    def __init__(self, parameters, report, *, window=None):
+    def __init__(self, parameters, report):
         self.parameters = parameters
         bundle = Path("build") / "figures" / f"{parameters.lanes}x{parameters.probes}"
         write_bundle(parameters, bundle)
@@ -125,14 +123,10 @@ class ScanRun:
         self.codec = WordCodec(manifest)
         self.generator = np.random.default_rng(1)
         self.results = np.zeros((1 << 14, manifest.result_word.columns), np.uint64)
-        window = window or manifest.capacity
-        control = self.codec.pack_control
-        words = [control("PRECISION", 0, manifest.probes)]
-        words += [control("WINDOW", side, window) for side in range(2)]
-        self.send(np.concatenate(words), marks=2)
-        report(f"figures: filling windows of {window:,} tuples")
+        self.send(self.codec.pack_control("PRECISION", 0, manifest.probes), marks=2)
+        report(f"figures: filling windows of {manifest.capacity:,} tuples")
         self.bound(RARE)
-        self.send(self.tuples(2 * window))
+        self.send(self.tuples(2 * manifest.capacity))
 
     def close(self):
         """Let go of the device."""
@@ -196,7 +190,7 @@ def sim_comparisons_per_s_one_lane(report):
     return sim_rate(SCAN.with_(sub_window=500, probes=8), report)
 
 
-#: What has been measured of the scan: probes, lanes, bound and share of useful comparisons.
+#: What has been measured of the scan: bound and share of useful comparisons.
 _efficiencies = []
 
 
