@@ -71,12 +71,13 @@ class GroupCollector(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        group = Signal(group_layout(self.parameters), init={"short": 1})
+        group = Signal(group_layout(self.parameters), reset_less=True)
+        short = Signal(init=1)  # as is a group without probes
         slot = Signal(self.parameters.probes, init=1)  # the next one, one-hot
         held = Signal(self.hold - 1)
         closed = Signal()
         transfer = self.group.valid & self.group.ready
-        following = Signal.like(self.second)  # the row after the first one
+        following = Signal.like(self.second, reset_less=True)  # the row after the first one
         first = Mux(self.count == 0, self.span.tail.row, group.first)
         second = Mux(self.count == 0, self.second, following)
         # A probe that is added shows in the cycle after it; before that, nothing may be added.
@@ -89,12 +90,13 @@ class GroupCollector(wiring.Component):
             self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
             self.group.valid.eq(closed),
             self.group.payload.eq(group),
+            self.group.payload.short.eq(short),
         ]
         with m.If(self.add):
             m.d.sync += [
                 # A group ends where its last probe ends, as spans never move back.
                 group.stop.eq(self.stop),
-                group.short.eq((self.stop == first) | (self.stop == second)),
+                short.eq((self.stop == first) | (self.stop == second)),
                 group.newest_tail.eq(self.span.tail.row),
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),
@@ -112,6 +114,5 @@ class GroupCollector(wiring.Component):
                 group.ending.count.eq(self.count + self.add),
             ]
         with m.If(transfer):
-            m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1)]
-            m.d.sync += group.short.eq(1)  # as is a group without probes
+            m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1), short.eq(1)]
         return m

@@ -83,12 +83,14 @@ class SpanMask(wiring.Component):
             ]
         # Second cycle: which lanes? The last lane tells whether the tail is behind and the head
         # still ahead.
-        within = self.lanes[-1] & ~self.first
+        lanes = Signal.like(self.lanes, reset_less=True)
+        m.d.comb += self.lanes.eq(lanes)
+        within = lanes[-1] & ~self.first
         with m.If(self.presented):
             for lane in range(self.parameters.lanes):
                 begun = within | (at_tail & (tail_lane <= lane))
                 ended = at_head & (head_lane <= lane)
-                m.d.sync += self.lanes[lane].eq(begun & ~ended)
+                m.d.sync += lanes[lane].eq(begun & ~ended)
         return m
 
 
@@ -110,11 +112,8 @@ class ProbeSlot(wiring.Component):
     Members
     -------
     add : In(1)
-        Hold ``span`` as that of the next probe …
-    span : In
-    added : In(1)
-        … and, a cycle later, hold its ``criterion``.
-    criterion : In
+        Hold ``span`` and ``criterion`` as those of the next probe.
+    span, criterion : In
     begin : In(1)
         A pass begins with the next row; the probe that waits takes part if it is ``used``.
     used : In(1)
@@ -143,7 +142,6 @@ class ProbeSlot(wiring.Component):
             {
                 "add": In(1),
                 "span": In(span_layout(parameters)),
-                "added": In(1),
                 "criterion": In(criterion_layout(parameters)),
                 "begin": In(1),
                 "used": In(1),
@@ -186,9 +184,11 @@ class ProbeSlot(wiring.Component):
                 comparator.key.eq(self.keys[lane]),
                 *(getattr(comparator.criterion, name).eq(part) for name, part in criterion.items()),
             ]
+        matches = Signal.like(self.matches, reset_less=True)
+        m.d.comb += self.matches.eq(matches)
         with m.If(self.compare):
             found = Cat(comparator.match for comparator in self._comparators)
-            m.d.sync += self.matches.eq(found & masked)
+            m.d.sync += matches.eq(found & masked)
         return m
 
     def elaborate_criterion(self, m):
@@ -200,7 +200,7 @@ class ProbeSlot(wiring.Component):
         for name, field in criterion_layout(self.parameters):
             waiting = Signal(field.shape, name=f"next_{name}", reset_less=True)
             parts[name] = Signal(field.shape, name=name, reset_less=True)
-            with m.If(self.added):
+            with m.If(self.add):
                 m.d.sync += waiting.eq(self.criterion[name])
             with m.If(self.begin_keys):
                 m.d.sync += parts[name].eq(waiting)

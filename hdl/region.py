@@ -22,6 +22,7 @@ class Region(wiring.Component):
     This is the left region of a core: probes are tuples of R, stored are tuples of S. The right one
     is the same, given the stream with both sides exchanged (:func:`hdl.join_core.mirrored`).
 
+    A word is accepted in one cycle and takes effect in the next, whatever that is.
     A tuple of S goes to the :class:`WindowTracker` and, if it is this region's turn, into the
     :class:`KeyRing`. A tuple of R becomes a probe: with the span of the window at this moment it
     goes into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group
@@ -56,8 +57,9 @@ class Region(wiring.Component):
         self.probe_side = probe_side
         self._scanner = Scanner(parameters, probe_side=probe_side)
         self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight)
-        # Input register, collector, taking the group; the rows; then out of the scanner and queue.
-        self.latency = 3 + self._scanner.latency + self._queue.latency - 1
+        # Input register, accepting, collector, taking the group; the rows; then out of the scanner
+        # and queue.
+        self.latency = 4 + self._scanner.latency + self._queue.latency - 1
         super().__init__(
             {
                 "position": In(range(max(2, parameters.cores))),
@@ -74,7 +76,7 @@ class Region(wiring.Component):
             region_word(parameters), early=["kind", "close", "star"]
         )
         m.submodules.tracker = tracker = WindowTracker(parameters)
-        m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY)
+        m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY - 1)
         m.submodules.ring = ring = KeyRing(parameters)
         m.submodules.scanner = scanner = self._scanner
         m.submodules.queue = queue = self._queue
@@ -82,10 +84,8 @@ class Region(wiring.Component):
         connect(m, flipped(self.words), register.i)
         connect(m, collector.group, scanner.group)
         connect(m, queue.results, flipped(self.results))
-        body = register.o.payload.body
         m.d.comb += [
             tracker.position.eq(self.position),
-            tracker.timestamp.eq(body.tuple.timestamp),
             collector.span.eq(tracker.span),
             collector.second.eq(tracker.second),
             collector.stop.eq(tracker.stop),
@@ -97,68 +97,86 @@ class Region(wiring.Component):
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
         ]
-        # Wide data go on a cycle later, so that deciding on a word has few registers to drive.
-        tuple_ = Signal(body.tuple.shape(), reset_less=True)
-        place = Signal(ring.place.shape(), reset_less=True)
-        store = Signal()
-        m.d.sync += [place.eq(tracker.span.head), store.eq(tracker.stored)]
-        with m.If(register.o.valid):
-            m.d.sync += tuple_.eq(body.tuple)
-        m.d.comb += [
-            scanner.criterion.eq(tuple_.criterion),
-            ring.key.eq(tuple_.key),
-            ring.place.eq(place),
-            ring.store.eq(store),
-        ]
         m.d.sync += [
             self.activity.comparisons.eq(scanner.comparisons),
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
-        self.elaborate_tuples(m, register.o, tracker, collector, scanner)
-        self.elaborate_control(m, register.o, tracker, collector, scanner)
+        close = Signal()  # the group ends, with the word accepted before
+        m.d.comb += collector.close.eq(close)
+        tuple_ = self.elaborate_tuples(m, register.o, close, tracker, collector, scanner)
+        self.elaborate_storing(m, tuple_, tracker, ring)
+        m.d.comb += [
+            scanner.criterion.eq(tuple_.criterion),
+            tracker.arrival.eq(tuple_.timestamp),
+        ]
+        self.elaborate_control(m, register.o, close, tracker, collector, scanner)
         return m
 
-    def elaborate_tuples(self, m, words, tracker, collector, scanner):
-        """Store or probe."""
-        kind = words.payload.kind
-        closes = words.payload.close[0]
+    def elaborate_tuples(self, m, words, close, tracker, collector, scanner):
+        """Accept a tuple in one cycle, store or probe in the next; return it then.
 
-        # The next store might overwrite a key that a probe still needs. In two steps, and so two
-        # rows early: the head may have moved on by one in each.
-        head = tracker.span.head.row
-        oldest = Signal.like(head, reset_less=True)
-        needed = Signal()
-        occupied = Signal()
-        distance = (head - oldest)[: len(head)]
-        m.d.sync += [
-            oldest.eq(Mux(scanner.running, scanner.oldest, collector.group.payload.first)),
-            needed.eq(scanner.running | (collector.count != 0)),
-            occupied.eq(needed & (distance[-1] | distance[1:-1].all())),
-        ]
-
+        Whether a tuple is accepted depends on few registers, and what happens to it on others: a
+        path through both would be the slowest of the accelerator.
+        """
+        word = words.payload
+        kind = word.kind
         is_tuple = words.valid & (kind != InputKind.CONTROL)
         is_probe = kind == InputKind.R
         is_store = kind == InputKind.S
+        closes = word.close[0]
+
         accept = Signal()
+        store, probe = Signal(), Signal()
+        tuple_ = Signal(word.body.tuple.shape(), reset_less=True)
         m.d.comb += [
             tracker.present.eq(is_tuple),
+            tracker.timestamp.eq(word.body.tuple.timestamp),
             accept.eq(
                 is_tuple
                 & tracker.settled
-                & (~is_store | ~tracker.mine | ~occupied)
-                & (~(is_probe | closes) | collector.ready)
+                & (~is_store | ~self.elaborate_occupied(m, tracker, collector, scanner))
+                & (~(is_probe | closes) | (collector.ready & ~close))
             ),
-            tracker.store.eq(accept & is_store),
+            tracker.store.eq(store),
+            collector.add.eq(probe),
+        ]
+        m.d.sync += [
+            store.eq(accept & is_store),
+            probe.eq(accept & is_probe),
+            close.eq(accept & closes),
         ]
         with m.If(accept):
-            m.d.comb += [
-                words.ready.eq(1),
-                collector.add.eq(is_probe),
-                collector.close.eq(closes),
-            ]
+            m.d.comb += words.ready.eq(1)
+        with m.If(words.valid):
+            m.d.sync += tuple_.eq(word.body.tuple)
+        return tuple_
 
-    def elaborate_control(self, m, words, tracker, collector, scanner):
+    def elaborate_occupied(self, m, tracker, collector, scanner):
+        """Return whether the next store might overwrite a key that a probe still needs.
+
+        It is known in two cycles, and meanwhile a store may be under way: so two rows early.
+        """
+        head = tracker.span.head.row
+        oldest = Signal.like(head, reset_less=True)
+        occupied = Signal()
+        distance = (head - oldest)[: len(head)]
+        collected = Mux(collector.count == 0, tracker.span.tail.row, collector.group.payload.first)
+        m.d.sync += [
+            oldest.eq(Mux(scanner.running, scanner.oldest, collected)),
+            occupied.eq(distance[-1] | distance[1:-1].all()),
+        ]
+        return occupied
+
+    def elaborate_storing(self, m, tuple_, tracker, ring):
+        """Write the key a cycle later, so that the tracker has few registers to drive."""
+        key = Signal(tuple_.key.shape(), reset_less=True)
+        place = Signal(ring.place.shape(), reset_less=True)
+        store = Signal()
+        m.d.sync += [place.eq(tracker.span.head), store.eq(tracker.stored), key.eq(tuple_.key)]
+        m.d.comb += [ring.key.eq(key), ring.place.eq(place), ring.store.eq(store)]
+
+    def elaborate_control(self, m, words, close, tracker, collector, scanner):
         """Execute control words; say what follows the group that a word closes."""
         control = words.payload.body.control
         is_control = words.valid & (words.payload.kind == InputKind.CONTROL)
@@ -175,7 +193,17 @@ class Region(wiring.Component):
             for name in ("empties", "marks", "clear", "begin_count", "begin_time")
         )
         size = Signal.like(control.value, reset_less=True)
-        m.d.sync += seen.eq(is_control & ~words.ready)
+        # What follows a group is looked at in the cycle after the word that closes it.
+        star, mark, disorder, free = (
+            Signal(reset_less=True, name=name) for name in ("star", "mark", "disorder", "free")
+        )
+        with m.If(words.valid):
+            m.d.sync += [
+                star.eq(words.payload.star[0]),
+                disorder.eq(words.payload.disorder),
+                free.eq(words.payload.free),
+            ]
+        m.d.sync += [seen.eq(is_control & ~words.ready), mark.eq(seen & marks)]
         with m.If(is_control):
             m.d.sync += [
                 empties.eq(empties_window(control)),
@@ -187,24 +215,24 @@ class Region(wiring.Component):
             ]
         m.d.comb += [
             tracker.size.eq(size),
-            collector.ending.star.eq(words.payload.star[0]),
-            collector.ending.mark.eq(seen & marks),
+            collector.ending.star.eq(star),
+            collector.ending.mark.eq(mark),
             collector.ending.punctuation.overflow.eq(tracker.overflow),
-            collector.ending.punctuation.disorder.eq(words.payload.disorder),
-            collector.ending.punctuation.free.eq(words.payload.free),
+            collector.ending.punctuation.disorder.eq(disorder),
+            collector.ending.punctuation.free.eq(free),
         ]
         with m.If(seen):
             with m.If(closes & ~closed):
-                with m.If(collector.ready):
-                    m.d.comb += [collector.close.eq(1), words.ready.eq(~empties)]
-                    m.d.sync += closed.eq(empties)
+                with m.If(collector.ready & ~close):
+                    m.d.comb += words.ready.eq(~empties)
+                    m.d.sync += [close.eq(1), closed.eq(empties)]
             with m.Elif(~empties):
                 m.d.comb += words.ready.eq(1)
             with m.Elif(executing):
                 m.d.comb += words.ready.eq(1)
                 m.d.sync += [closed.eq(0), executing.eq(0)]
             with m.Else():
-                m.d.sync += executing.eq(collector.ready & ~scanner.running)
+                m.d.sync += executing.eq(collector.ready & ~close & ~scanner.running)
         m.d.comb += [
             tracker.clear.eq(executing & clear),
             tracker.begin_count.eq(executing & begin_count),

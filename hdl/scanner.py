@@ -46,8 +46,7 @@ class Scanner(wiring.Component):
     Members
     -------
     add_to : In(probes)
-        Slot that holds ``span`` as that of the next probe, and ``criterion``, which comes a cycle
-        later; see :class:`hdl.group_collector.GroupCollector`.
+        Slot that holds ``span`` and ``criterion`` as those of the next probe; see :class:`hdl.group_collector.GroupCollector`.
     span : In
     criterion : In
     group : In(stream.Signature(group_layout(parameters)))
@@ -98,7 +97,7 @@ class Scanner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        row = Signal(pointer_layout(self.parameters)["row"].shape)
+        row = Signal(pointer_layout(self.parameters)["row"].shape, reset_less=True)
         last = Signal()
         take = Signal()
         step = self.reading
@@ -134,14 +133,13 @@ class Scanner(wiring.Component):
         arriving = stages[-1]
 
         compared = self.elaborate_comparing(m, arriving)
-        added, was_first = Signal.like(self.add_to), Signal(reset_less=True)
-        m.d.sync += [added.eq(self.add_to), was_first.eq(first)]
+        was_first = Signal(reset_less=True)
+        m.d.sync += was_first.eq(first)
         for n, slot in enumerate(self._slots):
             m.submodules[f"slot_{n}"] = slot
             m.d.comb += [
                 slot.add.eq(self.add_to[n]),
                 slot.span.eq(self.span),
-                slot.added.eq(added[n]),
                 slot.criterion.eq(self.criterion),
                 slot.begin.eq(take),
                 slot.used.eq(self.group.payload.ending.count > n),
@@ -161,7 +159,9 @@ class Scanner(wiring.Component):
     def elaborate_sequence(self, m, take, step, row, last):
         """Count rows. An empty span still takes one cycle."""
         group = self.group.payload
-        before_last = Signal.like(row, reset_less=True)
+        before_last = Signal.like(row)
+        oldest = Signal.like(row)
+        m.d.comb += self.oldest.eq(oldest)
         with m.If(step):
             m.d.sync += [row.eq(row + 1), last.eq(row == before_last)]
             with m.If(last):
@@ -169,7 +169,7 @@ class Scanner(wiring.Component):
         with m.If(take):
             m.d.sync += [
                 self.running.eq(1),
-                self.oldest.eq(group.first),
+                oldest.eq(group.first),
                 row.eq(group.first),
                 before_last.eq(group.stop - 2),
                 last.eq(group.short),
@@ -186,8 +186,8 @@ class Scanner(wiring.Component):
         opening = Signal()  # some probe has not begun
         begun = Signal()  # all have, with the row before
         closing = Signal()  # some probe has ended, or does in this row
-        newest_tail = Signal.like(row, reset_less=True)
-        before_head = Signal.like(row, reset_less=True)  # the row before the oldest head
+        newest_tail = Signal.like(row)
+        before_head = Signal.like(row)  # the row before the oldest head
         edge = Signal()
         m.d.comb += edge.eq(step & (opening | closing))
         with m.If(step):
@@ -240,8 +240,10 @@ class Scanner(wiring.Component):
         m.d.comb += [outcome.row.eq(row), outcome.last.eq(last)]
         m.d.comb += [outcome.matches[n].eq(slot.matches) for n, slot in enumerate(self._slots)]
         m.d.sync += self.matches_valid.eq(valid & (last | reduce(or_, outcome.matches).any()))
+        matches = Signal.like(outcome)
+        m.d.comb += self.matches.eq(matches)
         with m.If(valid):
-            m.d.sync += self.matches.eq(outcome)
+            m.d.sync += matches.eq(outcome)
 
     def elaborate_population(self, m, arriving):
         """Count comparisons; the count is made anew for rows whose masks are new."""

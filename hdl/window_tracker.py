@@ -29,8 +29,8 @@ class WindowTracker(wiring.Component):
     Counters come with flags that say, from a register, what they are about to reach: so a tuple's
     fate depends on a few bits.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 3 when the oldest timestamp is still on
-    its way out of memory. Throughput: 1 tuple per cycle.
+    Latency: 0 cycles, plus 1 per expired key, plus up to 4 when the oldest timestamp is still on
+    its way into or out of memory. Throughput: 1 tuple per cycle.
 
     Parameters
     ----------
@@ -50,7 +50,9 @@ class WindowTracker(wiring.Component):
     mine : Out(1)
         The next tuple of the tracked side would be stored here; known a cycle after reset.
     store : In(1)
-        Take a tuple of the tracked side, only while ``settled``.
+        Take a tuple of the tracked side, for which ``settled`` was seen a cycle ago.
+    arrival : In
+        Its timestamp.
     stored : Out(1)
         It belongs at ``span.head``, here and now.
     span : Out
@@ -76,6 +78,7 @@ class WindowTracker(wiring.Component):
                 "settled": Out(1),
                 "mine": Out(1),
                 "store": In(1),
+                "arrival": In(parameters.timestamp_bits),
                 "stored": Out(1),
                 "span": Out(span_layout(parameters)),
                 "second": Out(pointer_layout(parameters)["row"].shape, init=1),
@@ -184,11 +187,14 @@ class WindowTracker(wiring.Component):
         connect(m, deadlines.r_stream, oldest.i)
         outlived = self.timestamp > oldest.o.payload
         m.d.comb += [
-            deadlines.w_data.eq(self.timestamp + lifespan),
+            deadlines.w_data.eq(self.arrival + lifespan),
             deadlines.w_en.eq(self.stored & timed),
             oldest.o.ready.eq(aged),
             aged.eq(self.present & timed & oldest.o.valid & outlived),
-            self.settled.eq(~timed | vacant | (oldest.o.valid & ~outlived)),
+            # A first key that is being stored may have to leave before the tuple at hand.
+            self.settled.eq(
+                ~timed | (vacant & ~(self.store & self.mine)) | (oldest.o.valid & ~outlived)
+            ),
         ]
 
     def following(self, pointer):

@@ -163,8 +163,7 @@ def test_a_slot_compares_its_probe_with_the_keys_of_its_span(lanes, probe_side, 
             ctx.set(dut.add, "add" in cycle)
             if "add" in cycle:
                 ctx.set(dut.span, cycle["add"][1])
-            ctx.set(dut.added, "add" in previous[1])
-            key = {"x": previous[1]["add"][0] if "add" in previous[1] else -4}
+            key = {"x": cycle["add"][0] if "add" in cycle else -4}
             ctx.set(dut.criterion, criterion_of(parameters, probe_side, key, bounds))
             ctx.set(dut.begin, "load" in cycle)
             ctx.set(dut.used, "load" in cycle and cycle["load"][1])

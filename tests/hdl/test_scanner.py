@@ -89,15 +89,15 @@ class Passes:
         counted = [0]
 
         async def collector(ctx):
-            """Fill the slots and offer the group; a criterion comes a cycle after its span."""
+            """Fill the slots and offer the group."""
             for spans, group in self.groups:
                 for n, (key, span) in enumerate(spans):
                     ctx.set(dut.add_to, 1 << n)
                     ctx.set(dut.span, span)
-                    await ctx.tick()
-                    ctx.set(dut.add_to, 0)
                     criterion = criterion_of(self.parameters, 0, {"x": key}, BOUNDS)
                     ctx.set(dut.criterion, criterion)
+                    await ctx.tick()
+                    ctx.set(dut.add_to, 0)
                 if not spans:
                     await ctx.tick()
                 ctx.set(dut.group.payload, group)
