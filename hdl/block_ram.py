@@ -5,16 +5,11 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BlockRAM", "fits", "is_ecp5", "widest_word"]
+__all__ = ["BlockRAM", "fits", "widest_word"]
 
 #: Widths of an 18-kbit block RAM, and how many low address bits each leaves unused.
 WIDTHS = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
 ADDRESS_BITS = 14
-
-
-def is_ecp5(platform):
-    """Is this platform (any object with the name of a ``device``) an ECP5?"""
-    return str(getattr(platform, "device", "")).upper().startswith("LFE5U")
 
 
 def fits(depth):

@@ -9,6 +9,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .carry_equality import CarryEquality
+from .ecp5 import is_ecp5
 from .layouts import comparison_groups, criterion_layout, stored_layout
 
 __all__ = ["Comparator", "criterion_signature", "load_predicate", "packed"]
@@ -55,7 +57,8 @@ class Comparator(wiring.Component):
     subtraction: in ``key - low`` with a guard bit of one above every field of the key and
     of zero above every field of ``low``, a guard bit stays one unless its field borrowed,
     that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
-    of the simulator's instructions, that comparing field by field takes.
+    of the simulator's instructions, that comparing field by field takes. An equality runs in the
+    carry chain of an ECP5 (:class:`hdl.carry_equality.CarryEquality`), elsewhere in parts.
 
     Latency: 1 cycle, between comparing the parts of a key and joining their outcomes. Throughput: 1
     comparison per cycle.
@@ -91,7 +94,7 @@ class Comparator(wiring.Component):
         if self.parameters.comparator == "band":
             self.elaborate_band(m)
         elif self.parameters.comparator == "equality":
-            self.elaborate_equality(m)
+            self.elaborate_equality(m, platform)
         else:
             predicate = load_predicate(self.parameters.predicate)
             r, s = self.criterion, self.key
@@ -117,10 +120,16 @@ class Comparator(wiring.Component):
             matches.append(within)
         m.d.comb += self.match.eq(Cat(matches).all())
 
-    def elaborate_equality(self, m):
-        """Compare parts of the key."""
+    def elaborate_equality(self, m, platform):
+        """Compare the key as a whole where there is a chain for that, else parts of it."""
         criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
         key = Value.cast(self.key)
+        if is_ecp5(platform):
+            m.submodules.equality = equality = CarryEquality(len(key))
+            equal = Signal(reset_less=True)
+            m.d.sync += equal.eq(equality.equal)
+            m.d.comb += [equality.a.eq(criterion), equality.b.eq(key), self.match.eq(equal)]
+            return
         matches = []
         for first in range(0, len(key), PART_BITS):
             part = Signal(name=f"part_{first}", reset_less=True)

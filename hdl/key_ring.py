@@ -5,7 +5,8 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from .block_ram import BlockRAM, fits, is_ecp5, widest_word
+from .block_ram import BlockRAM, fits, widest_word
+from .ecp5 import is_ecp5
 from .layouts import pointer_layout, row_layout, stored_layout
 
 __all__ = ["KeyColumn", "KeyRing"]

@@ -22,6 +22,9 @@ class Merger(wiring.Component):
     then any port with a pair is served, lowest first, and only stars and marks are waited for.
     Every pair gets the digit of the port that it came through.
 
+    Registers stand at the inputs: so what is decided here depends on registers that are near, and
+    crosses the distance to the next merger only once, as data or as ``ready``.
+
     A word waits for no later input word than the one that closed its group, so a tree of mergers
     in order cannot deadlock (``docs/decisions``).
 
@@ -60,50 +63,53 @@ class Merger(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.output = output = StreamRegister(self._shape_out, early=["kind"])
-        connect(m, output.o, flipped(self.o))
+        inputs = []
+        for n, i in enumerate(self.i):
+            register = StreamRegister(self._shape_in, early=["kind"])
+            m.submodules[f"port_{n}"] = register
+            connect(m, flipped(i), register.i)
+            inputs.append(register.o)
 
         free = Signal()
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark
-        for n, i in enumerate(self.i):
+        for n, i in enumerate(inputs):
             is_pair = i.payload.kind == ResultKind.PAIR
             m.d.comb += [pair[n].eq(i.valid & is_pair), stop[n].eq(i.valid & ~is_pair)]
 
         # The lowest port with a pair is the one to serve, if any is. What is not valid may be
         # anything: so which port is chosen does not depend on whether it may be served.
-        chosen = output.i.payload
+        chosen = self.o.payload
         served = Signal(self.ports)
         blocked = Const(0)  # a port before this one has the right of way
         for n in range(self.ports):
             m.d.comb += served[n].eq(pair[n] & ~blocked)
             blocked |= Mux(free, pair[n], ~stop[n])
-        pairs = [self.with_digit(m, n) for n in range(self.ports)]
+        pairs = [self.with_digit(m, i.payload.body.pair, n) for n, i in enumerate(inputs)]
         m.d.comb += [
-            output.i.valid.eq(served.any() | stop.all()),
-            chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, self.i[0].payload.kind)),
-            *(i.ready.eq(output.i.ready & (served[n] | stop.all())) for n, i in enumerate(self.i)),
+            self.o.valid.eq(served.any() | stop.all()),
+            chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, inputs[0].payload.kind)),
+            *(i.ready.eq(self.o.ready & (served[n] | stop.all())) for n, i in enumerate(inputs)),
         ]
         lowest = pairs[-1]
         for n in reversed(range(self.ports - 1)):
             lowest = Mux(pair[n], pairs[n], lowest)
-        first = self.i[0].payload.body.punctuation
+        first = inputs[0].payload.body.punctuation
         with m.If(pair.any()):
             m.d.comb += chosen.body.pair.eq(lowest)
         with m.Else():
             m.d.comb += [
                 chosen.body.punctuation.eq(first),
                 chosen.body.punctuation.overflow.eq(
-                    Cat(i.payload.body.punctuation.overflow for i in self.i).any()
+                    Cat(i.payload.body.punctuation.overflow for i in inputs).any()
                 ),
             ]
-        with m.If(stop.all() & output.i.ready & (self.i[0].payload.kind == ResultKind.MARK)):
+        with m.If(stop.all() & self.o.ready & (inputs[0].payload.kind == ResultKind.MARK)):
             m.d.sync += free.eq(first.free)
         return m
 
-    def with_digit(self, m, port):
+    def with_digit(self, m, pair, port):
         """Return the pair at ``port`` with the digit of the port."""
-        pair = self.i[port].payload.body.pair
         extended = Signal(pair_layout(self.parameters, len(pair.core) + self._digit_bits))
         m.d.comb += [
             extended.eq(pair),

@@ -189,7 +189,7 @@ PRESETS = {
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
     # A whole LFE5U-85F: every block RAM feeds a lane, as many comparators as its logic holds.
     "ecp5-equality": JoinParameters(
-        cores=13, sub_window=4064, keys=X32, comparator="equality", lanes=8, probes=6, fan_in=2
+        cores=8, sub_window=6604, keys=X32, comparator="equality", lanes=13, probes=6, fan_in=2
     ),
-    "ecp5-band": JoinParameters(cores=13, sub_window=4064, keys=XY16, lanes=8, probes=3, fan_in=2),
+    "ecp5-band": JoinParameters(cores=8, sub_window=6604, keys=XY16, lanes=13, probes=3, fan_in=2),
 }

@@ -32,7 +32,7 @@ class ProbePreparation(wiring.Component):
     Bounds are registers, open after reset, set by the control words that pass. Other comparators
     use the key as it is.
 
-    Latency: 2 cycles, one to add the bounds and one to clamp. Throughput: 1 word per cycle.
+    Latency: 3 cycles: to add the bounds, to see where that leads, to clamp. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ProbePreparation(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self.latency = 3
         super().__init__(
             {
                 "i": In(stream.Signature(scheduled_word(parameters))),
@@ -66,23 +66,39 @@ class ProbePreparation(wiring.Component):
                 for field in bands
             }
         )
-        added = data.StructLayout({"scheduled": scheduled_word(self.parameters), "sums": sums})
-        m.submodules.sums = middle = StreamRegister(added)
+        places = data.StructLayout(
+            {
+                field.name: data.StructLayout(dict.fromkeys(("low", "high", "nothing"), 1))
+                for field in bands
+            }
+        )
+        added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
+        m.submodules.sums = first = StreamRegister(data.StructLayout(added))
+        m.submodules.places = second = StreamRegister(
+            data.StructLayout({**added, "places": places})
+        )
         m.submodules.output = output = StreamRegister(region_word(self.parameters))
         connect(m, output.o, flipped(self.o))
         m.d.comb += [
-            middle.i.valid.eq(self.i.valid),
-            middle.i.payload.scheduled.eq(self.i.payload),
-            self.i.ready.eq(middle.i.ready),
-            output.i.valid.eq(middle.o.valid),
-            middle.o.ready.eq(output.i.ready),
+            first.i.valid.eq(self.i.valid),
+            first.i.payload.scheduled.eq(self.i.payload),
+            self.i.ready.eq(first.i.ready),
+            second.i.valid.eq(first.o.valid),
+            second.i.payload.scheduled.eq(first.o.payload.scheduled),
+            second.i.payload.sums.eq(first.o.payload.sums),
+            first.o.ready.eq(second.i.ready),
+            output.i.valid.eq(second.o.valid),
+            second.o.ready.eq(output.i.ready),
         ]
         for index, field in enumerate(bands):
-            self.elaborate_sums(m, index, field, middle.i.payload.sums[field.name])
-        criterion = middle.o.payload.scheduled.word.body.tuple.key
+            self.elaborate_sums(m, index, field, first.i.payload.sums[field.name])
+            place_range(
+                m, field, first.o.payload.sums[field.name], second.i.payload.places[field.name]
+            )
+        criterion = second.o.payload.scheduled.word.body.tuple.key
         if bands:
-            criterion = self.elaborate_ranges(m, middle.o.payload.sums)
-        self.elaborate_word(m, middle.o.payload.scheduled, criterion, output.i.payload)
+            criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
+        self.elaborate_word(m, second.o.payload.scheduled, criterion, output.i.payload)
         return m
 
     def elaborate_sums(self, m, index, field, sums):
@@ -127,21 +143,18 @@ class ProbePreparation(wiring.Component):
                     stored = unsigned_key(field, stored)
                 m.d.comb += prepared.body.tuple.key[field.name].eq(stored)
 
-    def elaborate_ranges(self, m, sums):
+    def elaborate_ranges(self, m, sums, places):
         """Clamp the ranges of stored keys to their fields; return them as a criterion."""
         criterion = Signal(criterion_layout(self.parameters))
         stored = stored_layout(self.parameters)
         ranges = Signal(data.StructLayout({"low": stored, "high": stored}))
         for field in self.parameters.keys:
             first, final = sums[field.name].first, sums[field.name].final
+            place = places[field.name]
             most = (1 << field.bits) - 1
-            before = final < 0  # all of the range is below the least key,
-            beyond = ~(first < 0) & first[field.bits]  # … or above the greatest
-            nothing = before | beyond
-            above = ~(final < 0) & final[field.bits]
             m.d.comb += [
-                ranges.low[field.name].eq(Mux(nothing, most, Mux(first < 0, 0, first))),
-                ranges.high[field.name].eq(Mux(nothing, 0, Mux(above, most, final))),
+                ranges.low[field.name].eq(Mux(place.nothing, most, Mux(place.low, 0, first))),
+                ranges.high[field.name].eq(Mux(place.nothing, 0, Mux(place.high, most, final))),
             ]
         for n, group in enumerate(comparison_groups(self.parameters)):
             m.d.comb += [
@@ -149,6 +162,17 @@ class ProbePreparation(wiring.Component):
                 criterion[f"high_{n}"].eq(packed(group, ranges.high, guard=1)),
             ]
         return criterion
+
+
+def place_range(m, field, sums, place):
+    """Say whether a range begins below the field, ends above it, or misses it."""
+    below = sums.final < 0
+    above = ~(sums.first < 0) & sums.first[field.bits]
+    m.d.comb += [
+        place.low.eq(sums.first < 0),
+        place.high.eq(~(sums.final < 0) & sums.final[field.bits]),
+        place.nothing.eq(below | above),
+    ]
 
 
 def unsigned_key(field, key):

@@ -10,7 +10,8 @@ from amaranth.sim import Simulator
 import pytest
 
 import hdl.block_ram
-from hdl.block_ram import BlockRAM, fits, is_ecp5, widest_word
+from hdl.block_ram import BlockRAM, fits, widest_word
+from hdl.ecp5 import is_ecp5
 from hdl.fpga.devices import DEVICES
 from hdl.key_ring import KeyColumn, KeyRing
 from hdl.parameters import JoinParameters, KeyField

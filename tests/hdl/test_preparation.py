@@ -206,6 +206,6 @@ def test_latency_and_one_word_per_cycle(comparator):
     sent, taken = [], []
     prepare(parameters, words, stamps=(sent, taken))
     dut = ProbePreparation(parameters)
-    assert dut.latency == 2
+    assert dut.latency == 3
     assert {t - s for s, t in zip(sent, taken, strict=True)} == {dut.latency}
     assert sent[-1] - sent[0] == len(words) - 1

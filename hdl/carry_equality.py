@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparing two words in the carry chain of an ECP5."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["CarryEquality"]
+
+#: Bits of each word that one ``CCU2C`` compares: two in each of its LUTs.
+CELL_BITS = 4
+#: A LUT of four inputs that says A = B and C = D.
+EQUAL = sum(1 << n for n in range(16) if n & 1 == n >> 1 & 1 and n >> 2 & 1 == n >> 3 & 1)
+
+
+class CarryEquality(wiring.Component):
+    """Are two words equal? Each LUT of the chain passes a carry on while its two bits are.
+
+    A LUT compares two bits, so 32 bits take 16 and a way out of the chain; as logic they take 21,
+    three levels deep. There is no model of the primitive here: the outcome of ``a == b`` is its
+    meaning.
+
+    Latency: 0 cycles. Throughput: 1 comparison per cycle.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a word, at least one.
+
+    Members
+    -------
+    a, b : In(width)
+    equal : Out(1)
+    """
+
+    def __init__(self, width):
+        if width < 1:
+            raise ValueError(f"Words of {width!r} bits cannot be compared")
+        self.width = width
+        self.latency = 0
+        super().__init__({"a": In(width), "b": In(width), "equal": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        zeros = Const(0, CELL_BITS)  # in both words, for the last cell
+        carry = Const(1)
+        for first in range(0, self.width, CELL_BITS):
+            a, b = (Cat(word[first : first + CELL_BITS], zeros) for word in (self.a, self.b))
+            following = Signal(name=f"carry_{first}")
+            pins = {}
+            for lut in range(2):
+                low, high = 2 * lut, 2 * lut + 1
+                pins |= {
+                    f"i_A{lut}": a[low], f"i_B{lut}": b[low],
+                    f"i_C{lut}": a[high], f"i_D{lut}": b[high],
+                    f"p_INIT{lut}": Const(EQUAL, 16), f"p_INJECT1_{lut}": "YES",
+                }  # fmt: skip
+            m.submodules[f"cell_{first}"] = Instance(
+                "CCU2C", i_CIN=carry, o_COUT=following, **pins
+            )
+            carry = following
+        m.d.comb += self.equal.eq(carry)
+        return m
