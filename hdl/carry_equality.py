@@ -55,9 +55,7 @@ class CarryEquality(wiring.Component):
                     f"i_C{lut}": a[high], f"i_D{lut}": b[high],
                     f"p_INIT{lut}": Const(EQUAL, 16), f"p_INJECT1_{lut}": "YES",
                 }  # fmt: skip
-            m.submodules[f"cell_{first}"] = Instance(
-                "CCU2C", i_CIN=carry, o_COUT=following, **pins
-            )
+            m.submodules[f"cell_{first}"] = Instance("CCU2C", i_CIN=carry, o_COUT=following, **pins)
             carry = following
         m.d.comb += self.equal.eq(carry)
         return m

@@ -32,7 +32,8 @@ class ProbePreparation(wiring.Component):
     Bounds are registers, open after reset, set by the control words that pass. Other comparators
     use the key as it is.
 
-    Latency: 3 cycles: to add the bounds, to see where that leads, to clamp. Throughput: 1 word per cycle.
+    Latency: 3 cycles: to add the bounds, to see where that leads, to clamp. Throughput: 1 word per
+    cycle.
 
     Parameters
     ----------

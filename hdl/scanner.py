@@ -46,7 +46,8 @@ class Scanner(wiring.Component):
     Members
     -------
     add_to : In(probes)
-        Slot that holds ``span`` and ``criterion`` as those of the next probe; see :class:`hdl.group_collector.GroupCollector`.
+        Slot that holds ``span`` and ``criterion`` as those of the next probe; see
+        :class:`hdl.group_collector.GroupCollector`.
     span : In
     criterion : In
     group : In(stream.Signature(group_layout(parameters)))

@@ -31,6 +31,8 @@ def route(options):
     device, parameters = find_device(options.device), parameters_from(options)
     if options.seeds < 1:
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
+    if options.jobs < 1:
+        raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
     from .route import route as run
     from .routing_report import design_name, write_report
 
@@ -43,6 +45,7 @@ def route(options):
         folder=Path("build/route") / name,
         frequency=options.frequency,
         deadline=60 * options.deadline,
+        jobs=options.jobs,
         preset=options.preset,
         efficiency=options.efficiency,
         efficiency_source=options.efficiency_source,
@@ -81,6 +84,10 @@ def add_commands(commands):
     command.add_argument(
         "--seeds", type=int, default=1, metavar="N",
         help="route with so many seeds, from --seed on; the slowest counts",
+    )  # fmt: skip
+    command.add_argument(
+        "--jobs", type=int, default=1, metavar="N",
+        help="seeds to route at the same time, 1 to 3 GB each; default: 1",
     )  # fmt: skip
     command.add_argument(
         "--efficiency", type=float, metavar="SHARE",

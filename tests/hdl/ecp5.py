@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ECP5 for tests: a platform by its name alone, and a model of its block RAM."""
+"""An ECP5 for tests: a platform by its name alone, and models of its primitives."""
 
 from amaranth import *
 from amaranth.lib import memory
 from amaranth.lib.data import ArrayLayout
 
-__all__ = ["ECP5", "DP16KD"]
+__all__ = ["CCU2C", "ECP5", "DP16KD"]
 
 
 class ECP5:
@@ -65,4 +65,23 @@ class DP16KD(Elaboratable):
         first = {"DOA": 0, "DOB": 18} if width == 36 else {"DOA": 36, "DOB": 0}
         for name, output in self.outputs.items():
             m.d.comb += output.eq(Cat(word, Const(-1, 36))[first[name[:3]] + int(name[3:])])
+        return m
+
+
+class CCU2C(Elaboratable):
+    """Takes the place of ``Instance``: what Yosys' ``lattice/ccu2c_sim.vh`` says of the carry."""
+
+    def __init__(self, name, **pins):
+        assert name == "CCU2C"
+        self.pins = pins
+
+    def elaborate(self, platform):
+        m = Module()
+        carry = self.pins["i_CIN"]
+        for n in range(2):
+            a, b, c, d = (self.pins[f"i_{name}{n}"] for name in "ABCD")
+            table = self.pins[f"p_INIT{n}"]
+            generated = (table[:4].bit_select(Cat(a, b), 1)) & (self.pins[f"p_INJECT1_{n}"] == "NO")
+            carry = Mux(table.bit_select(Cat(a, b, c, d), 1), carry, generated)
+        m.d.comb += self.pins["o_COUT"].eq(carry)
         return m

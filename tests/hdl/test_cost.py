@@ -10,7 +10,8 @@ from hdl.fpga import tools
 from hdl.fpga.cost import Cost, component_rows, cost_report, cost_table, module_costs
 from hdl.fpga.devices import DEVICES, find_device
 from hdl.fpga.hierarchy import Hierarchy, class_of
-from hdl.fpga.tools import YOSYS, ToolError, find_tool, run_tool
+from hdl.fpga.synthesis import run_yosys
+from hdl.fpga.tools import NEXTPNR, YOSYS, ToolError, find_tool, run_tool, tool_version
 from hdl.parameters import PRESETS
 
 VERILOG = """\
@@ -102,6 +103,15 @@ def test_a_missing_tool_is_named_with_its_remedy(without_tools, capsys):
     assert "make setup-fpga" in capsys.readouterr().err
 
 
+def test_a_variable_names_another_program(monkeypatch):
+    monkeypatch.setenv("NEXTPNR_ECP5", sys.executable)
+    assert find_tool(NEXTPNR) == sys.executable
+    assert tool_version(NEXTPNR).startswith("Python 3.")
+    monkeypatch.setenv("NEXTPNR_ECP5", "no-such-program")
+    with pytest.raises(ToolError, match="NEXTPNR_ECP5=no-such-program names no program"):
+        find_tool(NEXTPNR)
+
+
 def python(*lines):
     return [sys.executable, "-c", "\n".join(lines)]
 
@@ -117,6 +127,41 @@ def test_a_tool_gives_signs_of_life_and_is_ended_at_its_deadline(tmp_path, capsy
     with pytest.raises(ToolError, match="exceeded its 2 s"):
         run_tool(command, folder=tmp_path, log="tool.log", step="tool", deadline=2, heartbeat=0.2)
     assert "tool: 1 s, placing" in capsys.readouterr().err
+
+
+REGISTERS = """\
+module registers(input clk, rst, en, d, output reg [3:0] q);
+  always @(posedge clk) if (rst) q[0] <= 0; else q[0] <= d;
+  always @(posedge clk) if (rst) q[1] <= 1; else q[1] <= d;
+  always @(posedge clk) if (rst) q[2] <= 0; else if (en) q[2] <= d;
+  always @(posedge clk) if (rst) q[3] <= 1; else if (en) q[3] <= d;
+endmodule
+"""
+
+#: Every register keeps its meaning, and none its reset.
+PROOF = """\
+read_verilog registers.v
+synth -run coarse
+simplemap
+dfflegalize -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01 -cell $_SDFF_PP?_ 01 -cell $_SDFFE_PP?P_ 01
+copy registers gold
+techmap -map resets.v registers
+select -assert-none registers/t:$_SDFF*
+select -assert-count 4 registers/t:$_DFF*
+equiv_make gold registers equal
+hierarchy -top equal
+equiv_simple -undef
+equiv_induct
+equiv_status -assert
+"""
+
+
+def test_a_reset_as_logic_is_the_same_reset(tmp_path):
+    try:
+        tools.find_tool(YOSYS)
+    except ToolError as error:
+        pytest.skip(str(error))
+    run_yosys(PROOF, REGISTERS, "synthesis.log", top="registers", folder=tmp_path)
 
 
 @pytest.fixture(scope="module")

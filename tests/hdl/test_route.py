@@ -166,7 +166,7 @@ def without_running(monkeypatch):
 def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = [
-        "route", "--preset", "tiny", "--speed", "6", "--seed", "3", "--seeds", "2",
+        "route", "--preset", "tiny", "--speed", "6", "--seed", "3", "--seeds", "2", "--jobs", "2",
         "--efficiency", "0.99", "--efficiency-source", "make bench", "--output", "out",
     ]  # fmt: skip
     assert main(arguments) == 0
@@ -198,6 +198,7 @@ def test_without_an_efficiency_there_are_no_comparisons_per_second(
     assert report["cycle_efficiency"] is None
 
 
-def test_no_seeds_are_refused(capsys):
-    assert main(["route", "--preset", "tiny", "--seeds", "0"]) == 2
-    assert "--seeds" in capsys.readouterr().err
+@pytest.mark.parametrize("option", ["--seeds", "--jobs"])
+def test_no_seeds_or_jobs_are_refused(option, capsys):
+    assert main(["route", "--preset", "tiny", option, "0"]) == 2
+    assert option in capsys.readouterr().err
