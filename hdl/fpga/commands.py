@@ -33,6 +33,7 @@ def route(options):
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
+    from .route import merge_reports
     from .route import route as run
     from .routing_report import design_name, write_report
 
@@ -51,6 +52,9 @@ def route(options):
         efficiency_source=options.efficiency_source,
         command=shlex.join(["python", "-m", "hdl", *options.arguments]),
     )
+    written = Path(options.output) / f"{name}.json"
+    if options.add and written.exists():
+        report = merge_reports(json.loads(written.read_text(encoding="utf-8")), report)
     paths = write_report(report, options.output, name)
     print(f"{report['fmax_mhz']} MHz, {report['comparators']} comparators: {paths[1]}")
     return 0
@@ -88,6 +92,10 @@ def add_commands(commands):
     command.add_argument(
         "--jobs", type=int, default=1, metavar="N",
         help="seeds to route at the same time, 1 to 3 GB each; default: 1",
+    )  # fmt: skip
+    command.add_argument(
+        "--add", action="store_true",
+        help="add the seeds to the report that is there, if it is of the same design",
     )  # fmt: skip
     command.add_argument(
         "--efficiency", type=float, metavar="SHARE",

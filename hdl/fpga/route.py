@@ -2,6 +2,7 @@
 """``python -m hdl route``: synthesis, placement and routing of an accelerator."""
 
 from concurrent.futures import ThreadPoolExecutor
+import hashlib
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from .shell import SHELL, RoutingShell
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool, tool_version
 
-__all__ = ["comparators", "nextpnr_command", "route"]
+__all__ = ["comparators", "merge_reports", "nextpnr_command", "route"]
 
 #: How an accelerator is routed, for the reader of a report.
 METHOD = (
@@ -22,8 +23,8 @@ METHOD = (
     "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
     "Nodes of the distribution tree keep their hierarchy, for Yosys would merge their equal "
     "registers. Resets are logic, as registers with different ones cannot share a tile "
-    "(hdl/fpga/resets.v). nextpnr uses router1. The clock is the worst case of the speed grade "
-    "that nextpnr knows; nothing ran on a device."
+    "(hdl/fpga/resets.v). nextpnr uses its placer 'static' and router1. The clock is the "
+    "worst case of the speed grade that nextpnr knows; nothing ran on a device."
 )
 
 
@@ -36,7 +37,7 @@ def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
     """Return the arguments of nextpnr, to be run in the folder of the netlist."""
     return [
         NEXTPNR, device.flag, "--package", device.package, "--speed", str(speed),
-        "--json", f"{top}.json", "--router", "router1", "--seed", str(seed),
+        "--json", f"{top}.json", "--placer", "static", "--router", "router1", "--seed", str(seed),
         "--freq", f"{frequency:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
         "--detailed-timing-report", "--report", f"seed{seed}.json",
     ]  # fmt: skip
@@ -135,6 +136,7 @@ def route(
         "critical_path": worst["critical_path"],
         "slow_registers": worst["slow_registers"],
         "seed": worst["seed"],
+        "design": hashlib.sha256(verilog.encode()).hexdigest(),
         "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
         "target_mhz": frequency,
         "tools": {tool: tool_version(tool) for tool in (YOSYS, NEXTPNR)},
@@ -144,3 +146,43 @@ def route(
         ),
         "method": METHOD,
     }
+
+
+#: What two reports must agree in, to be of the same thing.
+SAME = ("device", "speed", "parameters", "design", "target_mhz", "tools")
+
+
+def merge_reports(earlier, later):
+    """Return the report of the seeds of both, which are of the same design; the slowest counts.
+
+    ``earlier`` comes from a file. A seed that was routed twice is reported as it was the last time.
+
+    Raises
+    ------
+    ValueError
+        If design, device, tools or target differ.
+    """
+    for name in SAME:
+        if earlier[name] != json.loads(json.dumps(later[name])):  # tuples come back as lists
+            raise ValueError(
+                f"The report that is there is of another {name}: route without --add, or all seeds"
+            )
+    runs = {run["seed"]: run for report in (earlier, later) for run in report["runs"]}
+    slowest = min(runs.values(), key=lambda run: run["fmax_mhz"])
+    of_slowest = later if slowest in later["runs"] else earlier
+    rate = later["cycle_efficiency"]
+    return {
+        **later,
+        **{
+            name: of_slowest[name]
+            for name in (
+                "fmax_mhz", "utilization", "critical_path", "slow_registers", "seed", "nextpnr",
+            )
+        },
+        "comparisons_per_second": (
+            None if rate is None
+            else round(later["comparators"] * rate * of_slowest["fmax_mhz"] * 1e6)
+        ),
+        "runs": [runs[seed] for seed in sorted(runs)],
+        "command": f"{earlier['command']}; {later['command']}",
+    }  # fmt: skip

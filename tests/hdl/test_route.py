@@ -130,7 +130,14 @@ def test_slow_registers_are_gathered_by_component(hierarchy):
 def test_nextpnr_is_told_device_grade_seed_and_router():
     command = nextpnr_command(DEVICES["lfe5u-85f"], speed=6, seed=7, frequency=150.0)
     text = " ".join(command)
-    for part in ("--85k", "--speed 6", "--seed 7", "--router router1", "--freq 150 "):
+    for part in (
+        "--85k",
+        "--speed 6",
+        "--seed 7",
+        "--placer static",
+        "--router router1",
+        "--freq 150 ",
+    ):
         assert part in text
 
 
@@ -196,6 +203,29 @@ def test_without_an_efficiency_there_are_no_comparisons_per_second(
     report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
     assert report["comparisons_per_second"] is None
     assert report["cycle_efficiency"] is None
+
+
+def test_seeds_are_added_to_a_report_of_the_same_design(
+    without_running, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
+    common = ["route", "--preset", "tiny", "--efficiency", "0.5", "--output", "out"]
+    first = [*common, "--seed", "3", "--seeds", "2"]
+    assert main(first) == 0
+    assert main([*common, "--seed", "1", "--add"]) == 0
+    report = json.loads(path.read_text())
+    assert [run["seed"] for run in report["runs"]] == [1, 3, 4]
+    assert (report["seed"], report["fmax_mhz"]) == (4, 119.46)
+    assert report["comparisons_per_second"] == round(4 * 0.5 * 119.46e6)
+    assert report["command"].count("--seed") == 3
+
+    before = path.read_text()
+    assert main([*common, "--frequency", "100", "--add"]) == 2
+    assert "another target_mhz" in capsys.readouterr().err
+    assert path.read_text() == before
+    assert main([*common, "--seed", "9"]) == 0
+    assert [run["seed"] for run in json.loads(path.read_text())["runs"]] == [9]
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--jobs"])
