@@ -103,19 +103,23 @@ RARE, FREQUENT = 10, 158
 class ScanRun:
     """An accelerator with full windows, fed as fast as it takes words.
 
-    Stars come with every full group of probes.
+    Stars come with every full group of probes. One key in 250,000 matches a probe, unless
+    :meth:`bound` says otherwise.
 
     Parameters
     ----------
     parameters : JoinParameters
-        With the key fields of the preset `paper`.
+        With the key fields of the preset `paper`, or an equality of one field.
     report : callable
         Receives lines about the progress.
+    window : int or None
+        Tuples per side; all that the accelerator holds if None.
     """
 
-    def __init__(self, parameters, report):
+    def __init__(self, parameters, report, *, window=None):
         self.parameters = parameters
-        bundle = Path("build") / "figures" / f"{parameters.lanes}x{parameters.probes}"
+        shape = f"{parameters.comparator}-{parameters.lanes}x{parameters.probes}"
+        bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)
         self.device = SimulatedDevice(bundle)
@@ -124,9 +128,15 @@ class ScanRun:
         self.generator = np.random.default_rng(1)
         self.results = np.zeros((1 << 14, manifest.result_word.columns), np.uint64)
         self.send(self.codec.pack_control("PRECISION", 0, manifest.probes), marks=2)
-        report(f"figures: filling windows of {manifest.capacity:,} tuples")
-        self.bound(RARE)
-        self.send(self.tuples(2 * manifest.capacity))
+        window = window or manifest.capacity
+        for side in range(2):
+            self.send(self.codec.pack_control("WINDOW", side, window))
+        report(f"figures: filling windows of {window:,} tuples")
+        self.keys = 250_001
+        if parameters.comparator == "band":
+            self.keys = 10_001
+            self.bound(RARE)
+        self.send(self.tuples(2 * window))
 
     def close(self):
         """Let go of the device."""
@@ -139,9 +149,10 @@ class ScanRun:
                 self.send(self.codec.pack_control(operation, index, value))
 
     def tuples(self, count):
-        """Return tuples of both sides in turn, fields uniform in 1 .. 10,000."""
+        """Return tuples of both sides in turn, fields uniform."""
         keys = {
-            key.name: self.generator.integers(1, 10_001, count) for key in self.device.manifest.keys
+            key.name: self.generator.integers(1, self.keys, count)
+            for key in self.device.manifest.keys
         }
         return self.codec.pack_tuples(np.arange(count) % 2, keys)
 
@@ -224,6 +235,77 @@ def cycle_efficiency(report):
 def cycle_efficiency_crowded(report):
     """The same with one match in 1,000."""
     return min(share for bound, share in efficiencies(report) if bound == FREQUENT)
+
+
+#: Where the committed reports of `python -m hdl route` are.
+ROUTING = Path("docs") / "routing"
+#: Tuples per side of the window that tuples are counted with, and the rate of the paper's FPGA: it
+#: joins 5,200 tuples per second with a window of 2**21, that is, with 64 times the comparisons.
+WINDOW = 1 << 15
+PAPER_TUPLES = 5_200 << 6
+
+
+def routed_mhz(preset, speed):
+    """Return the clock that the committed report of a preset says: its slowest seed's."""
+    path = ROUTING / f"{preset}-lfe5u-85f-grade{speed}.json"
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(
+            f"{path} is missing; write it with: make route PRESET={preset} SPEED={speed}"
+        ) from error
+    if report["parameters"] != json.loads(json.dumps(PRESETS[preset].to_dict())):
+        raise ValueError(f"{path} is of other parameters than the preset now has; route it again")
+    return report["fmax_mhz"]
+
+
+def routed_rate(preset, counted, report, *, window=None):
+    """Return how many of ``counted`` a second the routed accelerator does, with full windows.
+
+    ``counted`` gets the differences of the hardware counters; the clock is that of grade 8.
+    """
+    mhz = routed_mhz(preset, 8)
+    with closing(ScanRun(PRESETS[preset], report, window=window)) as run:
+        _, counts = run.measure(40)
+        report(f"figures: {preset} at {mhz} MHz: {counted(counts)} in {counts['cycles']} cycles")
+        return counted(counts) / counts["cycles"] * mhz * 1e6
+
+
+def comparisons(counts):
+    """Return the comparisons counted."""
+    return counts["comparisons"]
+
+
+def tuples(counts):
+    """Return the tuples counted, those of both sides."""
+    return counts["tuples_r"] + counts["tuples_s"]
+
+
+@figure("scan.routed_comparisons_per_s_equality", unit="comparisons/s", goal=">= 1.5e11")
+def routed_comparisons_per_s_equality(report):
+    """Comparisons of 32-bit keys by an LFE5U-85F: counted in simulation, at the routed clock."""
+    return routed_rate("ecp5-equality", comparisons, report)
+
+
+@figure("scan.routed_comparisons_per_s_band", unit="comparisons/s", goal=">= 5e10")
+def routed_comparisons_per_s_band(report):
+    """The same for bands in two fields of 16 bits."""
+    return routed_rate("ecp5-band", comparisons, report)
+
+
+@figure("scan.routed_mhz_16_cores", unit="MHz", goal=">= 150")
+def routed_mhz_16_cores(report):
+    """Clock of the preset `paper`, routed for the slowest speed grade."""
+    return routed_mhz("paper", 6)
+
+
+@figure("scan.tuples_per_s", unit="tuples/s", goal=f">= {PAPER_TUPLES}")
+def tuples_per_s(report):
+    """Tuples of both sides that the routed `ecp5-band` joins with windows of 2**15 per side.
+
+    The goal is the paper's 5,200 per second at 2**21, scaled to as many comparisons.
+    """
+    return routed_rate("ecp5-band", tuples, report, window=WINDOW)
 
 
 @figure("scan.model_build_s_64", unit="s", goal="< 90")
