@@ -18,7 +18,9 @@ class Combiner(wiring.Component):
     groups closed at the ingress; the stream is the same whatever the stalls. While order is free
     (see :class:`Merger`), whatever is there is passed on. Marks are merged into one.
 
-    Latency: 1 cycle. Throughput: 1 word per cycle.
+    Registers stand at the inputs too, for the trees that end there are far apart.
+
+    Latency: 2 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class Combiner(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 1
+        self.latency = 2
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -50,14 +52,20 @@ class Combiner(wiring.Component):
         m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
+        inputs = []
+        for n, i in enumerate(self.i):
+            register = StreamRegister(i.payload.shape(), early=["kind"])
+            m.submodules[f"side_{n}"] = register
+            connect(m, flipped(i), register.i)
+            inputs.append(register.o)
 
         free = Signal()
         first_done = Signal()  # of the two sides at the head of `order`, R has had its star
         turn = Signal()  # the side to serve
         m.d.comb += turn.eq(~self.order.payload[0] | first_done)
 
-        marks = [i.valid & (i.payload.kind == ResultKind.MARK) for i in self.i]
-        words = [i.valid & (i.payload.kind != ResultKind.MARK) for i in self.i]
+        marks = [i.valid & (i.payload.kind == ResultKind.MARK) for i in inputs]
+        words = [i.valid & (i.payload.kind != ResultKind.MARK) for i in inputs]
         side = Signal()  # which side's word it is, if it is one
         serve = Signal()
         both_marks = marks[0] & marks[1]
@@ -67,22 +75,22 @@ class Combiner(wiring.Component):
             output.valid.eq(serve | both_marks),
             *(
                 i.ready.eq(output.ready & (both_marks | (serve & (side == n))))
-                for n, i in enumerate(self.i)
+                for n, i in enumerate(inputs)
             ),
         ]
-        self.elaborate_word(m, output.payload, side, both_marks)
+        self.elaborate_word(m, output.payload, inputs, side, both_marks)
         with m.If(output.ready & both_marks):
-            m.d.sync += free.eq(self.i[0].payload.body.punctuation.free)
-        star = Mux(side, *(i.payload.kind == ResultKind.STAR for i in reversed(self.i)))
+            m.d.sync += free.eq(inputs[0].payload.body.punctuation.free)
+        star = Mux(side, *(i.payload.kind == ResultKind.STAR for i in reversed(inputs)))
         with m.If(output.ready & serve & star & ~free):
             both = self.order.payload.all() & ~first_done
             m.d.sync += first_done.eq(both)
             m.d.comb += self.order.ready.eq(~both)
         return m
 
-    def elaborate_word(self, m, word, side, both_marks):
+    def elaborate_word(self, m, word, inputs, side, both_marks):
         """Pass on the word of ``side``, or merge two marks; what is not valid may be anything."""
-        payloads = [i.payload for i in self.i]
+        payloads = [i.payload for i in inputs]
         pair = Mux(side, *(payload.body.pair for payload in reversed(payloads)))
         kind = Mux(side, *(payload.kind for payload in reversed(payloads)))
         m.d.comb += [word.kind.eq(kind), word.side.eq(side & ~both_marks)]
