@@ -19,7 +19,11 @@ from host.words import WordCodec
 
 from .library import build_library
 
-__all__ = ["FIGURES", "Figure", "figure", "measure"]
+__all__ = ["FIGURES", "Figure", "NotMeasured", "figure", "measure"]
+
+
+class NotMeasured(Exception):
+    """A figure lacks what it is computed from; the message says how to get that."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def measure(names, path, *, report):
     names : list of str
         Of the figures.
     path : Path
-        JSON file: a list of objects with the keys name, value, unit, goal, met.
+        JSON file: a list of objects with the keys name, value, unit, goal, met. The value of a
+        figure that could not be measured is null.
     report : callable
         Receives lines about the progress.
 
@@ -81,7 +86,14 @@ def measure(names, path, *, report):
     print(f"{'name':32} {'value':>12}  {'unit':16} {'goal':14} met")
     for name in names:
         entry = FIGURES[name]
-        value = round(entry.function(report), 6)
+        try:
+            value = round(entry.function(report), 6)
+        except NotMeasured as error:
+            rows.append(
+                {"name": name, "value": None, "unit": entry.unit, "goal": entry.goal, "met": False}
+            )
+            print(f"{name:32} {'-':>12}  {entry.unit:16} {entry.goal:14} NO: {error}", flush=True)
+            continue
         row = {"name": name, "value": value, "unit": entry.unit, "goal": entry.goal}
         rows.append({**row, "met": entry.met(value)})
         met = "yes" if rows[-1]["met"] else "NO"
@@ -251,11 +263,11 @@ def routed_mhz(preset, speed):
     try:
         report = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ValueError(
+        raise NotMeasured(
             f"{path} is missing; write it with: make route PRESET={preset} SPEED={speed}"
         ) from error
     if report["parameters"] != json.loads(json.dumps(PRESETS[preset].to_dict())):
-        raise ValueError(f"{path} is of other parameters than the preset now has; route it again")
+        raise NotMeasured(f"{path} is of other parameters than the preset now has; route it again")
     return report["fmax_mhz"]
 
 
