@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import ResultKind, node_result, result_word, tree_levels
-from .streams import StreamRegister
+from .streams import StreamRegister, input_registers
 
 __all__ = ["Combiner"]
 
@@ -52,12 +52,7 @@ class Combiner(wiring.Component):
         m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
-        inputs = []
-        for n, i in enumerate(self.i):
-            register = StreamRegister(i.payload.shape(), early=["kind"])
-            m.submodules[f"side_{n}"] = register
-            connect(m, flipped(i), register.i)
-            inputs.append(register.o)
+        inputs = input_registers(m, "side", self.i, early=["kind"])
 
         free = Signal()
         first_done = Signal()  # of the two sides at the head of `order`, R has had its star

@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 
 from .layouts import ResultKind, node_result, pair_layout, tree_levels
 from .local_reset import local_reset
-from .streams import StreamRegister
+from .streams import input_registers
 
 __all__ = ["Merger", "MergerTree"]
 
@@ -63,13 +63,7 @@ class Merger(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        inputs = []
-        for n, i in enumerate(self.i):
-            register = StreamRegister(self._shape_in, early=["kind"])
-            m.submodules[f"port_{n}"] = register
-            connect(m, flipped(i), register.i)
-            inputs.append(register.o)
-
+        inputs = input_registers(m, "port", self.i, early=["kind"])
         free = Signal()
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark

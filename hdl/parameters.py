@@ -187,7 +187,7 @@ PRESETS = {
     ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
-    # A whole LFE5U-85F: every block RAM feeds a lane, as many comparators as its logic holds.
+    # A whole LFE5U-85F: every block RAM feeds a lane.
     "ecp5-equality": JoinParameters(
         cores=8, sub_window=6604, keys=X32, comparator="equality", lanes=13, probes=6, fan_in=2
     ),

@@ -22,7 +22,8 @@ class Region(wiring.Component):
     This is the left region of a core: probes are tuples of R, stored are tuples of S. The right one
     is the same, given the stream with both sides exchanged (:func:`hdl.join_core.mirrored`).
 
-    A word is accepted in one cycle and takes effect in the next, whatever that is.
+    A word is accepted in one cycle and takes effect in the next.
+
     A tuple of S goes to the :class:`WindowTracker` and, if it is this region's turn, into the
     :class:`KeyRing`. A tuple of R becomes a probe: with the span of the window at this moment it
     goes into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group

@@ -8,9 +8,9 @@ wait for ``ready``; ``ready`` may do as it likes.
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
-__all__ = ["StreamRegister"]
+__all__ = ["StreamRegister", "input_registers"]
 
 
 class StreamRegister(wiring.Component):
@@ -73,3 +73,30 @@ class StreamRegister(wiring.Component):
                 m.d.sync += output.eq(Mux(ready, field, spare))
             m.d.comb += Value.cast(self.o.payload[name]).eq(output)
         return m
+
+
+def input_registers(m, name, inputs, *, early=()):
+    """Put a :class:`StreamRegister` behind each of a component's input streams.
+
+    Parameters
+    ----------
+    m : Module
+        Of the component; gets the submodules ``name_0``, ``name_1``, …
+    name : str
+    inputs : sequence of stream
+        As the component sees them.
+    early : sequence of str
+        Of every register.
+
+    Returns
+    -------
+    list of stream
+        What comes out.
+    """
+    outputs = []
+    for n, i in enumerate(inputs):
+        register = StreamRegister(i.payload.shape(), early=early)
+        m.submodules[f"{name}_{n}"] = register
+        connect(m, flipped(i), register.i)
+        outputs.append(register.o)
+    return outputs

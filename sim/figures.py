@@ -88,16 +88,14 @@ def measure(names, path, *, report):
         entry = FIGURES[name]
         try:
             value = round(entry.function(report), 6)
+            text, met = f"{value:12.4g}", entry.met(value)
+            outcome = "yes" if met else "NO"
         except NotMeasured as error:
-            rows.append(
-                {"name": name, "value": None, "unit": entry.unit, "goal": entry.goal, "met": False}
-            )
-            print(f"{name:32} {'-':>12}  {entry.unit:16} {entry.goal:14} NO: {error}", flush=True)
-            continue
-        row = {"name": name, "value": value, "unit": entry.unit, "goal": entry.goal}
-        rows.append({**row, "met": entry.met(value)})
-        met = "yes" if rows[-1]["met"] else "NO"
-        print(f"{name:32} {value:12.4g}  {entry.unit:16} {entry.goal:14} {met}", flush=True)
+            value, text, met, outcome = None, f"{'-':>12}", False, f"NO: {error}"
+        rows.append(
+            {"name": name, "value": value, "unit": entry.unit, "goal": entry.goal, "met": met}
+        )
+        print(f"{name:32} {text}  {entry.unit:16} {entry.goal:14} {outcome}", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")

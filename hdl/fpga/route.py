@@ -43,6 +43,11 @@ def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
     ]  # fmt: skip
 
 
+def comparison_rate(number, efficiency, fmax):
+    """Return the comparisons per second of ``number`` comparators; None without an efficiency."""
+    return None if efficiency is None else round(number * efficiency * fmax * 1e6)
+
+
 def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
     """Place and route with one seed; return what is reported of it."""
     _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
@@ -129,9 +134,7 @@ def route(
         "fmax_mhz": fmax,
         "cycle_efficiency": efficiency,
         "cycle_efficiency_source": efficiency_source,
-        "comparisons_per_second": (
-            None if efficiency is None else round(number * efficiency * fmax * 1e6)
-        ),
+        "comparisons_per_second": comparison_rate(number, efficiency, fmax),
         "utilization": worst["utilization"],
         "critical_path": worst["critical_path"],
         "slow_registers": worst["slow_registers"],
@@ -170,7 +173,6 @@ def merge_reports(earlier, later):
     runs = {run["seed"]: run for report in (earlier, later) for run in report["runs"]}
     slowest = min(runs.values(), key=lambda run: run["fmax_mhz"])
     of_slowest = later if slowest in later["runs"] else earlier
-    rate = later["cycle_efficiency"]
     return {
         **later,
         **{
@@ -179,9 +181,8 @@ def merge_reports(earlier, later):
                 "fmax_mhz", "utilization", "critical_path", "slow_registers", "seed", "nextpnr",
             )
         },
-        "comparisons_per_second": (
-            None if rate is None
-            else round(later["comparators"] * rate * of_slowest["fmax_mhz"] * 1e6)
+        "comparisons_per_second": comparison_rate(
+            later["comparators"], later["cycle_efficiency"], of_slowest["fmax_mhz"]
         ),
         "runs": [runs[seed] for seed in sorted(runs)],
         "command": f"{earlier['command']}; {later['command']}",
