@@ -56,7 +56,7 @@ def unique(stem, taken):
 
 
 def rename_plain(names, ports):
-    """Return a plain name for each of ``names``; ports choose first."""
+    """Return a plain name for each of ``names``; ports choose first, then who is named first."""
     taken, renamed = set(), {}
     for name in sorted(names, key=lambda name: (name not in ports, plain(name), numbers(name))):
         renamed[name] = "\\" + unique(plain(name), taken)
@@ -106,12 +106,13 @@ def canonical_body(body, children):
 
     ``children`` maps an original module name to its shared name and its new port names.
     """
-    memories = set(re.findall(r"^  memory .*?(\\\S+)$", body, re.MULTILINE))
+    memories = re.findall(r"^  memory .*?(\\\S+)$", body, re.MULTILINE)
     cells = re.findall(r"^  cell \S+ (\\\S+)$", body, re.MULTILINE)
     decls = [(init, kind, name) for init, kind, name in WIRE.findall(body)]
     ports = {name for _, kind, name in decls if PORT.search(kind)}
-    public = {name for _, _, name in decls if name.startswith("\\")}
-    renamed = rename_plain(public | memories | set(cells), ports)
+    public = [name for _, _, name in decls if name.startswith("\\")]
+    # Without doubles, yet in the order of the text: the order of a set differs between processes.
+    renamed = rename_plain(dict.fromkeys([*public, *memories, *cells]), ports)
 
     def rename(match):
         if (name := match["memory"]) is not None:
