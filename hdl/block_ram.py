@@ -28,7 +28,7 @@ class BlockRAM(wiring.Component):
     """One ``DP16KD``: port A writes, port B reads through the output register.
 
     36 bits take the data pins of both ports; then the low half is on port A, the high half on B.
-    There is no model of the primitive here: :class:`hdl.key_ring.KeyColumn` is its meaning.
+    There is no model of the primitive here: :class:`hdl.key_column.KeyColumn` is its meaning.
 
     Latency: 2 cycles. Throughput: 1 row read and 1 row written per cycle.
 

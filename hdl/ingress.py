@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .index.cells import CellPreparation
 from .layouts import Control, InputKind, input_word, region_word
 from .preparation import ProbePreparation
 from .streams import StreamRegister
@@ -113,9 +114,11 @@ class Ingress(wiring.Component):
     order in which they closed.
     A tuple whose timestamp is below its predecessor's raises ``disorder``; it and all tuples after
     it are dropped until CLEAR, while control words still pass, carrying the error. Tuples leave
-    prepared for the comparison (:class:`hdl.preparation.ProbePreparation`).
+    prepared for the comparison (:class:`hdl.preparation.ProbePreparation`) and, with an index, for
+    looking up buckets (:class:`hdl.index.cells.CellPreparation`).
 
-    Latency: 3 cycles. Throughput: 1 tuple per cycle; a control word takes 2.
+    Latency: :attr:`latency` cycles: 4, and those of the latter. Throughput: 1 tuple per cycle; a
+    control word takes 2.
 
     Parameters
     ----------
@@ -141,7 +144,8 @@ class Ingress(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self._preparation = ProbePreparation(parameters)
-        self.latency = 1 + self._preparation.latency
+        self._cells = CellPreparation(parameters) if parameters.engine == "index" else None
+        self.latency = 1 + self._preparation.latency + (self._cells.latency if self._cells else 0)
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
@@ -161,7 +165,12 @@ class Ingress(wiring.Component):
         )
         m.submodules.preparation = preparation = self._preparation
         connect(m, flipped(self.i), register.i)
-        connect(m, preparation.o, flipped(self.o))
+        if self._cells:
+            m.submodules.cells = cells = self._cells
+            connect(m, preparation.o, cells.i)
+            connect(m, cells.o, flipped(self.o))
+        else:
+            connect(m, preparation.o, flipped(self.o))
 
         words, output = register.o, preparation.i
         kind = words.payload.kind

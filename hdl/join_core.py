@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import InputKind, activity_layout, node_result, region_word
+from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .local_reset import local_reset
 from .region import Region
 
@@ -24,7 +24,9 @@ def mirrored(m, word):
         mirror.star.eq(Cat(word.star[1], word.star[0])),
     ]
     with m.If(word.kind == InputKind.CONTROL):
-        m.d.comb += mirror.body.control.index.eq(word.body.control.index ^ 1)
+        control = word.body.control  # its index is a side, unless it is a field
+        of_field = control.op == Control.COORDINATE
+        m.d.comb += mirror.body.control.index.eq(control.index ^ ~of_field)
     with m.Else():
         m.d.comb += mirror.kind.eq(Mux(word.kind == InputKind.R, InputKind.S, InputKind.R))
     return mirror

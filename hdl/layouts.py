@@ -14,8 +14,10 @@ __all__ = [
     "ResultKind",
     "activity_layout",
     "bound_shape",
+    "cells_layout",
     "control_layout",
     "comparison_groups",
+    "coordinate_layout",
     "core_shape",
     "criterion_layout",
     "decision_members",
@@ -28,6 +30,7 @@ __all__ = [
     "node_result",
     "pair_layout",
     "pointer_layout",
+    "prepared_layout",
     "punctuation_layout",
     "region_word",
     "result_word",
@@ -48,7 +51,7 @@ class InputKind(enum.Enum, shape=2):
     CONTROL = 2
 
 
-class Control(enum.Enum, shape=3):
+class Control(enum.Enum, shape=4):
     """Operation of a control word; ``index`` and ``value`` are its operands."""
 
     #: Empty both windows, restart all ordinals, forget errors. Configuration stays. Answers a mark.
@@ -66,6 +69,12 @@ class Control(enum.Enum, shape=3):
     #: A star every ``value`` probes of a side; zero: as rarely as the probe index allows.
     #: Answers a mark.
     PRECISION = 6
+    #: Key field ``index`` takes the part in the bucket of a tuple that ``value`` says, a
+    #: :func:`coordinate_layout`. Empties both windows. An index engine only.
+    COORDINATE = 7
+    #: While ``value`` is 1, the keys in the window of side ``index`` are distinct: a probe needs
+    #: to find one match in each bucket only. Empties both windows. An index engine only.
+    DISTINCT = 8
 
 
 class ResultKind(enum.Enum, shape=2):
@@ -98,6 +107,20 @@ def bound_shape(key):
     return signed(key.bits + 1)
 
 
+def coordinate_layout(parameters):
+    """Part of a key field in the bucket of a tuple, as COORDINATE sets it.
+
+    The field without its sign, shifted right by ``shift``, is the coordinate. Its lowest ``width``
+    bits become bits ``place`` and up of the bucket's number. If it is ``hashed``, all bits of the
+    field go into all bits of the number instead: for a field whose bounds are equal.
+    """
+    most = max(key.bits for key in parameters.keys)
+    bits = parameters.bucket_width
+    return data.StructLayout(
+        {"shift": range(most + 1), "width": range(bits + 1), "place": range(bits + 1), "hashed": 1}
+    )
+
+
 def control_layout(parameters):
     """Operands of a control word.
 
@@ -108,6 +131,7 @@ def control_layout(parameters):
         parameters.timestamp_bits + 1,
         ceil_log2(parameters.capacity + 1) + 1,
         parameters.probe_bits + 2,
+        coordinate_layout(parameters).size + 1 if parameters.engine == "index" else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
@@ -145,20 +169,46 @@ def scheduled_word(parameters):
     return data.StructLayout({"word": input_word(parameters), **decision_members()})
 
 
-def region_word(parameters):
-    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared.
+def cells_layout(parameters):
+    """Which buckets of an index a probe visits (:mod:`hdl.index.cells`).
 
-    A tuple is there twice: as ``criterion`` that it compares stored keys with, and as ``key`` that
-    it leaves in a ring.
+    For an equality it is the one that its own key is stored in, so there is nothing to say.
+    Otherwise every field takes up some bits of a bucket's number, in which the probe visits
+    ``extent`` more values than the one in ``start``; ``hash`` turns what comes out into the number,
+    and ``none`` says that no key can match.
     """
-    prepared = data.StructLayout(
+    if parameters.comparator != "band":
+        return data.StructLayout({})
+    bits = unsigned(parameters.bucket_width)
+    extents = {f"extent_{n}": bits for n, _ in enumerate(parameters.keys)}
+    return data.StructLayout({"start": bits, "hash": bits, "none": 1, **extents})
+
+
+def prepared_layout(parameters):
+    """A tuple as regions get it.
+
+    It is there twice: as ``criterion`` that it compares stored keys with, and as ``key`` that it
+    leaves in a ring. With an index also as the ``bucket`` that it is stored in, and as the
+    ``cells`` that it looks for matches in.
+    """
+    index = {}
+    if parameters.engine == "index":
+        index = {"bucket": unsigned(parameters.bucket_width), "cells": cells_layout(parameters)}
+    return data.StructLayout(
         {
             "criterion": criterion_layout(parameters),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
+            **index,
         }
     )
-    body = data.UnionLayout({"tuple": prepared, "control": control_layout(parameters)})
+
+
+def region_word(parameters):
+    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared."""
+    body = data.UnionLayout(
+        {"tuple": prepared_layout(parameters), "control": control_layout(parameters)}
+    )
     return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
 
 

@@ -15,7 +15,15 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from .counters import COUNTERS
-from .layouts import Control, InputKind, ResultKind, input_word, result_word, tree_levels
+from .layouts import (
+    Control,
+    InputKind,
+    ResultKind,
+    coordinate_layout,
+    input_word,
+    result_word,
+    tree_levels,
+)
 from .verilog import yosys_version
 
 __all__ = ["describe", "fingerprint"]
@@ -120,6 +128,11 @@ def describe(parameters, verilog, *, verilog_file):
         "files": {"verilog": verilog_file},
         "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
     }
+    if parameters.engine == "index":
+        manifest["index"] = {
+            "bucket_bits": parameters.bucket_width,
+            "coordinate": word(coordinate_layout(parameters)),
+        }
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
     manifest["hash"] = fingerprint(manifest, verilog)
     return manifest

@@ -3,7 +3,7 @@
 
 import argparse
 
-from .parameters import COMPARATORS, PRESETS, JoinParameters, KeyField
+from .parameters import COMPARATORS, ENGINES, PRESETS, JoinParameters, KeyField
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
@@ -12,7 +12,8 @@ NUMBERS = {
     "cores": "join cores, any number",
     "sub_window": "tuples of one side that a core can hold",
     "lanes": "keys that a region reads each cycle",
-    "probes": "probes compared with every key read",
+    "probes": "probes in a full group; a scan compares all of them with every key",
+    "bucket_bits": "logarithm of the number of buckets of an index",
     "timestamp_bits": "width of the timestamp; 0 leaves time-based windows out",
     "fan_out": "children of a distribution tree node",
     "fan_in": "ports of a merger",
@@ -43,6 +44,7 @@ def add_parameter_options(parser):
         "--key", type=key_field, action="append", dest="keys", metavar="NAME:BITS[:unsigned]",
         help="a compared field; give it once per field",
     )  # fmt: skip
+    group.add_argument("--engine", choices=ENGINES, help="default: scan")
     group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
     group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
@@ -60,7 +62,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "comparator", "predicate"]
+    names = [*NUMBERS, "engine", "comparator", "predicate"]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

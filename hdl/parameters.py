@@ -5,14 +5,15 @@ Everything a generated accelerator is, follows from a :class:`JoinParameters`; t
 bundle repeats it. Components take the few values they need, tops take the whole object.
 """
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 import re
 
 from amaranth.utils import ceil_log2
 
-__all__ = ["COMPARATORS", "JoinParameters", "KeyField", "PRESETS"]
+__all__ = ["COMPARATORS", "ENGINES", "JoinParameters", "KeyField", "PRESETS"]
 
 COMPARATORS = ("band", "equality", "custom")
+ENGINES = ("scan", "index")
 
 
 def require(condition, message):
@@ -68,10 +69,16 @@ class JoinParameters:
         ``"custom"`` (``predicate``).
     predicate : str or None
         ``"module:function"`` of a custom ``predicate(r, s)``.
+    engine : str
+        ``"scan"`` (every key of the window is read; any predicate) or ``"index"`` (only the buckets
+        that can hold matches are; no custom predicate).
     lanes : int
-        Keys that a region reads each cycle.
+        Keys that a region reads each cycle; one for an index.
     probes : int
-        Probe tuples compared with every key read; a full group of them shares one pass.
+        Probes in a full group. A scan compares all of them with every key that it reads.
+    bucket_bits : int
+        An index has ``2 ** bucket_bits`` buckets; by default, one for every tuple of a core's
+        window or up to twice as many.
     fan_out : int
         Children of a distribution tree node (the seed's *b*).
     fan_in : int
@@ -91,7 +98,8 @@ class JoinParameters:
     fan_out: int = 4
     fan_in: int = 4
     probe_bits: int = 8
-    engine: str = field(default="scan")
+    engine: str = "scan"
+    bucket_bits: int | None = None
 
     def __post_init__(self):
         for name, least in [
@@ -126,11 +134,30 @@ class JoinParameters:
             (self.comparator == "custom") == (self.predicate is not None),
             "Parameter 'predicate' goes with comparator 'custom', and only with it",
         )
-        require(self.engine == "scan", f"Parameter 'engine' must be 'scan', not {self.engine!r}")
+        require(
+            self.engine in ENGINES,
+            f"Parameter 'engine' must be one of {ENGINES!r}, not {self.engine!r}",
+        )
+        if self.engine == "index":
+            self.check_index()
         require(
             self.probes <= 1 << self.probe_bits,
             f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"
             f" not {self.probe_bits}",
+        )
+
+    def check_index(self):
+        """Raise :exc:`ValueError` if no index can be like that."""
+        require(
+            self.lanes == 1, f"An index reads one entry a cycle: 'lanes' is 1, not {self.lanes}"
+        )
+        require(
+            self.comparator != "custom",
+            "An index needs the comparator 'band' or 'equality'; a custom predicate takes a scan",
+        )
+        require(
+            1 <= self.bucket_width <= 24,
+            f"Parameter 'bucket_bits' must be 1 to 24, not {self.bucket_width!r}",
         )
 
     @property
@@ -139,13 +166,22 @@ class JoinParameters:
         return self.cores * self.sub_window
 
     @property
+    def bucket_width(self):
+        """Bits of a bucket's number: ``bucket_bits``, or what suits the sub-window."""
+        if self.bucket_bits is not None:
+            return self.bucket_bits
+        return max(1, ceil_log2(self.sub_window))
+
+    @property
     def slack(self):
         """Ring slots per region beyond the sub-window that stores may use at the least.
 
         Stores pass probes that wait for their group to fill; the group's snapshot of the window
-        must survive them. Three groups' worth keeps both regions of a core busy.
+        must survive them. Three groups' worth keeps both regions of a core busy; a probe of an
+        index is under way for longer than it takes to send the next.
         """
-        return -(-3 * self.probes // self.cores) + 1
+        under_way = 32 if self.engine == "index" else 0
+        return -(-(3 * self.probes + under_way) // self.cores) + 1
 
     @property
     def ring_rows(self):

@@ -5,15 +5,16 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .group_collector import GroupCollector
-from .key_ring import KeyRing
+from .index.engine import IndexEngine
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
-from .match_queue import MatchQueue
-from .scanner import Scanner
+from .scan.engine import ScanEngine
 from .streams import StreamRegister
 from .window_tracker import WindowTracker
 
-__all__ = ["Region"]
+__all__ = ["ENGINES", "Region"]
+
+#: The engines, by the name that parameters have for them.
+ENGINES = {"scan": ScanEngine, "index": IndexEngine}
 
 
 class Region(wiring.Component):
@@ -25,17 +26,14 @@ class Region(wiring.Component):
     A word is accepted in one cycle and takes effect in the next.
 
     A tuple of S goes to the :class:`WindowTracker` and, if it is this region's turn, into the
-    :class:`KeyRing`. A tuple of R becomes a probe: with the span of the window at this moment it
-    goes into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group
-    is scanned while later words are stored and collected; the ring has room for them
-    (``parameters.slack``), and a store that would overwrite a key which a group still needs waits.
+    engine's memory. A tuple of R becomes a probe: the engine gets it with the span of the window at
+    this moment. A store that would overwrite what a probe still needs waits.
 
-    A control word that empties the window first closes the open group and waits until the scan
-    is over; all others take their place between two tuples, and 2 cycles.
+    A control word that empties the window first closes the open group and waits until the engine
+    is idle; all others take their place between two tuples, and 2 cycles.
 
-    Latency: :attr:`latency` cycles, plus the rows of the span, from a probe that closes its group
-    to its star, when the region is idle. Throughput: a word per cycle; a group of probes per pass
-    of ``max(rows, probes + 2)`` cycles.
+    Latency: that of the engine, and 2 cycles. Throughput: a word per cycle, and what the engine
+    makes of it.
 
     Parameters
     ----------
@@ -56,11 +54,8 @@ class Region(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self._scanner = Scanner(parameters, probe_side=probe_side)
-        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight)
-        # Input register, accepting, collector, taking the group; the rows; then out of the scanner
-        # and queue.
-        self.latency = 4 + self._scanner.latency + self._queue.latency - 1
+        self._engine = ENGINES[parameters.engine](parameters, probe_side=probe_side)
+        self.latency = 2 + self._engine.latency  # input register, accepting
         super().__init__(
             {
                 "position": In(range(max(2, parameters.cores))),
@@ -77,44 +72,27 @@ class Region(wiring.Component):
             region_word(parameters), early=["kind", "close", "star"]
         )
         m.submodules.tracker = tracker = WindowTracker(parameters)
-        m.submodules.collector = collector = GroupCollector(parameters, hold=KeyRing.LATENCY - 1)
-        m.submodules.ring = ring = KeyRing(parameters)
-        m.submodules.scanner = scanner = self._scanner
-        m.submodules.queue = queue = self._queue
+        m.submodules.engine = engine = self._engine
 
         connect(m, flipped(self.words), register.i)
-        connect(m, collector.group, scanner.group)
-        connect(m, queue.results, flipped(self.results))
+        connect(m, engine.results, flipped(self.results))
+        close = Signal()  # the group ends, with the word accepted before
+        tuple_ = self.elaborate_tuples(m, register.o, close, tracker, engine)
         m.d.comb += [
             tracker.position.eq(self.position),
-            collector.span.eq(tracker.span),
-            collector.second.eq(tracker.second),
-            collector.stop.eq(tracker.stop),
-            scanner.add_to.eq(collector.add_to),
-            scanner.span.eq(tracker.span),
-            ring.address.eq(scanner.address),
-            scanner.keys.eq(ring.keys),
-            scanner.room.eq(queue.room),
-            queue.matches.eq(scanner.matches),
-            queue.matches_valid.eq(scanner.matches_valid),
-        ]
-        m.d.sync += [
-            self.activity.comparisons.eq(scanner.comparisons),
-            self.activity.busy.eq(scanner.reading),
-            self.activity.stalled.eq(scanner.running & ~queue.room),
-        ]
-        close = Signal()  # the group ends, with the word accepted before
-        m.d.comb += collector.close.eq(close)
-        tuple_ = self.elaborate_tuples(m, register.o, close, tracker, collector, scanner)
-        self.elaborate_storing(m, tuple_, tracker, ring)
-        m.d.comb += [
-            scanner.criterion.eq(tuple_.criterion),
             tracker.arrival.eq(tuple_.timestamp),
+            engine.prepared.eq(tuple_),
+            engine.store.eq(tracker.stored),
+            engine.span.eq(tracker.span),
+            engine.second.eq(tracker.second),
+            engine.stop.eq(tracker.stop),
+            engine.close.eq(close),
+            self.activity.eq(engine.activity),
         ]
-        self.elaborate_control(m, register.o, close, tracker, collector, scanner)
+        self.elaborate_control(m, register.o, close, tracker, engine)
         return m
 
-    def elaborate_tuples(self, m, words, close, tracker, collector, scanner):
+    def elaborate_tuples(self, m, words, close, tracker, engine):
         """Accept a tuple in one cycle, store or probe in the next; return it then.
 
         Whether a tuple is accepted depends on few registers, and what happens to it on others: a
@@ -136,11 +114,11 @@ class Region(wiring.Component):
             accept.eq(
                 is_tuple
                 & tracker.settled
-                & (~is_store | ~self.elaborate_occupied(m, tracker, collector, scanner))
-                & (~(is_probe | closes) | (collector.ready & ~close))
+                & (~is_store | ~engine.occupied)
+                & (~(is_probe | closes) | (engine.ready & ~close))
             ),
             tracker.store.eq(store),
-            collector.add.eq(probe),
+            engine.probe.eq(probe),
         ]
         m.d.sync += [
             store.eq(accept & is_store),
@@ -153,31 +131,7 @@ class Region(wiring.Component):
             m.d.sync += tuple_.eq(word.body.tuple)
         return tuple_
 
-    def elaborate_occupied(self, m, tracker, collector, scanner):
-        """Return whether the next store might overwrite a key that a probe still needs.
-
-        It is known in two cycles, and meanwhile a store may be under way: so two rows early.
-        """
-        head = tracker.span.head.row
-        oldest = Signal.like(head, reset_less=True)
-        occupied = Signal()
-        distance = (head - oldest)[: len(head)]
-        collected = Mux(collector.count == 0, tracker.span.tail.row, collector.group.payload.first)
-        m.d.sync += [
-            oldest.eq(Mux(scanner.running, scanner.oldest, collected)),
-            occupied.eq(distance[-1] | distance[1:-1].all()),
-        ]
-        return occupied
-
-    def elaborate_storing(self, m, tuple_, tracker, ring):
-        """Write the key a cycle later, so that the tracker has few registers to drive."""
-        key = Signal(tuple_.key.shape(), reset_less=True)
-        place = Signal(ring.place.shape(), reset_less=True)
-        store = Signal()
-        m.d.sync += [place.eq(tracker.span.head), store.eq(tracker.stored), key.eq(tuple_.key)]
-        m.d.comb += [ring.key.eq(key), ring.place.eq(place), ring.store.eq(store)]
-
-    def elaborate_control(self, m, words, close, tracker, collector, scanner):
+    def elaborate_control(self, m, words, close, tracker, engine):
         """Execute control words; say what follows the group that a word closes."""
         control = words.payload.body.control
         is_control = words.valid & (words.payload.kind == InputKind.CONTROL)
@@ -185,7 +139,7 @@ class Region(wiring.Component):
         closes = words.payload.close[0]
         closed = Signal()  # this word's group is closed already
 
-        executing = Signal()  # nothing is scanned any more: the window is emptied in this cycle
+        executing = Signal()  # the engine is idle: the window is emptied in this cycle
 
         # A control word is looked at in one cycle and executed in the next.
         seen = Signal()
@@ -207,24 +161,24 @@ class Region(wiring.Component):
         m.d.sync += [seen.eq(is_control & ~words.ready), mark.eq(seen & marks)]
         with m.If(is_control):
             m.d.sync += [
-                empties.eq(empties_window(control)),
+                empties.eq(empties_window(control, self.parameters)),
                 marks.eq(answers_mark(control)),
-                clear.eq(control.op == Control.CLEAR),
+                clear.eq(~begins_window(control)),
                 begin_count.eq((control.op == Control.WINDOW) & own),
                 begin_time.eq((control.op == Control.LIFESPAN) & own),
                 size.eq(control.value),
             ]
         m.d.comb += [
             tracker.size.eq(size),
-            collector.ending.star.eq(star),
-            collector.ending.mark.eq(mark),
-            collector.ending.punctuation.overflow.eq(tracker.overflow),
-            collector.ending.punctuation.disorder.eq(disorder),
-            collector.ending.punctuation.free.eq(free),
+            engine.ending.star.eq(star),
+            engine.ending.mark.eq(mark),
+            engine.ending.punctuation.overflow.eq(tracker.overflow),
+            engine.ending.punctuation.disorder.eq(disorder),
+            engine.ending.punctuation.free.eq(free),
         ]
         with m.If(seen):
             with m.If(closes & ~closed):
-                with m.If(collector.ready & ~close):
+                with m.If(engine.ready & ~close):
                     m.d.comb += words.ready.eq(~empties)
                     m.d.sync += [close.eq(1), closed.eq(empties)]
             with m.Elif(~empties):
@@ -233,11 +187,13 @@ class Region(wiring.Component):
                 m.d.comb += words.ready.eq(1)
                 m.d.sync += [closed.eq(0), executing.eq(0)]
             with m.Else():
-                m.d.sync += executing.eq(collector.ready & ~close & ~scanner.running)
+                m.d.sync += executing.eq(engine.idle & ~close)
         m.d.comb += [
             tracker.clear.eq(executing & clear),
             tracker.begin_count.eq(executing & begin_count),
             tracker.begin_time.eq(executing & begin_time),
+            engine.configure.eq(executing),
+            engine.control.eq(control),
         ]
 
 
@@ -246,6 +202,13 @@ def answers_mark(control):
     return control.op.as_value().matches(Control.CLEAR, Control.FLUSH, Control.PRECISION)
 
 
-def empties_window(control):
-    """Does this control word empty a window, and so wait for the scan to end?"""
-    return control.op.as_value().matches(Control.CLEAR, Control.WINDOW, Control.LIFESPAN)
+def begins_window(control):
+    """Does this control word give a side a new window?"""
+    return control.op.as_value().matches(Control.WINDOW, Control.LIFESPAN)
+
+
+def empties_window(control, parameters):
+    """Does this control word empty a window, and so wait for the engine to be idle?"""
+    own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
+    operation = control.op.as_value()
+    return begins_window(control) | operation.matches(Control.CLEAR, *own)

@@ -10,7 +10,17 @@ from typing import Any
 
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
 
-__all__ = ["FORMAT", "Counter", "KeyField", "Manifest", "Storage", "Word", "WordField", "digest"]
+__all__ = [
+    "FORMAT",
+    "Counter",
+    "Index",
+    "KeyField",
+    "Manifest",
+    "Storage",
+    "Word",
+    "WordField",
+    "digest",
+]
 
 #: Format number of the manifests that this version reads.
 FORMAT = 1
@@ -80,6 +90,14 @@ class Storage:
 
 
 @dataclass(frozen=True)
+class Index:
+    """The buckets of an index engine: how many bits number them, and how a field's part is told."""
+
+    bucket_bits: int
+    coordinate: Word
+
+
+@dataclass(frozen=True)
 class Counter:
     """A performance counter."""
 
@@ -120,6 +138,8 @@ class Manifest:
         Performance counters.
     files, tools : mapping of str to str
         Parts of the bundle, and versions it was made with.
+    index : Index or None
+        Of an index engine.
     path : Path or None
         The bundle's folder, when it was read from one.
     values : mapping
@@ -138,6 +158,7 @@ class Manifest:
     counters: tuple[Counter, ...]
     files: Mapping[str, str]
     tools: Mapping[str, str]
+    index: Index | None = None
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -211,6 +232,7 @@ class Manifest:
                 counters=tuple(Counter(**counter) for counter in values["counters"]),
                 files=values["files"],
                 tools=values.get("tools", {}),
+                index=_index(values["index"]) if "index" in values else None,
                 path=path,
                 values=values,
             )
@@ -254,6 +276,11 @@ class Manifest:
         return self.storage.capacity
 
     @property
+    def engine(self) -> str:
+        """``"scan"`` or ``"index"``."""
+        return "scan" if self.index is None else "index"
+
+    @property
     def probes(self) -> int:
         """Probes in a full group."""
         return int(self.parameters["probes"])
@@ -278,6 +305,10 @@ class Manifest:
 def _word(values: Mapping[str, Any]) -> Word:
     fields = {name: WordField(**place) for name, place in values["fields"].items()}
     return Word(values["bits"], fields)
+
+
+def _index(values: Mapping[str, Any]) -> Index:
+    return Index(values["bucket_bits"], _word(values["coordinate"]))
 
 
 def _storage(values: Mapping[str, Any]) -> Storage:

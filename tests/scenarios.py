@@ -11,6 +11,7 @@ import json
 import numpy as np
 
 from hdl.manifest import describe
+from host.buckets import Coordinate
 from host.device.software import SoftwareDevice
 from host.words import WordCodec
 
@@ -81,9 +82,24 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         parts.append(codec.pack_control(op, index, value))
         marks += op in ("CLEAR", "FLUSH", "PRECISION")
 
+    def coordinates(fixed):
+        """Random parts of the fields in a bucket; hashes for those whose bounds stay equal."""
+        place, left = 0, manifest.index.bucket_bits
+        for index, key in enumerate(manifest.keys):
+            width = int(generator.integers(0, left + 1))
+            shift = int(generator.integers(0, min(4, key.bits) + 1))
+            part = Coordinate(shift, width, place, hashed=False)
+            if fixed and generator.random() < 0.7:
+                part = Coordinate(hashed=True)
+            place, left = place + part.width, left - part.width
+            control("COORDINATE", index, part.value(manifest))
+
     control("PRECISION", 0, period)
     for _ in range(segments):
         wide = int(generator.choice([0, 1, 3, 40]))
+        changes = generator.random() < 0.3
+        if manifest.engine == "index" and manifest.comparator == "band":
+            coordinates(wide == 0 and not changes)
         if manifest.comparator == "band":
             for index, key in enumerate(manifest.keys):
                 most = (1 << key.bits) - 1  # the host clamps bounds, so does this
@@ -118,7 +134,7 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         parts.append(
             codec.pack_tuples(sides_of(shape, count, generator).astype(np.uint8), keys, time)
         )
-        if manifest.comparator == "band" and generator.random() < 0.3:
+        if manifest.comparator == "band" and changes:
             control("BOUND_HIGH", 0, int(generator.integers(-1, 3)))
             half = codec.pack_tuples(
                 sides_of("random", 10, generator).astype(np.uint8),
@@ -152,14 +168,23 @@ def expected_words(path, scenario):
 def canonical(manifest, words, *, free):
     """Return result words as a list that is equal for equal answers.
 
-    In order that is the words themselves. While order is free, each side's pairs between two of
-    its stars are sorted, and sides are apart; marks stand in both.
+    In order that is the words themselves; of an index, the pairs of a group are sorted. While order
+    is free, each side's pairs between two of its stars are sorted, and sides are apart; marks stand
+    in both.
     """
     rows = [tuple(int(value) for value in row) for row in words]
-    if not free:
-        return rows
     fields = WordCodec(manifest).unpack_results(np.ascontiguousarray(words))
     kinds = manifest.result_kinds
+    if not free and manifest.engine == "index":
+        stops = np.flatnonzero(fields.kind != kinds["PAIR"]) + 1
+        parts = np.split(np.arange(len(rows)), stops)
+        return [
+            row
+            for part in parts
+            for row in sorted(rows[n] for n in part[:-1]) + [rows[n] for n in part[-1:]]
+        ]
+    if not free:
+        return rows
     sides = ([], [])
     for side in range(2):
         bag = []

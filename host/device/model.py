@@ -100,6 +100,8 @@ class AcceleratorModel:
             self._clear()
         elif operation == "PRECISION":
             self._set_precision(value)
+        elif operation in ("COORDINATE", "DISTINCT"):
+            self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
             side = Side(index & 1)
             self._windows[side] = (
@@ -109,12 +111,15 @@ class AcceleratorModel:
         return np.concatenate(words)
 
     def _clear(self) -> None:
-        capacity = self.manifest.capacity
-        self._histories = {side: History(self._windows[side], capacity) for side in Side}
-        self._overflowed = dict.fromkeys(Side, False)
+        self._forget_windows()
         self._disorder = False
         self._newest = places(np.zeros(1, np.uint64))
         self.counters["disorder"] = 0
+
+    def _forget_windows(self) -> None:
+        capacity = self.manifest.capacity
+        self._histories = {side: History(self._windows[side], capacity) for side in Side}
+        self._overflowed = dict.fromkeys(Side, False)
 
     def _set_precision(self, value: int) -> None:
         self._grouper = Grouper(

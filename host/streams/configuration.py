@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from host.buckets import bucket_plan
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -22,7 +23,10 @@ MARKS = 2
 def configuration(
     manifest: Manifest, bounds: Mapping[str, Bounds], window: Window, ordering: Ordering
 ) -> UInt64s:
-    """Return the control words for a query: bounds, windows of both sides, precision, CLEAR."""
+    """Return the control words for a query.
+
+    Bounds, the parts of the fields in a bucket, windows of both sides, precision, CLEAR.
+    """
     codec = WordCodec(manifest)
     words = []
     for index, key in enumerate(manifest.keys):
@@ -34,6 +38,9 @@ def configuration(
             low, high = 0, -1
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
+    if manifest.engine == "index" and manifest.comparator == "band":
+        for index, part in enumerate(bucket_plan(manifest, bounds).values()):
+            words.append(codec.pack_control("COORDINATE", index, part.value(manifest)))
     for side in Side:
         if isinstance(window, CountWindow):
             words.append(codec.pack_control("WINDOW", side, int(window.size)))

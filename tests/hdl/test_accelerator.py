@@ -9,7 +9,7 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.layouts import input_word, result_word
-from hdl.parameters import JoinParameters, KeyField
+from hdl.parameters import ENGINES, JoinParameters, KeyField
 from host.manifest import Manifest
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
@@ -56,9 +56,12 @@ def check(parameters, seed, folder, *, stalls=0.0, **options):
 
 
 @st.composite
-def small_parameters(draw):
+def small_parameters(draw, engine):
     """Strategy for accelerators of every shape."""
     probes = draw(st.sampled_from([1, 1, 2, 3, 5]))
+    own = {"lanes": draw(st.sampled_from([1, 1, 2, 3]))}
+    if engine == "index":
+        own = {"bucket_bits": draw(st.sampled_from([None, 1, 3, 6]))}
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
@@ -71,30 +74,33 @@ def small_parameters(draw):
             )
         ),
         timestamp_bits=draw(st.sampled_from([0, 16])),
-        lanes=draw(st.sampled_from([1, 1, 2, 3])),
         probes=probes,
         fan_out=draw(st.sampled_from([2, 3, 4])),
         fan_in=draw(st.sampled_from([2, 3, 4])),
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=draw(st.sampled_from(["band", "band", "equality"])),
+        engine=engine,
+        **own,
     )
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=8)
-@given(
-    parameters=small_parameters(),
-    seed=st.integers(0, 2**32),
-    stalls=st.sampled_from([0.0, 0.2, 0.6]),
-)
-def test_random_accelerators_answer_like_the_reference(tmp_path_factory, parameters, seed, stalls):
+@given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
+def test_random_accelerators_answer_like_the_reference(
+    tmp_path_factory, engine, data, seed, stalls
+):
+    parameters = data.draw(small_parameters(engine))
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=8)
-@given(parameters=small_parameters(), seed=st.integers(0, 2**32))
+@given(data=st.data(), seed=st.integers(0, 2**32))
 def test_without_order_the_results_between_two_stars_are_the_same_set(
-    tmp_path_factory, parameters, seed
+    tmp_path_factory, engine, data, seed
 ):
+    parameters = data.draw(small_parameters(engine))
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=0.3, period=0)
 
 

@@ -5,7 +5,7 @@ from amaranth.hdl import Value
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.group_collector import GroupCollector
+from hdl.scan.group_collector import GroupCollector
 from hdl.layouts import group_layout, pointer_layout
 from hdl.parameters import JoinParameters
 

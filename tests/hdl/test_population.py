@@ -5,7 +5,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.layouts import tree_levels
-from hdl.population import PopulationCount
+from hdl.scan.population import PopulationCount
 
 WIDTHS = [1, 2, 3, 4, 5, 8, 17, 64]
 

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.layouts import pointer_layout
 from hdl.parameters import JoinParameters, KeyField
-from hdl.probe_slot import ProbeSlot, SpanMask
+from hdl.scan.probe_slot import ProbeSlot, SpanMask
 from tests.hdl.input_words import criterion_of, stored_key
 
 

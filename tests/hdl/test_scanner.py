@@ -9,7 +9,7 @@ import pytest
 
 from hdl.layouts import pointer_layout
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scanner import Scanner
+from hdl.scan.scanner import Scanner
 from tests.hdl.input_words import criterion_of, stored_key
 
 BOUNDS = {"x": (-1, 2)}

@@ -5,9 +5,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .comparator import Comparator
+from hdl.comparator import Comparator
+from hdl.layouts import criterion_layout, pointer_layout, row_layout, span_layout
+
 from .key_ring import KeyRing
-from .layouts import criterion_layout, pointer_layout, row_layout, span_layout
 
 __all__ = ["ProbeSlot", "SpanMask"]
 
@@ -19,8 +20,8 @@ class SpanMask(wiring.Component):
     equality comparisons and a bit of memory replace magnitude comparisons modulo the ring. Rows
     between the last tail and the first head change nothing and need not be presented.
 
-    Latency: 2 cycles from ``row`` to ``lanes``, as a :class:`hdl.key_ring.KeyRing`. Throughput: 1
-    row per cycle.
+    Latency: 2 cycles from ``row`` to ``lanes``, as a :class:`hdl.scan.key_ring.KeyRing`.
+    Throughput: 1 row per cycle.
 
     Parameters
     ----------

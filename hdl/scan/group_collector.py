@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import ending_layout, group_layout, pointer_layout, span_layout
+from hdl.layouts import ending_layout, group_layout, pointer_layout, span_layout
 
 __all__ = ["GroupCollector"]
 

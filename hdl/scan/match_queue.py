@@ -8,8 +8,8 @@ from amaranth import *
 from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import ResultKind, lane_matches_layout, match_layout, node_result
-from .streams import StreamRegister
+from hdl.layouts import ResultKind, lane_matches_layout, match_layout, node_result
+from hdl.streams import StreamRegister
 
 __all__ = ["LaneSerializer", "MatchQueue", "PairSerializer"]
 

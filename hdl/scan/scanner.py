@@ -8,8 +8,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from .key_ring import KeyRing
-from .layouts import (
+from hdl.layouts import (
     criterion_layout,
     ending_layout,
     group_layout,
@@ -18,6 +17,8 @@ from .layouts import (
     row_layout,
     span_layout,
 )
+
+from .key_ring import KeyRing
 from .population import PopulationCount
 from .probe_slot import ProbeSlot
 
@@ -47,7 +48,7 @@ class Scanner(wiring.Component):
     -------
     add_to : In(probes)
         Slot that holds ``span`` and ``criterion`` as those of the next probe; see
-        :class:`hdl.group_collector.GroupCollector`.
+        :class:`hdl.scan.group_collector.GroupCollector`.
     span : In
     criterion : In
     group : In(stream.Signature(group_layout(parameters)))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine is to its region: the seed leaves the join algorithm inside a core open."""
+
+from amaranth.lib import stream
+from amaranth.lib.wiring import In, Out
+
+from .layouts import (
+    activity_layout,
+    control_layout,
+    ending_layout,
+    node_result,
+    pointer_layout,
+    prepared_layout,
+    span_layout,
+)
+
+__all__ = ["engine_members"]
+
+
+def engine_members(parameters):
+    """Return the members of every engine.
+
+    ``ready`` : Out(1)
+        A probe, or the end of a group, can be taken in two cycles' time.
+    ``occupied`` : Out(1)
+        A tuple that is stored now might overwrite one that a probe still needs; from a register.
+    ``idle`` : Out(1)
+        No closed group has probes that are still compared.
+    ``prepared`` : In(prepared_layout(parameters))
+        The tuple that is stored, or probes, in this cycle.
+    ``store`` : In(1)
+        It belongs at ``span.head``.
+    ``probe`` : In(1)
+        It is a probe that sees ``span``.
+    ``span`` : In(span_layout(parameters))
+    ``second``, ``stop`` : In
+        The row after the first one of ``span``, and after the last one.
+    ``close`` : In(1)
+        The group ends, with the probe of this cycle if there is one.
+    ``ending`` : In(ending_layout(parameters))
+        What follows the group that closes; its ``count`` is ignored.
+    ``configure`` : In(1)
+        Execute ``control``; only while ``idle``, and with an empty window.
+    ``control`` : In(control_layout(parameters))
+    ``results`` : Out(stream.Signature(node_result(parameters, 0)))
+    ``activity`` : Out(activity_layout(parameters))
+    """
+    row = pointer_layout(parameters)["row"].shape
+    return {
+        "ready": Out(1, init=1),
+        "occupied": Out(1),
+        "idle": Out(1),
+        "prepared": In(prepared_layout(parameters)),
+        "store": In(1),
+        "probe": In(1),
+        "span": In(span_layout(parameters)),
+        "second": In(row),
+        "stop": In(row),
+        "close": In(1),
+        "ending": In(ending_layout(parameters)),
+        "configure": In(1),
+        "control": In(control_layout(parameters)),
+        "results": Out(stream.Signature(node_result(parameters, 0))),
+        "activity": Out(activity_layout(parameters)),
+    }

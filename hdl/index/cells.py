@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buckets of a tuple, worked out once for all regions: where it is stored, and which it visits."""
+
+from functools import reduce
+from itertools import pairwise
+from operator import or_, xor
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.layouts import (
+    Control,
+    InputKind,
+    comparison_groups,
+    coordinate_layout,
+    region_word,
+)
+from hdl.streams import StreamRegister
+
+__all__ = ["CellPreparation", "fold"]
+
+
+def fold(value, bits, turn=0):
+    """Return ``value`` folded to ``bits`` bits, rotated by ``turn``: a cheap hash."""
+    value = Value.cast(value)
+    parts = [value[first : first + bits] for first in range(0, len(value), bits)]
+    folded = reduce(xor, parts)
+    return Cat(folded, Const(0, bits))[:bits].rotate_left(turn)
+
+
+class CellPreparation(wiring.Component):
+    """Give every tuple the bucket that it is stored in and the buckets that it visits as a probe.
+
+    For an equality both are one bucket, a hash of the key. For a band, control words say which part
+    each field takes (:func:`hdl.layouts.coordinate_layout`). A field that has bits of its own in
+    the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
+    for as many as there are values of these bits. The hash of a field is for bounds that are equal.
+    A field without any part is only compared.
+
+    Latency: :attr:`latency` cycles: 1 for an equality; for a band 3, to shift, to subtract and
+    place, to limit. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(region_word(parameters)))
+        Without bucket and cells.
+    o : Out(stream.Signature(region_word(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 3 if parameters.comparator == "band" else 1
+        word = region_word(parameters)
+        super().__init__({"i": In(stream.Signature(word)), "o": Out(stream.Signature(word))})
+
+    def elaborate(self, platform):
+        m = Module()
+        word = region_word(self.parameters)
+        m.submodules.output = output = StreamRegister(word)
+        connect(m, output.o, flipped(self.o))
+        if self.parameters.comparator != "band":
+            connect(m, flipped(self.i), output.i)
+            self.elaborate_hash(m, output.i.payload)
+            return m
+
+        coordinates, parts = self.layouts()
+        m.submodules.shifted = shifted = StreamRegister(
+            data.StructLayout({"word": word, "coordinates": coordinates})
+        )
+        m.submodules.placed = placed = StreamRegister(
+            data.StructLayout({"word": word, "parts": parts})
+        )
+        stages = [self.i, shifted, placed, output]
+        for before, after in pairwise(stages):
+            source = before if before is self.i else before.o
+            m.d.comb += [after.i.valid.eq(source.valid), source.ready.eq(after.i.ready)]
+        m.d.comb += [
+            shifted.i.payload.word.eq(self.i.payload),
+            placed.i.payload.word.eq(shifted.o.payload.word),
+            output.i.payload.eq(placed.o.payload.word),
+        ]
+        ranges = self.ranges(self.i.payload.body.tuple.criterion)
+        for n, field in enumerate(self.parameters.keys):
+            part = self.elaborate_part(m, n, field)
+            low, high = ranges[field.name]
+            values = {
+                "key": self.i.payload.body.tuple.key[field.name],
+                "low": low,
+                "high": high,
+            }
+            self.shift_field(m, n, part, values, shifted.i.payload.coordinates[field.name])
+            self.place_field(
+                m, n, part, shifted.o.payload.coordinates[field.name],
+                placed.i.payload.parts[field.name],
+            )  # fmt: skip
+        self.elaborate_cells(m, placed.o.payload, output.i.payload)
+        return m
+
+    def layouts(self):
+        """Return what is known of every field after one cycle, and after two."""
+        bits = self.parameters.bucket_width
+        coordinates, parts = {}, {}
+        for field in self.parameters.keys:
+            whole = unsigned(field.bits)
+            coordinates[field.name] = data.StructLayout(
+                {
+                    **dict.fromkeys(("key", "low", "high"), whole),
+                    **dict.fromkeys(("key_hash", "low_hash"), bits),
+                    "none": 1,
+                }
+            )
+            parts[field.name] = data.StructLayout(
+                {
+                    **dict.fromkeys(("key", "low", "key_hash", "low_hash", "most"), bits),
+                    "extent": whole,
+                    "none": 1,
+                }
+            )
+        return data.StructLayout(coordinates), data.StructLayout(parts)
+
+    def elaborate_hash(self, m, word):
+        """Hash the whole key."""
+        bits = self.parameters.bucket_width
+        with m.If(word.kind != InputKind.CONTROL):
+            m.d.comb += word.body.tuple.bucket.eq(
+                reduce(
+                    xor,
+                    (
+                        fold(word.body.tuple.key[field.name], bits, self.turn(n))
+                        for n, field in enumerate(self.parameters.keys)
+                    ),
+                )
+            )
+
+    def turn(self, n):
+        """By how much the hash of a field is rotated, so that equal fields do not cancel out."""
+        return n * self.parameters.bucket_width // len(self.parameters.keys)
+
+    def ranges(self, criterion):
+        """Return the lowest and highest stored value of every field that a probe meets."""
+        ranges = {}
+        for n, group in enumerate(comparison_groups(self.parameters)):
+            offset = 0
+            for field in group:
+                bits = slice(offset, offset + field.bits)
+                ranges[field.name] = (criterion[f"low_{n}"][bits], criterion[f"high_{n}"][bits])
+                offset += field.bits + 1
+        return ranges
+
+    def elaborate_part(self, m, n, field):
+        """Keep the part that a field takes, as a control word has set it."""
+        part = Signal(coordinate_layout(self.parameters), name=f"part_{field.name}")
+        word = self.i.payload
+        control = word.body.control
+        transfer = self.i.valid & self.i.ready & (word.kind == InputKind.CONTROL)
+        with m.If(transfer & (control.op == Control.COORDINATE) & (control.index == n)):
+            m.d.sync += part.as_value().eq(control.value)
+        return part
+
+    def shift_field(self, m, n, part, values, coordinates):
+        """First cycle: coordinates and hashes of a field's key and range; is the range empty?"""
+        bits, turn = self.parameters.bucket_width, self.turn(n)
+        m.d.comb += [coordinates[name].eq(value >> part.shift) for name, value in values.items()]
+        m.d.comb += [
+            coordinates.key_hash.eq(fold(values["key"], bits, turn)),
+            coordinates.low_hash.eq(fold(values["low"], bits, turn)),
+            coordinates.none.eq(values["low"] > values["high"]),
+        ]
+
+    def place_field(self, m, n, part, coordinates, placed):
+        """Second cycle: put the coordinates where they belong, and see how far apart they are."""
+        bits = self.parameters.bucket_width
+        most = Signal(bits, name=f"most_{n}")  # of the coordinate's bits in use
+        m.d.comb += most.eq((1 << part.width) - 1)
+        hashed = part.hashed.replicate(bits)
+        for name in ("key", "low"):
+            m.d.comb += [
+                placed[name].eq((coordinates[name] & most) << part.place),
+                placed[f"{name}_hash"].eq(coordinates[f"{name}_hash"] & hashed),
+            ]
+        m.d.comb += [
+            placed.most.eq(most),
+            placed.extent.eq(coordinates.high - coordinates.low),
+            placed.none.eq(coordinates.none),
+        ]
+
+    def elaborate_cells(self, m, placed, word):
+        """Third cycle: limit the number of cells, and put everything together."""
+        parts = [placed.parts[field.name] for field in self.parameters.keys]
+        prepared = word.body.tuple
+        with m.If(word.kind != InputKind.CONTROL):
+            m.d.comb += [
+                prepared.bucket.eq(
+                    reduce(or_, (part.key for part in parts))
+                    ^ reduce(xor, (part.key_hash for part in parts))
+                ),
+                prepared.cells.start.eq(reduce(or_, (part.low for part in parts))),
+                prepared.cells.hash.eq(reduce(xor, (part.low_hash for part in parts))),
+                prepared.cells.none.eq(Cat(part.none for part in parts).any()),
+            ]
+            for n, part in enumerate(parts):
+                m.d.comb += prepared.cells[f"extent_{n}"].eq(
+                    Mux(part.extent > part.most, part.most, part.extent)
+                )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks along the chains of entries: several probes at once, one entry a cycle."""
+
+from amaranth import *
+from amaranth.lib import fifo, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.comparator import Comparator
+from hdl.key_column import KeyColumn
+
+from .layouts import GROUPS, entry_layout, found_layout, slot_shape, walk_layout
+
+__all__ = ["ChainWalker"]
+
+
+class ChainWalker(wiring.Component):
+    """Read an entry a cycle, compare it, go on to the one before it in its bucket.
+
+    Walks go round in a circle of :attr:`CIRCLE` cycles, so that many are under way at once, and a
+    new one sets out whenever one that ends leaves a gap. A walk ends at an entry of another bucket
+    (the chain has been overwritten), at one without a link, or where the link leaves what the probe
+    sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
+    matches of its group, a walk goes round without reading.
+
+    Latency: 1 cycle to set out, and :attr:`CIRCLE` per entry. Throughput: 1 entry per cycle,
+    provided as many walks are under way.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    probe_side : int
+        Side that really probes.
+
+    Members
+    -------
+    begin : In(1)
+        Queue ``walk``.
+    walk : In(walk_layout(parameters))
+    ready : Out(1)
+        :attr:`IN_FLIGHT` more may be queued; from a register.
+    place : Out
+        Entry to read.
+    entry : In
+        What was there, ``KeyColumn.LATENCY`` cycles ago.
+    distinct : In(1)
+        A walk ends with its first match.
+    room : In(GROUPS)
+        :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
+    found_valid : Out(GROUPS)
+        ``found`` is a match of this group.
+    found : Out(found_layout(parameters))
+    ended : Out(GROUPS)
+        A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
+    compared : Out(1)
+        An entry of the probe's window and bucket was compared.
+    busy : Out(1)
+        An entry is read.
+    stalled : Out(1)
+        A walk goes round without reading.
+    """
+
+    CIRCLE = KeyColumn.LATENCY + 2
+    #: Walks that can be queued.
+    DEPTH = 16
+    #: … after ``ready`` fell.
+    IN_FLIGHT = 8
+    #: Matches that may come after ``room`` fell: from every place of the circle, and from the
+    #: registers around it.
+    MATCHES_IN_FLIGHT = CIRCLE + 4
+
+    def __init__(self, parameters, *, probe_side):
+        self.parameters = parameters
+        self.probe_side = probe_side
+        self.latency = 1 + self.CIRCLE
+        super().__init__(
+            {
+                "begin": In(1),
+                "walk": In(walk_layout(parameters)),
+                "ready": Out(1, init=1),
+                "place": Out(slot_shape(parameters)),
+                "entry": In(entry_layout(parameters)),
+                "distinct": In(1),
+                "room": In(GROUPS),
+                "found_valid": Out(GROUPS),
+                "found": Out(found_layout(parameters)),
+                "ended": Out(GROUPS),
+                "compared": Out(1),
+                "busy": Out(1),
+                "stalled": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layout = walk_layout(self.parameters)
+        m.submodules.waiting = waiting = fifo.SyncFIFO(width=layout.size, depth=self.DEPTH)
+        m.submodules.comparator = comparator = Comparator(
+            self.parameters, probe_side=self.probe_side
+        )
+        m.d.comb += [waiting.w_en.eq(self.begin), waiting.w_data.eq(self.walk)]
+        m.d.sync += self.ready.eq(waiting.w_level < self.DEPTH - self.IN_FLIGHT)
+
+        returning = Signal(layout, reset_less=True)  # the walk that comes round, if it goes on
+        returns = Signal()
+
+        # Which walk reads in the next cycle, and whether its match could be taken.
+        walk, valid, reads = self.elaborate_entrance(m, waiting, returning, returns)
+        m.d.comb += [
+            self.place.eq(walk.place),
+            self.busy.eq(reads),
+            self.stalled.eq(valid & ~reads),
+        ]
+        # While the entry is read.
+        for cycle in range(KeyColumn.LATENCY):
+            before, was_valid, did_read = walk, valid, reads
+            walk = Signal(layout, name=f"walk_{cycle + 1}", reset_less=True)
+            valid, reads = Signal(name=f"valid_{cycle + 1}"), Signal(name=f"reads_{cycle + 1}")
+            m.d.sync += [walk.eq(before), valid.eq(was_valid), reads.eq(did_read)]
+
+        # The entry is here.
+        entry = self.entry
+        own = Signal()
+        goes_on = Signal()
+        m.d.comb += [
+            own.eq(entry.bucket == walk.bucket),
+            goes_on.eq(own & (entry.link != 0) & (entry.link <= walk.age)),
+            comparator.key.eq(entry.key),
+            *(
+                getattr(comparator.criterion, name).eq(walk.criterion[name])
+                for name, _ in walk.criterion.shape()
+            ),
+        ]
+        further = Signal()
+        active = Signal()
+        sees = Signal()
+        again = Signal()
+        place = Signal(slot_shape(self.parameters), reset_less=True)
+        m.d.sync += [
+            active.eq(valid),
+            again.eq(valid & ~reads),
+            further.eq(reads & goes_on),
+            sees.eq(reads & own & (walk.age < walk.size)),
+            place.eq(walk.place),
+            returning.eq(walk),
+        ]
+        with m.If(reads):
+            m.d.sync += [
+                returning.place.eq(walk.place - entry.link),
+                returning.age.eq(walk.age - entry.link),
+            ]
+
+        # The comparison is done.
+        match = sees & comparator.match
+        group = Signal(GROUPS)
+        m.d.comb += [
+            group.eq(1 << returning.group),
+            returns.eq(again | (further & ~(match & self.distinct))),
+        ]
+        found = Signal.like(self.found, reset_less=True)
+        m.d.comb += self.found.eq(found)
+        m.d.sync += [
+            self.found_valid.eq(group & match.replicate(GROUPS)),
+            self.ended.eq(group & (active & ~returns).replicate(GROUPS)),
+            self.compared.eq(sees),
+            found.probe.eq(returning.probe),
+            found.place.eq(place),
+        ]
+        return m
+
+    def elaborate_entrance(self, m, waiting, returning, returns):
+        """Let a walk that comes round go on, or else the next one set out."""
+        layout = walk_layout(self.parameters)
+        walk = Signal(layout, reset_less=True)
+        valid, reads = Signal(), Signal()
+        first = Signal(layout)
+        m.d.comb += [first.eq(waiting.r_data), waiting.r_en.eq(~returns)]
+        room = Mux(
+            returns,
+            self.room.bit_select(returning.group, 1),
+            self.room.bit_select(first.group, 1) & waiting.r_rdy,
+        )
+        m.d.sync += [
+            walk.eq(Mux(returns, returning, first)),
+            valid.eq(returns | waiting.r_rdy),
+            reads.eq(room),
+        ]
+        return walk, valid, reads

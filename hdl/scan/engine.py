@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scan engine of a region: ring, collector, scanner and queue of results."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
+
+from hdl.engine import engine_members
+
+from .group_collector import GroupCollector
+from .key_ring import KeyRing
+from .match_queue import MatchQueue
+from .scanner import Scanner
+
+__all__ = ["ScanEngine"]
+
+
+class ScanEngine(wiring.Component):
+    """Compare every key of the window with every probe.
+
+    Keys go into the :class:`KeyRing`. A probe goes, with the span of the window at this moment,
+    into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group is
+    scanned while later tuples are stored and collected; the ring has room for them
+    (``parameters.slack``), and ``occupied`` says when it has not.
+
+    Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
+    to its star, when the engine is idle. Throughput: a tuple per cycle; a group of probes per pass
+    of ``max(rows, probes + 2)`` cycles.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    probe_side : int
+        Side that really probes, 0 for R and 1 for S; matters to a custom predicate only.
+
+    Members
+    -------
+    See :func:`hdl.engine.engine_members`.
+    """
+
+    def __init__(self, parameters, *, probe_side):
+        self.parameters = parameters
+        self._scanner = Scanner(parameters, probe_side=probe_side)
+        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight)
+        # Collecting and taking the group; the rows; then out of the scanner and queue.
+        self.latency = 2 + self._scanner.latency + self._queue.latency - 1
+        super().__init__(engine_members(parameters))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.collector = collector = GroupCollector(
+            self.parameters, hold=KeyRing.LATENCY - 1
+        )
+        m.submodules.ring = ring = KeyRing(self.parameters)
+        m.submodules.scanner = scanner = self._scanner
+        m.submodules.queue = queue = self._queue
+
+        connect(m, collector.group, scanner.group)
+        connect(m, queue.results, flipped(self.results))
+        m.d.comb += [
+            self.ready.eq(collector.ready),
+            self.idle.eq(collector.ready & ~scanner.running),
+            collector.add.eq(self.probe),
+            collector.span.eq(self.span),
+            collector.second.eq(self.second),
+            collector.stop.eq(self.stop),
+            collector.close.eq(self.close),
+            collector.ending.eq(self.ending),
+            scanner.criterion.eq(self.prepared.criterion),
+            scanner.add_to.eq(collector.add_to),
+            scanner.span.eq(self.span),
+            ring.address.eq(scanner.address),
+            scanner.keys.eq(ring.keys),
+            scanner.room.eq(queue.room),
+            queue.matches.eq(scanner.matches),
+            queue.matches_valid.eq(scanner.matches_valid),
+        ]
+        m.d.sync += [
+            self.activity.comparisons.eq(scanner.comparisons),
+            self.activity.busy.eq(scanner.reading),
+            self.activity.stalled.eq(scanner.running & ~queue.room),
+        ]
+        self.elaborate_occupied(m, collector, scanner)
+        self.elaborate_storing(m, ring)
+        return m
+
+    def elaborate_occupied(self, m, collector, scanner):
+        """Say whether the next store might overwrite a key that a probe still needs.
+
+        It is known in two cycles, and meanwhile a store may be under way: so two rows early.
+        """
+        head = self.span.head.row
+        oldest = Signal.like(head, reset_less=True)
+        distance = (head - oldest)[: len(head)]
+        collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
+        m.d.sync += [
+            oldest.eq(Mux(scanner.running, scanner.oldest, collected)),
+            self.occupied.eq(distance[-1] | distance[1:-1].all()),
+        ]
+
+    def elaborate_storing(self, m, ring):
+        """Write the key a cycle later, so that the window tracker has few registers to drive."""
+        key = Signal(ring.key.shape(), reset_less=True)
+        place = Signal(ring.place.shape(), reset_less=True)
+        store = Signal()
+        m.d.sync += [
+            place.eq(self.span.head),
+            store.eq(self.store),
+            key.eq(self.prepared.key),
+        ]
+        m.d.comb += [ring.key.eq(key), ring.place.eq(place), ring.store.eq(store)]
