@@ -2,24 +2,24 @@
 """Takes closed groups, and goes through the buckets that their probes visit."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.layouts import Control, control_layout, coordinate_layout
 
-from .layouts import GROUPS, closed_layout, lookup_layout, waiting_layout
+from .layouts import GROUPS, probe_shape, visit_layout, waiting_layout
 
 __all__ = ["CellSequencer"]
 
 
 class CellSequencer(wiring.Component):
-    """Send a lookup for every bucket that a probe visits.
+    """Visit every bucket that a probe may find matches in, probe by probe.
 
     The fields that take part in a bucket's number make a grid, whose cells are counted through like
     the digits of a number, the first field fastest. A digit wraps around within its bits. A probe
-    that nothing can match sends nothing, in one cycle.
+    that nothing can match visits nothing, in one cycle.
 
-    Latency: 2 cycles from a group to its first lookup. Throughput: a lookup per cycle inside a
+    Latency: 2 cycles from a group to its first visit. Throughput: a bucket per cycle inside a
     group, and one cycle between two groups.
 
     Parameters
@@ -29,19 +29,24 @@ class CellSequencer(wiring.Component):
 
     Members
     -------
-    groups : In(stream.Signature(closed_layout(parameters)))
-    probes : In(stream.Signature(waiting_layout(parameters)))
+    closed : In(1)
+        There is a group, of so many probes as ``count`` says.
+    count : In
+    next_probe : Out
+        The place of a probe …
+    probe : In(waiting_layout(parameters))
+        … and this is it.
     free : In(GROUPS)
         Group numbers that are not in use.
     take : Out(GROUPS)
-        This number is in use now, for ``groups.payload``.
+        This number is in use now, for the group that was there.
     started : Out(GROUPS)
-        All lookups of the group with this number have been sent; from a register.
+        All visits of the group with this number have begun; from a register.
     room : In(1)
-        There is room for what becomes of a lookup.
-    sent : Out(1)
-        ``lookup`` is one; from a register.
-    lookup : Out(lookup_layout(parameters))
+        There is room for what becomes of a visit.
+    begun : Out(1)
+        ``visit`` is one; from a register.
+    visit : Out(visit_layout(parameters))
     configure : In(1)
         Execute ``control``.
     control : In(control_layout(parameters))
@@ -52,14 +57,16 @@ class CellSequencer(wiring.Component):
         self.latency = 2
         super().__init__(
             {
-                "groups": In(stream.Signature(closed_layout(parameters))),
-                "probes": In(stream.Signature(waiting_layout(parameters))),
+                "closed": In(1),
+                "count": In(range(parameters.probes + 1)),
+                "next_probe": Out(probe_shape(parameters)),
+                "probe": In(waiting_layout(parameters)),
                 "free": In(GROUPS),
                 "take": Out(GROUPS),
                 "started": Out(GROUPS),
                 "room": In(1),
-                "sent": Out(1),
-                "lookup": Out(lookup_layout(parameters)),
+                "begun": Out(1),
+                "visit": Out(visit_layout(parameters)),
                 "configure": In(1),
                 "control": In(control_layout(parameters)),
             }
@@ -67,48 +74,48 @@ class CellSequencer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        probe = self.probes.payload
         number = Signal(range(GROUPS))  # of the group under way, or of the next one
         running = Signal()
-        left = Signal(range(self.parameters.probes + 1))  # probes of the group
-        index = Signal(self.parameters.probe_bits)
+        left = Signal.like(self.count)  # probes of the group
         step = Signal()  # a bucket is visited
-        bucket, last = self.elaborate_cells(m, probe, step)
-        nothing = probe.cells.none if self.parameters.comparator == "band" else Const(0)
+        advance = Signal()  # … and it is the probe's last one
+        bucket, last, nothing = self.elaborate_cells(m, step)
 
-        count = self.groups.payload.ending.count
-        transfer = self.groups.valid & self.groups.ready
+        take = Signal()
+        ends = advance & (left == 1)
         m.d.comb += [
-            self.groups.ready.eq(~running & self.free.bit_select(number, 1)),
-            self.take.eq(transfer << number),
+            take.eq(self.closed & ~running & self.free.bit_select(number, 1)),
+            self.take.eq(take << number),
             step.eq(running & self.room),
-            self.probes.ready.eq(step & (last | nothing)),
+            advance.eq(step & last),
         ]
-        lookup = Signal.like(self.lookup, reset_less=True)
-        m.d.comb += self.lookup.eq(lookup)
-        m.d.sync += [self.sent.eq(step & ~nothing), self.started.eq(self.started & ~self.take)]
+        visit = Signal.like(self.visit, reset_less=True)
+        m.d.comb += self.visit.eq(visit)
+        m.d.sync += [self.begun.eq(step & ~nothing), self.started.eq(self.started & ~self.take)]
         with m.If(step):
             m.d.sync += [
-                lookup.criterion.eq(probe.criterion),
-                lookup.bucket.eq(bucket),
-                lookup.tail.eq(probe.tail),
-                lookup.size.eq(probe.size),
-                lookup.probe.eq(index),
-                lookup.group.eq(number),
+                visit.bucket.eq(bucket),
+                visit.tail.eq(self.probe.tail),
+                visit.probe.eq(self.next_probe),
+                visit.group.eq(number),
             ]
-        with m.If(transfer):
-            m.d.sync += [running.eq(count != 0), left.eq(count), index.eq(0)]
-        with m.If(self.probes.ready):
-            m.d.sync += [left.eq(left - 1), index.eq(index + 1), running.eq(left != 1)]
-        with m.If((transfer & (count == 0)) | (self.probes.ready & (left == 1))):
+        with m.If(take):
+            m.d.sync += [running.eq(self.count != 0), left.eq(self.count)]
+        with m.If(advance):
+            m.d.sync += [
+                left.eq(left - 1),
+                running.eq(~ends),
+                self.next_probe.eq(self.next_probe + 1),
+            ]
+        with m.If((take & (self.count == 0)) | ends):
             m.d.sync += [self.started.bit_select(number, 1).eq(1), number.eq(number + 1)]
         return m
 
-    def elaborate_cells(self, m, probe, step):
-        """Return the bucket to visit, and whether it is the probe's last."""
+    def elaborate_cells(self, m, step):
+        """Return the bucket to visit, whether it is the probe's last, and whether it has none."""
         if self.parameters.comparator != "band":
-            return probe.bucket, Const(1)
-        cells = probe.cells
+            return self.probe.bucket, Const(1), Const(0)
+        cells = self.probe.cells
         fresh = Signal(init=1)  # this is the probe's first cell
         place = Signal.like(cells.start, reset_less=True)
         now = Mux(fresh, cells.start, place)
@@ -130,7 +137,7 @@ class CellSequencer(wiring.Component):
             carry &= ended
         with m.If(step):
             m.d.sync += [place.eq(following), fresh.eq(carry | cells.none)]
-        return now ^ cells.hash, carry
+        return now ^ cells.hash, carry | cells.none, cells.none
 
     def elaborate_digit(self, m, n):
         """Keep which bits of a bucket's number belong to a field, and the lowest of them."""

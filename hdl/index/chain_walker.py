@@ -2,13 +2,15 @@
 """Walks along the chains of entries: several probes at once, one entry a cycle."""
 
 from amaranth import *
-from amaranth.lib import fifo, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import Comparator
 from hdl.key_column import KeyColumn
+from hdl.layouts import criterion_layout, stored_layout
 
-from .layouts import GROUPS, entry_layout, found_layout, slot_shape, walk_layout
+from .layouts import GROUPS, found_layout, link_layout, probe_shape, slot_shape, walk_layout
+from .pointer_queue import PointerQueue
 
 __all__ = ["ChainWalker"]
 
@@ -41,14 +43,19 @@ class ChainWalker(wiring.Component):
         :attr:`IN_FLIGHT` more may be queued; from a register.
     place : Out
         Entry to read.
-    entry : In
+    key, link : In
         What was there, ``KeyColumn.LATENCY`` cycles ago.
+    probe : Out
+        The probe for which the entry is read that will be there in the next cycle.
+    criterion, size : In
+        Of the probe of a cycle ago: what it compares keys with, and how many entries it sees.
     distinct : In(1)
         A walk ends with its first match.
     room : In(GROUPS)
         :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
-    found_valid : Out(GROUPS)
-        ``found`` is a match of this group.
+    found_valid : Out(1)
+        ``found`` is a match of the group with the number ``found_group``.
+    found_group : Out(range(GROUPS))
     found : Out(found_layout(parameters))
     ended : Out(GROUPS)
         A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
@@ -79,10 +86,15 @@ class ChainWalker(wiring.Component):
                 "walk": In(walk_layout(parameters)),
                 "ready": Out(1, init=1),
                 "place": Out(slot_shape(parameters)),
-                "entry": In(entry_layout(parameters)),
+                "key": In(stored_layout(parameters)),
+                "link": In(link_layout(parameters)),
+                "probe": Out(probe_shape(parameters)),
+                "criterion": In(criterion_layout(parameters)),
+                "size": In(slot_shape(parameters)),
                 "distinct": In(1),
                 "room": In(GROUPS),
-                "found_valid": Out(GROUPS),
+                "found_valid": Out(1),
+                "found_group": Out(range(GROUPS)),
                 "found": Out(found_layout(parameters)),
                 "ended": Out(GROUPS),
                 "compared": Out(1),
@@ -94,12 +106,12 @@ class ChainWalker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layout = walk_layout(self.parameters)
-        m.submodules.waiting = waiting = fifo.SyncFIFO(width=layout.size, depth=self.DEPTH)
+        m.submodules.waiting = waiting = PointerQueue(layout, depth=self.DEPTH)
         m.submodules.comparator = comparator = Comparator(
             self.parameters, probe_side=self.probe_side
         )
-        m.d.comb += [waiting.w_en.eq(self.begin), waiting.w_data.eq(self.walk)]
-        m.d.sync += self.ready.eq(waiting.w_level < self.DEPTH - self.IN_FLIGHT)
+        m.d.comb += [waiting.add.eq(self.begin), waiting.last.eq(self.walk)]
+        m.d.sync += self.ready.eq(waiting.level < self.DEPTH - self.IN_FLIGHT)
 
         returning = Signal(layout, reset_less=True)  # the walk that comes round, if it goes on
         returns = Signal()
@@ -118,17 +130,18 @@ class ChainWalker(wiring.Component):
             valid, reads = Signal(name=f"valid_{cycle + 1}"), Signal(name=f"reads_{cycle + 1}")
             m.d.sync += [walk.eq(before), valid.eq(was_valid), reads.eq(did_read)]
 
-        # The entry is here.
-        entry = self.entry
+        # The entry is here, and so is its probe.
+        link = self.link.link
         own = Signal()
         goes_on = Signal()
         m.d.comb += [
-            own.eq(entry.bucket == walk.bucket),
-            goes_on.eq(own & (entry.link != 0) & (entry.link <= walk.age)),
-            comparator.key.eq(entry.key),
+            self.probe.eq(before.probe),
+            own.eq(self.link.bucket == walk.bucket),
+            goes_on.eq(own & (link != 0) & (link <= walk.age)),
+            comparator.key.eq(self.key),
             *(
-                getattr(comparator.criterion, name).eq(walk.criterion[name])
-                for name, _ in walk.criterion.shape()
+                getattr(comparator.criterion, name).eq(self.criterion[name])
+                for name, _ in criterion_layout(self.parameters)
             ),
         ]
         further = Signal()
@@ -140,28 +153,25 @@ class ChainWalker(wiring.Component):
             active.eq(valid),
             again.eq(valid & ~reads),
             further.eq(reads & goes_on),
-            sees.eq(reads & own & (walk.age < walk.size)),
+            sees.eq(reads & own & (walk.age < self.size)),
             place.eq(walk.place),
             returning.eq(walk),
         ]
         with m.If(reads):
             m.d.sync += [
-                returning.place.eq(walk.place - entry.link),
-                returning.age.eq(walk.age - entry.link),
+                returning.place.eq(walk.place - link),
+                returning.age.eq(walk.age - link),
             ]
 
         # The comparison is done.
         match = sees & comparator.match
-        group = Signal(GROUPS)
-        m.d.comb += [
-            group.eq(1 << returning.group),
-            returns.eq(again | (further & ~(match & self.distinct))),
-        ]
+        m.d.comb += returns.eq(again | (further & ~(match & self.distinct)))
         found = Signal.like(self.found, reset_less=True)
         m.d.comb += self.found.eq(found)
         m.d.sync += [
-            self.found_valid.eq(group & match.replicate(GROUPS)),
-            self.ended.eq(group & (active & ~returns).replicate(GROUPS)),
+            self.found_valid.eq(match),
+            self.found_group.eq(returning.group),
+            self.ended.eq((active & ~returns) << returning.group),
             self.compared.eq(sees),
             found.probe.eq(returning.probe),
             found.place.eq(place),
@@ -173,16 +183,15 @@ class ChainWalker(wiring.Component):
         layout = walk_layout(self.parameters)
         walk = Signal(layout, reset_less=True)
         valid, reads = Signal(), Signal()
-        first = Signal(layout)
-        m.d.comb += [first.eq(waiting.r_data), waiting.r_en.eq(~returns)]
-        room = Mux(
-            returns,
-            self.room.bit_select(returning.group, 1),
-            self.room.bit_select(first.group, 1) & waiting.r_rdy,
-        )
+        entering = Signal(layout)
+        enters = returns | waiting.filled
+        m.d.comb += [
+            entering.eq(Mux(returns, returning, waiting.first)),
+            waiting.take.eq(waiting.filled & ~returns),
+        ]
         m.d.sync += [
-            walk.eq(Mux(returns, returning, first)),
-            valid.eq(returns | waiting.r_rdy),
-            reads.eq(room),
+            walk.eq(entering),
+            valid.eq(enters),
+            reads.eq(enters & self.room.bit_select(entering.group, 1)),
         ]
         return walk, valid, reads

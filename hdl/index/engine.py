@@ -7,14 +7,14 @@ from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members
 from hdl.key_column import KeyColumn
-from hdl.layouts import Control
+from hdl.layouts import Control, stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
 from .group_results import GroupResults
 from .head_table import HeadTable
-from .layouts import GROUPS, entry_layout, lookup_layout, slot_shape
-from .probe_queue import ProbeQueue
+from .layouts import GROUPS, link_layout, slot_shape, visit_layout
+from .probe_table import ProbeTable
 
 __all__ = ["IndexEngine"]
 
@@ -23,11 +23,11 @@ class IndexEngine(wiring.Component):
     """Compare a probe with the entries of the buckets that can match it.
 
     A store writes twice: its slot into the :class:`HeadTable`, from which it gets the slot of the
-    entry before it in its bucket, and its entry, with a link to that one, into the ring. An entry
+    entry before it in its bucket, and its key, with a link to that one, into the ring. An entry
     leaves the window when the tail passes it; nothing is erased. Probes wait in the
-    :class:`ProbeQueue` until their group closes; then the :class:`CellSequencer` looks up the
-    newest entry of every bucket that they visit, and the :class:`ChainWalker` follows the links,
-    from new to old, until they leave the window. :class:`GroupResults` keeps groups apart.
+    :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits the heads
+    of their buckets, and the :class:`ChainWalker` follows the links, from new to old, until they
+    leave the window. :class:`GroupResults` keeps groups apart.
 
     What the memories hold of earlier times does no harm. A head, or a link, may lead to a slot
     that has been overwritten; but the entry there says which bucket it belongs to, and had it been
@@ -65,103 +65,114 @@ class IndexEngine(wiring.Component):
         m = Module()
         parameters = self.parameters
         m.submodules.heads = heads = HeadTable(parameters)
-        m.submodules.ring = ring = KeyColumn(
-            width=entry_layout(parameters).size, depth=parameters.ring_rows
+        m.submodules.keys = keys = KeyColumn(
+            width=stored_layout(parameters).size, depth=parameters.ring_rows
         )
-        m.submodules.queue = queue = ProbeQueue(parameters)
+        m.submodules.links = links = KeyColumn(
+            width=link_layout(parameters).size, depth=parameters.ring_rows
+        )
+        m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
         m.submodules.walker = walker = ChainWalker(parameters, probe_side=self.probe_side)
         m.submodules.results = results = GroupResults(
             parameters, in_flight=ChainWalker.MATCHES_IN_FLIGHT
         )
-        connect(m, queue.groups, sequencer.groups)
-        connect(m, queue.probes, sequencer.probes)
         connect(m, results.results, flipped(self.results))
         m.d.comb += [
-            self.ready.eq(queue.ready),
-            self.idle.eq(~queue.groups.valid & results.idle),
+            self.ready.eq(table.ready),
+            self.idle.eq(~table.closed & results.idle),
             sequencer.configure.eq(self.configure),
             sequencer.control.eq(self.control),
+            sequencer.closed.eq(table.closed),
+            sequencer.count.eq(table.group.ending.count),
+            sequencer.probe.eq(table.visiting),
             sequencer.free.eq(results.free),
             sequencer.room.eq(walker.ready),
+            table.next_probe.eq(sequencer.next_probe),
+            table.take.eq(sequencer.take.any()),
+            table.walking.eq(walker.probe),
+            table.release.eq(results.release),
+            table.released.eq(results.released),
             results.take.eq(sequencer.take),
-            results.group.eq(sequencer.groups.payload),
+            results.group.eq(table.group),
             results.started.eq(sequencer.started),
             results.found_valid.eq(walker.found_valid),
+            results.found_group.eq(walker.found_group),
             results.found.eq(walker.found),
             results.ended.eq(walker.ended),
             walker.room.eq(results.room),
-            ring.address.eq(walker.place),
-            walker.entry.eq(ring.data),
+            walker.criterion.eq(table.criterion),
+            walker.size.eq(table.size),
+            keys.address.eq(walker.place),
+            links.address.eq(walker.place),
+            walker.key.eq(keys.data),
+            walker.link.eq(links.data),
         ]
         m.d.sync += [
             self.activity.comparisons.eq(walker.compared),
             self.activity.busy.eq(walker.busy),
             self.activity.stalled.eq(walker.stalled),
         ]
-        self.elaborate_storing(m, heads, ring)
-        self.elaborate_probing(m, queue)
-        self.elaborate_lookup(m, sequencer, heads, walker, results)
-        self.elaborate_occupied(m, queue, results)
+        self.elaborate_storing(m, heads, keys, links)
+        self.elaborate_probing(m, table)
+        self.elaborate_visit(m, sequencer, heads, walker, results)
+        self.elaborate_occupied(m, table, results)
         self.elaborate_distinct(m, walker)
         return m
 
-    def elaborate_storing(self, m, heads, ring):
-        """Exchange the head of the bucket, then write the entry."""
-        entry = Signal(entry_layout(self.parameters), reset_less=True)
-        slot = Signal(slot_shape(self.parameters), reset_less=True)
-        store = Signal()
-        m.d.sync += [
-            store.eq(self.store),
-            slot.eq(self.span.head.row),
-            entry.key.eq(self.prepared.key),
-            entry.bucket.eq(self.prepared.bucket),
+    def elaborate_storing(self, m, heads, keys, links):
+        """Exchange the head of the bucket, then write key and link."""
+        stages = [
+            {
+                "store": self.store,
+                "slot": self.span.head.row[: slot_shape(self.parameters).width],
+                "key": Value.cast(self.prepared.key),
+                "bucket": self.prepared.bucket,
+            }
         ]
-        m.d.comb += [heads.store.eq(store), heads.slot.eq(slot), heads.bucket.eq(entry.bucket)]
-        for cycle in range(HeadTable.LATENCY):
-            before, entry = entry, Signal.like(entry, name=f"entry_{cycle + 1}")
-            slot_before, slot = slot, Signal.like(slot, name=f"slot_{cycle + 1}")
-            store_before, store = store, Signal(name=f"store_{cycle + 1}")
-            m.d.sync += [entry.eq(before), slot.eq(slot_before), store.eq(store_before)]
-        written = Signal.like(entry, name="written")
-        place = Signal.like(slot, name="place")
-        write = Signal()
-        m.d.sync += [
-            written.eq(entry),
-            written.link.eq(slot - heads.previous),
-            place.eq(slot),
-            write.eq(store),
-        ]
-        m.d.comb += [ring.row.eq(written), ring.place.eq(place), ring.write.eq(write)]
-
-    def elaborate_probing(self, m, queue):
-        """Queue probes, with the span that they see."""
-        probe = queue.probe
+        for cycle in range(1 + HeadTable.LATENCY):
+            stages.append(delayed(m, stages[-1], f"stored_{cycle}"))
+        first, last = stages[1], stages[-1]
+        written = delayed(m, last, "written")
+        link = Signal(slot_shape(self.parameters), reset_less=True)
+        m.d.sync += link.eq(last["slot"] - heads.previous)
         m.d.comb += [
-            queue.add.eq(self.probe),
+            heads.store.eq(first["store"]),
+            heads.slot.eq(first["slot"]),
+            heads.bucket.eq(first["bucket"]),
+            keys.row.eq(written["key"]),
+            links.row.eq(Cat(link, written["bucket"])),
+        ]
+        for column in (keys, links):
+            m.d.comb += [column.place.eq(written["slot"]), column.write.eq(written["store"])]
+
+    def elaborate_probing(self, m, table):
+        """Keep probes, with the span that they see."""
+        probe = table.probe
+        m.d.comb += [
+            table.add.eq(self.probe),
             probe.criterion.eq(self.prepared.criterion),
             probe.bucket.eq(self.prepared.bucket),
             probe.cells.eq(self.prepared.cells),
             probe.tail.eq(self.span.tail.row),
             probe.size.eq(self.span.head.row - self.span.tail.row),
-            queue.tail.eq(self.span.tail.row),
-            queue.close.eq(self.close),
-            queue.ending.eq(self.ending),
+            table.tail.eq(self.span.tail.row),
+            table.close.eq(self.close),
+            table.ending.eq(self.ending),
         ]
 
-    def elaborate_lookup(self, m, sequencer, heads, walker, results):
+    def elaborate_visit(self, m, sequencer, heads, walker, results):
         """Begin a walk where the head of a bucket lies inside the ring's present contents."""
-        lookup, sent = sequencer.lookup, sequencer.sent
-        m.d.comb += [
-            heads.visited.eq(lookup.bucket),
-            results.sent.eq(sent << lookup.group),
-        ]
+        visit, begun = sequencer.visit, sequencer.begun
+        m.d.comb += [heads.visited.eq(visit.bucket), results.begun.eq(begun << visit.group)]
         for cycle in range(HeadTable.LATENCY):
-            before, lookup = lookup, Signal(
-                lookup_layout(self.parameters), name=f"lookup_{cycle + 1}", reset_less=True
-            )  # fmt: skip
-            sent_before, sent = sent, Signal(name=f"sent_{cycle + 1}")
-            m.d.sync += [lookup.eq(before), sent.eq(sent_before)]
+            following = Signal(
+                visit_layout(self.parameters), name=f"visit_{cycle + 1}", reset_less=True
+            )
+            m.d.sync += following.eq(visit)
+            visit = following
+            was_begun, begun = begun, Signal(name=f"begun_{cycle + 1}")
+            m.d.sync += begun.eq(was_begun)
         slot = slot_shape(self.parameters)
         age = Signal(slot)
         stored = Signal(slot)  # since the oldest entry that the probe sees, up to now
@@ -170,25 +181,22 @@ class IndexEngine(wiring.Component):
         walk = Signal.like(walker.walk, reset_less=True)
         begin = Signal()
         m.d.comb += [
-            age.eq(heads.newest - lookup.tail),
-            stored.eq(self.span.head.row - lookup.tail),
+            age.eq(heads.newest - visit.tail),
+            stored.eq(self.span.head.row - visit.tail),
             alive.eq(age < stored),
             walker.walk.eq(walk),
             walker.begin.eq(begin),
             results.dropped.eq(dropped),
         ]
         m.d.sync += [
-            begin.eq(sent & alive),
-            dropped.eq((sent & ~alive) << lookup.group),
+            begin.eq(begun & alive),
+            dropped.eq((begun & ~alive) << visit.group),
             walk.place.eq(heads.newest),
             walk.age.eq(age),
-            *(
-                walk[name].eq(lookup[name])
-                for name in ("criterion", "bucket", "size", "probe", "group")
-            ),
+            *(walk[name].eq(visit[name]) for name in ("bucket", "probe", "group")),
         ]
 
-    def elaborate_occupied(self, m, queue, results):
+    def elaborate_occupied(self, m, table, results):
         """Say whether the next store might overwrite an entry that a probe still needs.
 
         It is known in two cycles, and meanwhile a store may be under way: so two rows early.
@@ -197,7 +205,7 @@ class IndexEngine(wiring.Component):
         oldest = Signal.like(head, reset_less=True)
         distance = (head - oldest)[: len(head)]
         m.d.sync += [
-            oldest.eq(Mux(results.idle, queue.oldest, results.oldest)),
+            oldest.eq(Mux(results.idle, table.oldest, results.oldest)),
             self.occupied.eq(distance[-1] | distance[1:-1].all()),
         ]
 
@@ -208,3 +216,12 @@ class IndexEngine(wiring.Component):
         m.d.comb += walker.distinct.eq(distinct)
         with m.If(self.configure & own):
             m.d.sync += distinct.eq(self.control.value[0])
+
+
+def delayed(m, values, name):
+    """Return the ``values`` of a cycle ago; what goes with a ``store`` needs no reset."""
+    later = {}
+    for field, value in values.items():
+        later[field] = Signal(value.shape(), name=f"{name}_{field}", reset_less=field != "store")
+        m.d.sync += later[field].eq(value)
+    return later

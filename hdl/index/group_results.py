@@ -2,13 +2,14 @@
 """Keeps the matches of groups apart, and sends them group by group, with their stars."""
 
 from amaranth import *
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
 from hdl.layouts import ResultKind, node_result, pointer_layout
 from hdl.streams import StreamRegister
 
-from .layouts import GROUPS, closed_layout, found_layout
+from .layouts import GROUPS, closed_layout, found_layout, probe_shape
 
 __all__ = ["GroupResults"]
 
@@ -17,9 +18,10 @@ class GroupResults(wiring.Component):
     """Send the matches of a group, then its star and its mark; then those of the next group.
 
     Groups overlap: while the walks of one end, those of the next are under way already. A group is
-    complete when all its walks were started and have ended.
+    complete when all its walks were begun and have ended. All matches wait in one memory, of which
+    every group number has a part; only the part of the oldest group is read.
 
-    Latency: 3 cycles from a match to its word, or from the end of the last walk to the star.
+    Latency: 2 cycles from a match to its word; 4 from the end of the last walk to the star.
     Throughput: 1 word per cycle; a group without star and mark takes 1 cycle.
 
     Parameters
@@ -36,7 +38,7 @@ class GroupResults(wiring.Component):
     group : In(closed_layout(parameters))
     free : Out(GROUPS)
         Numbers that are not in use.
-    sent : In(GROUPS)
+    begun : In(GROUPS)
         A walk of this group begins, or may begin …
     dropped : In(GROUPS)
         … and after all does not.
@@ -44,17 +46,22 @@ class GroupResults(wiring.Component):
         A walk has ended.
     started : In(GROUPS)
         No more walks of this group begin.
-    found_valid : In(GROUPS)
+    found_valid : In(1)
+        ``found`` is a match of the group with the number ``found_group``.
+    found_group : In(range(GROUPS))
     found : In(found_layout(parameters))
     room : Out(GROUPS)
     idle : Out(1)
         No number is in use.
     oldest : Out
         From this row on the ring must be kept, unless ``idle``.
+    release : Out(1)
+        A group has been sent, with all of its ``released`` probes.
+    released : Out
     results : Out(stream.Signature(node_result(parameters, 0)))
     """
 
-    #: Matches that can wait, of every group.
+    #: Matches that can wait, of every group; a power of two.
     DEPTH = 32
     #: Walks of one group that can be under way: all that are queued, looked up, or in the circle.
     WALKS = 64
@@ -62,21 +69,24 @@ class GroupResults(wiring.Component):
     def __init__(self, parameters, *, in_flight):
         self.parameters = parameters
         self.in_flight = in_flight
-        self.latency = 3
+        self.latency = 2
         super().__init__(
             {
                 "take": In(GROUPS),
                 "group": In(closed_layout(parameters)),
                 "free": Out(GROUPS, init=(1 << GROUPS) - 1),
-                "sent": In(GROUPS),
+                "begun": In(GROUPS),
                 "dropped": In(GROUPS),
                 "ended": In(GROUPS),
                 "started": In(GROUPS),
-                "found_valid": In(GROUPS),
+                "found_valid": In(1),
+                "found_group": In(range(GROUPS)),
                 "found": In(found_layout(parameters)),
                 "room": Out(GROUPS),
-                "idle": Out(1),
+                "idle": Out(1, init=1),
                 "oldest": Out(pointer_layout(parameters)["row"].shape),
+                "release": Out(1),
+                "released": Out(range(parameters.probes + 1)),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
             }
         )
@@ -86,67 +96,101 @@ class GroupResults(wiring.Component):
         m.submodules.output = output = StreamRegister(self.results.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.results))
         turn = Signal(range(GROUPS))  # the group that is sent
-        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
-        queues, groups, complete = [], [], Signal(GROUPS)
-        for n in range(GROUPS):
-            queue, group = self.elaborate_group(m, n, complete)
-            queues.append(queue)
-            groups.append(group)
-        waiting = Array(queue.r_rdy for queue in queues)[turn]
-        found = Signal(found_layout(self.parameters))
-        group = Signal(closed_layout(self.parameters))
-        m.d.comb += [
-            found.eq(Array(queue.r_data for queue in queues)[turn]),
-            group.eq(Array(groups)[turn]),
-            self.idle.eq(self.free.all()),
-            # Numbers come in turn, so the one that is sent is the oldest.
-            self.oldest.eq(group.first),
-        ]
-        word = output.i
-        starred = Signal()  # the group's star is sent, its mark is not
-        ending = group.ending
-        star = ending.star & ~starred
         done = Signal()
-        release = Signal(GROUPS)
-        m.d.comb += release.eq(done << turn)
-        m.d.sync += self.free.eq((self.free & ~self.take) | release)
+        group = self.elaborate_groups(m, turn)
+        complete = self.elaborate_walks(m, done << turn)
+        found, waiting, take = self.elaborate_matches(m, turn, done)
+
+        word, ending = output.i, group.ending
+        #: What makes the probe's place its number since the last star.
+        origin = Signal(probe_shape(self.parameters))  # place of the group's first probe
+        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
+        starred = Signal()  # the group's star is sent, its mark is not
+        star = ending.star & ~starred
+        both = star & ending.mark
+        ended = ~waiting & complete.bit_select(turn, 1)
+        m.d.comb += [
+            word.valid.eq(waiting | (ended & (star | ending.mark))),
+            take.eq(waiting & word.ready),
+            done.eq(ended & (word.ready | ~word.valid) & ~both),
+            self.oldest.eq(group.first),
+            self.release.eq(done),
+            self.released.eq(ending.count),
+        ]
         with m.If(waiting):
             m.d.comb += [
-                word.valid.eq(1),
                 word.payload.kind.eq(ResultKind.PAIR),
-                word.payload.body.pair.probe.eq(base + found.probe),
+                word.payload.body.pair.probe.eq(base + (found.probe - origin)[: len(origin)]),
                 word.payload.body.pair.row.eq(found.place),
             ]
-            for n, queue in enumerate(queues):
-                m.d.comb += queue.r_en.eq(word.ready & (turn == n))
         with m.Else():
             m.d.comb += [
                 word.payload.kind.eq(Mux(star, ResultKind.STAR, ResultKind.MARK)),
                 word.payload.body.punctuation.eq(ending.punctuation),
             ]
-            with m.If(complete.bit_select(turn, 1)):
-                m.d.comb += [
-                    word.valid.eq(star | ending.mark),
-                    done.eq((word.ready & ~(star & ending.mark)) | ~word.valid),
-                ]
-                with m.If(word.ready):
-                    m.d.sync += starred.eq(star & ending.mark)
+        with m.If(ended & word.ready):
+            m.d.sync += starred.eq(both)
         with m.If(done):
-            m.d.sync += [turn.eq(turn + 1), base.eq(Mux(ending.star, 0, base + ending.count))]
+            m.d.sync += [
+                turn.eq(turn + 1),
+                origin.eq(origin + ending.count),
+                base.eq(Mux(ending.star, 0, base + ending.count)),
+            ]
         return m
 
-    def elaborate_group(self, m, n, complete):
-        """Keep the matches of one group, and count the walks that are under way."""
-        queue = fifo.SyncFIFO(width=self.found.shape().size, depth=self.DEPTH)
-        m.submodules[f"queue_{n}"] = queue
-        group = Signal(closed_layout(self.parameters), name=f"group_{n}", reset_less=True)
-        walks = Signal(range(self.WALKS), name=f"walks_{n}")
-        m.d.comb += [queue.w_en.eq(self.found_valid[n]), queue.w_data.eq(self.found)]
-        m.d.sync += [
-            self.room[n].eq(queue.w_level < self.DEPTH - self.in_flight),
-            walks.eq(walks + self.sent[n] - self.dropped[n] - self.ended[n]),
-            complete[n].eq(self.started[n] & ~self.free[n] & ~self.sent[n] & (walks == 0)),
+    def elaborate_groups(self, m, turn):
+        """Keep what is known of every group; return the one that is sent."""
+        layout = closed_layout(self.parameters)
+        m.submodules.groups = groups = memory.Memory(shape=layout, depth=GROUPS, init=[])
+        write, read = groups.write_port(), groups.read_port(domain="comb")
+        number = Signal(range(GROUPS))  # of the next group; they come in turn
+        m.d.comb += [
+            write.addr.eq(number),
+            write.data.eq(self.group),
+            write.en.eq(self.take.any()),
+            read.addr.eq(turn),
         ]
-        with m.If(self.take[n]):
-            m.d.sync += group.eq(self.group)
-        return queue, group
+        m.d.sync += number.eq(number + self.take.any())
+        return read.data
+
+    def elaborate_walks(self, m, sent):
+        """Count the walks of every group; return which groups are complete."""
+        complete = Signal(GROUPS)
+        free = (self.free & ~self.take) | sent
+        m.d.sync += [self.free.eq(free), self.idle.eq(free.all())]
+        for n in range(GROUPS):
+            walks = Signal(range(self.WALKS), name=f"walks_{n}")
+            m.d.sync += [
+                walks.eq(walks + self.begun[n] - self.dropped[n] - self.ended[n]),
+                complete[n].eq(self.started[n] & ~self.free[n] & ~self.begun[n] & (walks == 0)),
+            ]
+        return complete
+
+    def elaborate_matches(self, m, turn, done):
+        """Keep matches; return the next one of the group that is sent, and a signal to take it."""
+        layout = found_layout(self.parameters)
+        bits = ceil_log2(self.DEPTH)
+        m.submodules.matches = matches = memory.Memory(shape=layout, depth=GROUPS << bits, init=[])
+        write, read = matches.write_port(), matches.read_port(domain="comb")
+        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(GROUPS)]  # with wrap bit
+        tail = Signal(bits + 1)  # of the group that is sent; the others are at zero
+        take = Signal()
+        head = Array(heads)[turn]
+        m.d.comb += [
+            write.addr.eq(Cat(Array(heads)[self.found_group][:bits], self.found_group)),
+            write.data.eq(self.found),
+            write.en.eq(self.found_valid),
+            read.addr.eq(Cat(tail[:bits], turn)),
+        ]
+        for n, own in enumerate(heads):
+            with m.If(self.found_valid & (self.found_group == n)):
+                m.d.sync += own.eq(own + 1)
+            with m.If(done & (turn == n)):
+                m.d.sync += own.eq(0)
+            level = (own - Mux(turn == n, tail, 0))[: len(tail)]
+            m.d.sync += self.room[n].eq(level < self.DEPTH - self.in_flight)
+        with m.If(take):
+            m.d.sync += tail.eq(tail + 1)
+        with m.If(done):
+            m.d.sync += tail.eq(0)
+        return read.data, head != tail, take

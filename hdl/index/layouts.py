@@ -5,21 +5,24 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import cells_layout, criterion_layout, ending_layout, pointer_layout, stored_layout
+from hdl.layouts import cells_layout, criterion_layout, ending_layout, pointer_layout
 
 __all__ = [
     "GROUPS",
     "closed_layout",
-    "entry_layout",
     "found_layout",
-    "lookup_layout",
+    "link_layout",
+    "probe_shape",
     "slot_shape",
-    "walk_layout",
+    "visit_layout",
     "waiting_layout",
+    "walk_layout",
 ]
 
 #: Groups whose probes may be under way at once; their results are kept apart.
-GROUPS = 2
+GROUPS = 4
+#: Probes under way or on their way, beside those of two full groups.
+UNDER_WAY = 96
 
 
 def slot_shape(parameters):
@@ -27,22 +30,23 @@ def slot_shape(parameters):
     return unsigned(ceil_log2(parameters.ring_rows))
 
 
-def entry_layout(parameters):
-    """A stored tuple: its key, its bucket, and how far back the one before it in the bucket is.
+def probe_shape(parameters):
+    """Place of a probe in the :class:`hdl.index.probe_table.ProbeTable`."""
+    return unsigned(ceil_log2(2 * parameters.probes + UNDER_WAY))
+
+
+def link_layout(parameters):
+    """What an entry holds beside its key: its bucket, and how far back the one before it is.
 
     A ``link`` of zero ends the chain.
     """
     return data.StructLayout(
-        {
-            "key": stored_layout(parameters),
-            "bucket": unsigned(parameters.bucket_width),
-            "link": slot_shape(parameters),
-        }
+        {"link": slot_shape(parameters), "bucket": unsigned(parameters.bucket_width)}
     )
 
 
 def waiting_layout(parameters):
-    """A probe that waits for its group to close: it sees ``size`` entries from ``tail`` on."""
+    """A probe; it sees ``size`` entries from ``tail`` on."""
     slot = slot_shape(parameters)
     return data.StructLayout(
         {
@@ -61,16 +65,13 @@ def closed_layout(parameters):
     return data.StructLayout({"ending": ending_layout(parameters), "first": row})
 
 
-def lookup_layout(parameters):
-    """A bucket that a probe visits: the ``probe``-th one of its ``group``."""
-    slot = slot_shape(parameters)
+def visit_layout(parameters):
+    """A bucket that a probe visits."""
     return data.StructLayout(
         {
-            "criterion": criterion_layout(parameters),
             "bucket": unsigned(parameters.bucket_width),
-            "tail": slot,
-            "size": slot,
-            "probe": unsigned(parameters.probe_bits),
+            "tail": slot_shape(parameters),
+            "probe": probe_shape(parameters),
             "group": range(GROUPS),
         }
     )
@@ -80,24 +81,20 @@ def walk_layout(parameters):
     """A probe on its way along a chain.
 
     ``place`` is the entry to read; it was stored ``age`` entries after the oldest one that the
-    probe sees. The first ``size`` entries are those that it sees.
+    probe sees.
     """
     slot = slot_shape(parameters)
     return data.StructLayout(
         {
-            "criterion": criterion_layout(parameters),
-            "bucket": unsigned(parameters.bucket_width),
             "place": slot,
             "age": slot,
-            "size": slot,
-            "probe": unsigned(parameters.probe_bits),
+            "probe": probe_shape(parameters),
             "group": range(GROUPS),
+            "bucket": unsigned(parameters.bucket_width),
         }
     )
 
 
 def found_layout(parameters):
-    """A match: the probe's number in its group, and the place of the entry."""
-    return data.StructLayout(
-        {"probe": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
-    )
+    """A match: the place of the probe, and that of the entry."""
+    return data.StructLayout({"probe": probe_shape(parameters), "place": slot_shape(parameters)})
