@@ -87,17 +87,19 @@ class CellPreparation(wiring.Component):
         ]
         ranges = self.ranges(self.i.payload.body.tuple.criterion)
         for n, field in enumerate(self.parameters.keys):
-            part = self.elaborate_part(m, n, field)
             low, high = ranges[field.name]
             values = {
                 "key": self.i.payload.body.tuple.key[field.name],
                 "low": low,
                 "high": high,
             }
-            self.shift_field(m, n, part, values, shifted.i.payload.coordinates[field.name])
+            self.shift_field(
+                m, n, self.elaborate_part(m, n, self.i, self.i.payload, "shifted"), values,
+                shifted.i.payload.coordinates[field.name],
+            )  # fmt: skip
             self.place_field(
-                m, n, part, shifted.o.payload.coordinates[field.name],
-                placed.i.payload.parts[field.name],
+                m, n, self.elaborate_part(m, n, shifted.o, shifted.o.payload.word, "placed"),
+                shifted.o.payload.coordinates[field.name], placed.i.payload.parts[field.name],
             )  # fmt: skip
         self.elaborate_cells(m, placed.o.payload, output.i.payload)
         return m
@@ -153,12 +155,12 @@ class CellPreparation(wiring.Component):
                 offset += field.bits + 1
         return ranges
 
-    def elaborate_part(self, m, n, field):
-        """Keep the part that a field takes, as a control word has set it."""
-        part = Signal(coordinate_layout(self.parameters), name=f"part_{field.name}")
-        word = self.i.payload
+    def elaborate_part(self, m, n, words, word, stage):
+        """Keep the part that a field takes, as a control word has set it on its way past here."""
+        name = f"{self.parameters.keys[n].name}_{stage}"
+        part = Signal(coordinate_layout(self.parameters), name=name)
         control = word.body.control
-        transfer = self.i.valid & self.i.ready & (word.kind == InputKind.CONTROL)
+        transfer = words.valid & words.ready & (word.kind == InputKind.CONTROL)
         with m.If(transfer & (control.op == Control.COORDINATE) & (control.index == n)):
             m.d.sync += part.as_value().eq(control.value)
         return part

@@ -52,8 +52,8 @@ class IndexEngine(wiring.Component):
     See :func:`hdl.engine.engine_members`.
     """
 
-    #: From a group that closes: taken, begun, looked up, dropped, counted, complete, sent.
-    IDLE_LATENCY = 9
+    #: A group is closed, taken, begun, looked up in two cycles, dropped, counted, complete, sent.
+    IDLE_LATENCY = 10
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -173,9 +173,9 @@ class IndexEngine(wiring.Component):
             visit = following
             was_begun, begun = begun, Signal(name=f"begun_{cycle + 1}")
             m.d.sync += begun.eq(was_begun)
-        slot = slot_shape(self.parameters)
-        age = Signal(slot)
-        stored = Signal(slot)  # since the oldest entry that the probe sees, up to now
+        age = Signal(slot_shape(self.parameters))
+        # Since the oldest entry that the probe sees, up to now: at most as many as the ring holds.
+        stored = Signal(visit.tail.shape())
         alive = Signal()
         dropped = Signal(GROUPS)
         walk = Signal.like(walker.walk, reset_less=True)

@@ -46,15 +46,14 @@ def link_layout(parameters):
 
 
 def waiting_layout(parameters):
-    """A probe; it sees ``size`` entries from ``tail`` on."""
-    slot = slot_shape(parameters)
+    """A probe; it sees ``size`` entries from row ``tail`` on, which has a wrap bit."""
     return data.StructLayout(
         {
             "criterion": criterion_layout(parameters),
             "bucket": unsigned(parameters.bucket_width),
             "cells": cells_layout(parameters),
-            "tail": slot,
-            "size": slot,
+            "tail": pointer_layout(parameters)["row"].shape,
+            "size": slot_shape(parameters),
         }
     )
 
@@ -70,7 +69,7 @@ def visit_layout(parameters):
     return data.StructLayout(
         {
             "bucket": unsigned(parameters.bucket_width),
-            "tail": slot_shape(parameters),
+            "tail": pointer_layout(parameters)["row"].shape,
             "probe": probe_shape(parameters),
             "group": range(GROUPS),
         }

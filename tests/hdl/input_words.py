@@ -6,6 +6,7 @@ from hdl.layouts import Control, InputKind, comparison_groups, region_word
 __all__ = [
     "control_word",
     "criterion_of",
+    "criterion_ranges",
     "integer",
     "least",
     "mirrored_word",
@@ -75,6 +76,20 @@ def criterion_of(parameters, side, key, bounds=None):
     return criterion
 
 
+def criterion_ranges(parameters, criterion):
+    """The lowest and the highest stored value of every field that a criterion admits."""
+    ranges = []
+    for n, group in enumerate(comparison_groups(parameters)):
+        offset = 0
+        for field in group:
+            mask = (1 << field.bits) - 1
+            ranges.append(
+                tuple(criterion[f"{end}_{n}"] >> offset & mask for end in ("low", "high"))
+            )
+            offset += field.bits + 1
+    return ranges
+
+
 def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0, free=0):
     """An input word as it leaves the ingress: annotated, and its tuple prepared."""
     body = word["body"]
@@ -101,7 +116,8 @@ def mirrored_word(values):
     kind, body = values["kind"], values["body"]
     if kind == InputKind.CONTROL:
         control = body["control"]
-        body = {"control": {**control, "index": control["index"] ^ 1}}
+        of_field = control["op"] == Control.COORDINATE
+        body = {"control": {**control, "index": control["index"] ^ (not of_field)}}
     else:
         kind = InputKind(1 - kind.value)
     swapped = {name: values[name] >> 1 | (values[name] & 1) << 1 for name in ("close", "star")}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a region answers, from lists instead of rings; and a driver for one region."""
 
-from hdl.layouts import ResultKind, node_result, region_word
+from hdl.layouts import InputKind, ResultKind, node_result, region_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.region import Region
+from tests.hdl.cells_model import Part, bucket_of, cells_of
 from tests.hdl.input_words import (
     control_word,
     integer,
@@ -13,7 +14,9 @@ from tests.hdl.input_words import (
 )
 from tests.hdl.stream_bench import StreamBench
 
-__all__ = ["HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters"]
+__all__ = [
+    "HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters", "sorted_groups",
+]  # fmt: skip
 
 LOW, HIGH = -2, 1
 
@@ -35,24 +38,35 @@ class Model:
     ``words`` are as the ingress sends them: both regions of a core get the same.
     """
 
-    def __init__(self, parameters, probe_side, position, size, *, matches=within):
+    def __init__(self, parameters, probe_side, position, size, *, matches=within, parts=None):
         self.parameters = parameters
         self.probe_side = probe_side
         self.position = position
         self.size = size
         self.matches = matches
+        self.parts = parts or (Part(),)
         self.window = []  # (local number, key), None for tuples that other cores store
         self.seen = 0
         self.group = []
         self.comparisons = 0
         self.words = []
         self.answers = []
+        if parameters.engine == "index" and parameters.comparator == "band":
+            for n, part in enumerate(self.parts):
+                self.send(control_word("COORDINATE", n, part.value(parameters)))
         self.send(control_word("WINDOW", 1 - probe_side, size))
 
     def send(self, word, **flags):
         """One word more."""
         bounds = {"x": (LOW, HIGH)}
-        self.words.append(region_values(self.parameters, word, bounds=bounds, **flags))
+        values = region_values(self.parameters, word, bounds=bounds, **flags)
+        if self.parameters.engine == "index" and word["kind"] != InputKind.CONTROL:
+            prepared = values["body"]["tuple"]
+            key = word["body"]["tuple"]["key"]
+            prepared["bucket"] = bucket_of(self.parameters, self.parts, key)
+            if self.parameters.comparator == "band":
+                prepared["cells"] = cells_of(self.parameters, self.parts, prepared["criterion"])
+        self.words.append(values)
 
     def tuple(self, side, key):
         """Store or probe; close the group when it is full."""
@@ -106,6 +120,16 @@ class Model:
         """The words as this region gets them."""
         words = map(mirrored_word, self.words) if self.probe_side else self.words
         return [integer(region_word(self.parameters), word) for word in words]
+
+
+def sorted_groups(answers):
+    """Answers with the pairs of every group in order, as an index gives them in any."""
+    groups = [[]]
+    for answer in answers:
+        groups[-1].append(answer)
+        if answer[0] != ResultKind.PAIR:
+            groups.append([])
+    return [answer for group in groups for answer in sorted(group[:-1]) + group[-1:]]
 
 
 def as_tuple(word):

@@ -5,9 +5,9 @@ from amaranth.hdl import Value
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.scan.group_collector import GroupCollector
 from hdl.layouts import group_layout, pointer_layout
 from hdl.parameters import JoinParameters
+from hdl.scan.group_collector import GroupCollector
 
 
 def collector_parameters(probes):

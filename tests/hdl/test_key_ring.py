@@ -13,8 +13,8 @@ import hdl.block_ram
 from hdl.block_ram import BlockRAM, fits, widest_word
 from hdl.ecp5 import is_ecp5
 from hdl.fpga.devices import DEVICES
-from hdl.scan.key_ring import KeyColumn, KeyRing
 from hdl.parameters import JoinParameters, KeyField
+from hdl.scan.key_ring import KeyColumn, KeyRing
 from hdl.verilog import to_verilog
 from tests.hdl.ecp5 import DP16KD, ECP5
 

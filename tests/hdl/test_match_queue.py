@@ -5,8 +5,8 @@ from amaranth.hdl import Value
 import pytest
 
 from hdl.layouts import ResultKind, lane_matches_layout, match_layout, node_result
-from hdl.scan.match_queue import LaneSerializer, MatchQueue, PairSerializer
 from hdl.parameters import JoinParameters
+from hdl.scan.match_queue import LaneSerializer, MatchQueue, PairSerializer
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 

@@ -27,7 +27,19 @@ from hdl.parameters import PRESETS, JoinParameters, KeyField
             {"comparator": "custom"},
             "Parameter 'predicate' goes with comparator 'custom', and only with it",
         ),
-        ({"engine": "index"}, "Parameter 'engine' must be 'scan', not 'index'"),
+        ({"engine": "hash"}, r"Parameter 'engine' must be one of \('scan', 'index'\), not 'hash'"),
+        (
+            {"engine": "index", "lanes": 2},
+            "An index reads one entry a cycle: 'lanes' is 1, not 2",
+        ),
+        (
+            {"engine": "index", "comparator": "custom", "predicate": "a:b"},
+            "a custom predicate takes a scan",
+        ),
+        (
+            {"engine": "index", "bucket_bits": 25},
+            "Parameter 'bucket_bits' must be 1 to 24, not 25",
+        ),
         (
             {"probes": 5, "probe_bits": 2},
             "A group of 5 probes needs a probe index of 3 bits, not 2",

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small memories of the index engine against lists."""
+
+import random
+
+from amaranth.sim import Simulator
+import pytest
+
+from hdl.index.head_table import HeadTable
+from hdl.index.pointer_queue import PointerQueue
+from hdl.parameters import JoinParameters
+
+
+def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later():
+    parameters = JoinParameters(engine="index", sub_window=20, bucket_bits=2)
+    dut = HeadTable(parameters)
+    generator = random.Random(3)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    table, expected = [0] * 4, []
+
+    async def bench(ctx):
+        for cycle in range(300):
+            store = generator.randrange(2)
+            bucket, visited = generator.randrange(4), generator.randrange(4)
+            slot = generator.randrange(parameters.ring_rows)
+            ctx.set(dut.store, store)
+            ctx.set(dut.bucket, bucket)
+            ctx.set(dut.visited, visited)
+            ctx.set(dut.slot, slot)
+            expected.append((table[bucket], table[visited], slot, store and bucket == visited))
+            if store:
+                table[bucket] = slot
+            await ctx.tick()
+            if cycle + 1 >= dut.latency:
+                previous, newest, new, either = expected[cycle + 1 - dut.latency]
+                assert ctx.get(dut.previous) == previous
+                assert ctx.get(dut.newest) in ((newest, new) if either else (newest,))
+
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("depth", [2, 8])
+def test_a_queue_gives_back_what_it_got(depth):
+    dut = PointerQueue(8, depth=depth)
+    generator = random.Random(depth)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    held = []
+
+    async def bench(ctx):
+        for _ in range(400):
+            assert ctx.get(dut.level) == len(held)
+            assert ctx.get(dut.filled) == bool(held)
+            if held:
+                assert ctx.get(dut.first) == held[0]
+            add = len(held) < depth and generator.random() < 0.6
+            take = bool(held) and generator.random() < 0.5
+            value = generator.randrange(256)
+            ctx.set(dut.add, add)
+            ctx.set(dut.last, value)
+            ctx.set(dut.take, take)
+            await ctx.tick()
+            if take:
+                held.pop(0)
+            if add:
+                held.append(value)
+
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_a_queue_has_a_power_of_two_of_places(depth):
+    with pytest.raises(ValueError, match=f"The depth must be a power of two, not {depth}"):
+        PointerQueue(8, depth=depth)
