@@ -221,6 +221,16 @@ PRESETS = {
     "demo": JoinParameters(
         cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
     ),
+    # The same for predicates with bounds: an index with as many buckets as keep chains short.
+    "demo-index": JoinParameters(
+        cores=1,
+        sub_window=1 << 16,
+        keys=XY32,
+        timestamp_bits=48,
+        engine="index",
+        probes=64,
+        bucket_bits=18,
+    ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
     # A whole LFE5U-85F: every block RAM feeds a lane.

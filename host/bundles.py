@@ -14,10 +14,10 @@ from host.device.simulated import LIBRARY
 from host.errors import BuildError, JoinError, MissingToolError
 from host.manifest import Manifest
 
-__all__ = ["bundle_directory", "default_bundle", "find_bundles", "source_hash"]
+__all__ = ["PRESETS", "bundle_directory", "default_bundle", "find_bundles", "source_hash"]
 
-#: The configuration of the default device.
-PRESET = "demo"
+#: The configurations of the default devices, by engine.
+PRESETS = {"scan": "demo", "index": "demo-index"}
 
 #: Packages that a bundle is made by.
 MAKERS = ("hdl", "sim")
@@ -65,14 +65,18 @@ def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
     return sorted(found, key=lambda bundle: -bundle[0].stat().st_mtime)
 
 
-def default_bundle(directory: Path | None = None, *, quiet: bool = False) -> Path:
-    """Return the bundle of the default device, building it first if need be.
+def default_bundle(
+    engine: str = "scan", directory: Path | None = None, *, quiet: bool = False
+) -> Path:
+    """Return the bundle of the default device with an engine, building it first if need be.
 
     Its folder is named after the sources that made it, so a bundle of an older kit is never taken
     for the one of this. Two processes may build at once: the first to finish wins.
 
     Parameters
     ----------
+    engine : str
+        One of :data:`PRESETS`; see :func:`host.engine_choice.suitable_engine`.
     directory : Path, optional
         Where bundles are kept; default :func:`bundle_directory`.
     quiet : bool
@@ -86,29 +90,30 @@ def default_bundle(directory: Path | None = None, *, quiet: bool = False) -> Pat
         If building it fails.
     """
     place = bundle_directory() if directory is None else directory
+    preset = PRESETS[engine]
     sources = source_hash()
     if sources is None:
         for folder, _ in find_bundles(place):
-            if folder.name.startswith(f"{PRESET}-") and (folder / LIBRARY).is_file():
+            if folder.name.rpartition("-")[0] == preset and (folder / LIBRARY).is_file():
                 return folder
         raise MissingToolError(
             "The bundle builder (packages hdl and sim)",
             "to build the default bundle",
-            f"install the kit with its extra 'sim', copy a built bundle to {place / PRESET}-1, or "
+            f"install the kit with its extra 'sim', copy a built bundle to {place / preset}-1, or "
             f"name a device, such as --device software:",
         )
-    bundle = place / f"{PRESET}-{sources[:16]}"
+    bundle = place / f"{preset}-{sources[:16]}"
     if not (bundle / LIBRARY).is_file():
-        _build(bundle, quiet)
+        _build(preset, bundle, quiet)
     return bundle
 
 
-def _build(bundle: Path, quiet: bool) -> None:
+def _build(preset: str, bundle: Path, quiet: bool) -> None:
     """Build beside the final place, then move there in one step."""
     bundle.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=bundle.parent, prefix=".building-") as temporary:
         work = Path(temporary) / bundle.name
-        command = [sys.executable, "-m", "sim", "build", "--preset", PRESET, "--output", str(work)]
+        command = [sys.executable, "-m", "sim", "build", "--preset", preset, "--output", str(work)]
         if not quiet:
             print(f"Building the default bundle, once, in {bundle} …", file=sys.stderr)
         log = run_builder(command, quiet)

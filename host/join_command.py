@@ -9,6 +9,7 @@ import time
 import pyarrow as pa
 
 from host.bundles import default_bundle
+from host.engine_choice import suitable_engine
 from host.device import open_device
 from host.driver import TableJoin
 from host.errors import FailureError
@@ -36,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     query = query_from(options)
     require_writable(options.output)
     left, right = read_table(options.left), read_table(options.right)
-    uri = options.device or f"sim:{default_bundle()}"
+    uri = options.device or f"sim:{default_bundle(suitable_engine(query).engine)}"
     with open_device(uri) as device:
         join = TableJoin(left, right, query, device, record=options.verify)
         if options.explain:

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from host import CountWindow, Manifest, UsageError, open_device
 from host.encode import encode
+from host.engine_choice import suitable_engine
 from host.errors import CapacityError
 from host.query import JoinQuery
 from spark_offload.explanation import TermExplanation
@@ -44,16 +45,22 @@ class Choice:
             return "none: the reference join, in software"
         manifest = self.manifest
         keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
+        speed = (
+            "an index, one entry a cycle and region"
+            if manifest.engine == "index"
+            else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
+        )
         return (
             f"{manifest.storage.cores} cores x {manifest.storage.sub_window:,} tuples = "
-            f"{manifest.capacity:,} tuples a side; {manifest.storage.lanes} keys x "
-            f"{manifest.probes} probes a cycle and region; key fields {keys}; "
+            f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
             f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
         )
 
 
-def choose_device(uri: str | None) -> Choice:
+def choose_device(uri: str | None, query: JoinQuery) -> Choice:
     """Return the device at ``uri``, or the default one, which is built if it is not there yet.
+
+    The default has the engine that suits the query.
 
     Raises
     ------
@@ -63,7 +70,8 @@ def choose_device(uri: str | None) -> Choice:
     if uri is None:
         from host.bundles import default_bundle
 
-        uri, reason = f"sim:{default_bundle()}", "the default, as none was named"
+        suitable = suitable_engine(query)
+        uri, reason = f"sim:{default_bundle(suitable.engine)}", suitable.reason
     elif isinstance(uri, str):
         reason = "as asked for"
     else:

@@ -75,11 +75,11 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     window = options.window if options.rows is None else options.rows
     benchmark = Benchmark(rows=options.tuples, window=window)
     print(benchmark, file=sys.stderr)
-    device = choose_device(options.device).uri
+    query = benchmark.query(counted=options.rows is not None)
+    device = choose_device(options.device, query).uri
     left, right = benchmark.tables()
     spark = open_session("splitjoin demo", master=options.master)
     _warm_up(spark)
-    query = benchmark.query(counted=options.rows is not None)
     answer = join_tables_in_spark(spark, left, right, query, device=device, trace=True)
     print("Now the same by Spark's own join …", file=sys.stderr)
     expected, seconds = _spark_answer(spark, benchmark, left, right)
@@ -163,7 +163,7 @@ def _run(
     agrees: bool | None,
     check_seconds: float | None,
 ) -> Run:
-    manifest: Manifest = choose_device(answer.plan.device).manifest
+    manifest: Manifest = choose_device(answer.plan.device, answer.plan.query).manifest
     return Run(
         title=title,
         question=question,
@@ -172,6 +172,7 @@ def _run(
         results=answer.table.num_rows,
         seconds=answer.seconds,
         metrics=answer.plan.metrics(),
+        engine=manifest.engine,
         storage={
             "cores": manifest.storage.cores,
             "lanes": manifest.storage.lanes,

@@ -23,6 +23,8 @@ class Run:
         From the call of Spark's action to the last result row on the driver.
     metrics : JoinMetrics
         What the tasks reported.
+    engine : str
+        ``"scan"`` or ``"index"``.
     storage : mapping of str to int
         ``cores``, ``lanes`` and ``probes`` of the accelerator; empty for a software device.
     check : str
@@ -42,6 +44,7 @@ class Run:
     results: int
     seconds: float
     metrics: JoinMetrics
+    engine: str
     storage: Mapping[str, int]
     check: str
     agrees: bool | None
@@ -121,8 +124,9 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
         rows.append(("Comparisons per cycle", f"{comparisons / cycles:,.2f}"))
         if device_seconds:
             rows.append(("Comparisons/s, simulated", f"{comparisons / device_seconds:,.0f}"))
-        comparators = 2 * run.storage["cores"] * run.storage["lanes"] * run.storage["probes"]
-        rows.append(("Cycle efficiency", f"{100 * comparisons / (comparators * cycles):.1f} %"))
+        if run.engine == "scan":
+            comparators = 2 * run.storage["cores"] * run.storage["lanes"] * run.storage["probes"]
+            rows.append(("Cycle efficiency", f"{100 * comparisons / (comparators * cycles):.1f} %"))
     latency = metrics.latency()
     if cycles and latency:
         rows.append(

@@ -135,7 +135,7 @@ def make_plan(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
-    choice = choose_device(device)
+    choice = choose_device(device, query)
     terms = check_query(query, choice, *schemas)
     count, partitioning = _partitioning(query, left.sparkSession, partitions)
     explanation = Explanation(
