@@ -9,9 +9,9 @@ import time
 import pyarrow as pa
 
 from host.bundles import default_bundle
-from host.engine_choice import suitable_engine
 from host.device import open_device
 from host.driver import TableJoin
+from host.engine_choice import suitable_engine
 from host.errors import FailureError
 from host.files import read_table, require_writable, write_table
 from host.query_arguments import add_join_arguments, query_from

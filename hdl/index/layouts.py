@@ -20,9 +20,9 @@ __all__ = [
 ]
 
 #: Groups whose probes may be under way at once; their results are kept apart.
-GROUPS = 4
+GROUPS = 8
 #: Probes under way or on their way, beside those of two full groups.
-UNDER_WAY = 96
+UNDER_WAY = 224
 
 
 def slot_shape(parameters):

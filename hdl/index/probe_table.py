@@ -61,7 +61,7 @@ class ProbeTable(wiring.Component):
     """
 
     #: Groups that can wait.
-    DEPTH = 8
+    DEPTH = 32
     #: Probes and ends of groups that may come after ``ready`` fell.
     IN_FLIGHT = 3
 

@@ -45,10 +45,10 @@ def test_elsewhere_they_live_in_the_cache(monkeypatch, tmp_path):
 
 def test_the_default_bundle_is_built_once_and_named_after_its_sources(builder, tmp_path, capsys):
     calls = builder(GOOD.format(bundles.LIBRARY))
-    place = default_bundle(tmp_path)
+    place = default_bundle(directory=tmp_path)
     assert place.parent == tmp_path
     assert place.name == f"demo-{source_hash()[:16]}"
-    assert default_bundle(tmp_path) == place
+    assert default_bundle(directory=tmp_path) == place
     assert len(calls) == 1
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
     assert "Building the default bundle" in capsys.readouterr().err
@@ -56,9 +56,9 @@ def test_the_default_bundle_is_built_once_and_named_after_its_sources(builder, t
 
 def test_a_half_built_bundle_is_built_again(builder, tmp_path):
     builder(GOOD.format(bundles.LIBRARY))
-    place = default_bundle(tmp_path, quiet=True)
+    place = default_bundle(directory=tmp_path, quiet=True)
     (place / bundles.LIBRARY).unlink()
-    assert (default_bundle(tmp_path, quiet=True) / bundles.LIBRARY).is_file()
+    assert (default_bundle(directory=tmp_path, quiet=True) / bundles.LIBRARY).is_file()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_half_built_bundle_is_built_again(builder, tmp_path):
 def test_a_failed_build_leaves_nothing_and_says_why(builder, tmp_path, program, message):
     builder(program)
     with pytest.raises(BuildError, match=message) as caught:
-        default_bundle(tmp_path, quiet=True)
+        default_bundle(directory=tmp_path, quiet=True)
     assert caught.value.exit_code == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -82,12 +82,12 @@ def test_without_the_builder_a_built_bundle_is_used_or_the_remedy_told(monkeypat
     monkeypatch.setattr(bundles, "MAKERS", ("hdl", "no_such_package"))
     assert source_hash() is None
     with pytest.raises(MissingToolError, match="extra 'sim'.*--device software:"):
-        default_bundle(tmp_path)
+        default_bundle(directory=tmp_path)
     unbuilt = bundle(tmp_path / "demo-1")
     with pytest.raises(MissingToolError):
-        default_bundle(tmp_path)
+        default_bundle(directory=tmp_path)
     (unbuilt / bundles.LIBRARY).touch()
-    assert default_bundle(tmp_path) == unbuilt
+    assert default_bundle(directory=tmp_path) == unbuilt
 
 
 def test_bundles_that_cannot_be_used_are_not_listed(tmp_path):
@@ -96,3 +96,12 @@ def test_bundles_that_cannot_be_used_are_not_listed(tmp_path):
     (bad / "manifest.json").write_text("{}")
     assert [folder for folder, _ in find_bundles(tmp_path)] == [good]
     assert find_bundles(tmp_path / "missing") == []
+
+
+def test_every_engine_has_a_default_bundle_of_its_own(builder, tmp_path):
+    builder(GOOD.format(bundles.LIBRARY))
+    names = [
+        default_bundle(engine, tmp_path, quiet=True).name.rpartition("-")[0]
+        for engine in ("scan", "index")
+    ]
+    assert names == ["demo", "demo-index"]

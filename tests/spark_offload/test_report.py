@@ -46,6 +46,7 @@ def example(**changes):
         "results": 1_183,
         "seconds": 4.0,
         "metrics": JoinMetrics((task,)),
+        "engine": "scan",
         "storage": {"cores": 4, "lanes": 4, "probes": 8},
         "check": "All 1,183 rows agree",
         "agrees": True,
