@@ -34,6 +34,13 @@ CONFIGURATIONS = {
     "seven cores": JoinParameters(
         cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
     ),
+    "an index": JoinParameters(
+        cores=1, sub_window=48, keys=X8, timestamp_bits=16, probes=4, engine="index",
+    ),
+    "three indexes": JoinParameters(
+        cores=3, sub_window=16, keys=(*X8, KeyField(name="y", bits=11, signed=False)), fan_in=2,
+        timestamp_bits=12, probes=2, engine="index", bucket_bits=3,
+    ),
     "sixteen cores": JoinParameters(cores=16, sub_window=6, keys=X8, timestamp_bits=16),
 }  # fmt: skip
 

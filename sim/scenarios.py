@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from host.arrivals import Arrivals
+from host.ordering import Ordering
 from host.predicate import Bounds, DifferenceBand
 from host.reference import reference_join
 from host.storage import StorageRule
+from host.streams.configuration import configuration
 from host.window import CountWindow, TimeWindow
 from host.words import WordCodec
 
@@ -84,19 +86,7 @@ def make_scenario(manifest, name, *, tuples, seed):
 def words_of(manifest, arrivals, bounds, window, period):
     """Return the input words of a query and its tuples."""
     codec = WordCodec(manifest)
-    parts = []
-    for index, key in enumerate(manifest.keys):
-        reach = 1 << key.bits
-        low, high = bounds[key.name].low, bounds[key.name].high
-        low = -reach if low is None else max(low, -reach)
-        high = reach - 1 if high is None else min(high, reach - 1)
-        parts.append(codec.pack_control("BOUND_LOW", index, low))
-        parts.append(codec.pack_control("BOUND_HIGH", index, high))
-    operation, size = (
-        ("LIFESPAN", window.lifespan) if isinstance(window, TimeWindow) else ("WINDOW", window.size)
-    )
-    parts += [codec.pack_control(operation, side, size) for side in (0, 1)]
-    parts += [codec.pack_control("PRECISION", 0, period), codec.pack_control("CLEAR")]
+    parts = [configuration(manifest, bounds, window, Ordering(period))]
     parts.append(codec.pack_tuples(arrivals.side, arrivals.keys, arrivals.timestamp))
     parts.append(codec.pack_control("FLUSH"))
     return np.concatenate([part.reshape(-1, manifest.input_word.columns) for part in parts])
@@ -148,7 +138,8 @@ def check(manifest, scenario, words):
     if scenario.period == 1:
         np.testing.assert_array_equal(side[stars], arrivals.side, "sides of the stars")
         np.testing.assert_array_equal(probe, np.cumsum(stars)[pairs], "places of the pairs")
-        assert_ordered(probe, core, ordinal)
+        if manifest.engine == "scan":  # an index gives the pairs of a group in any order
+            assert_ordered(probe, core, ordinal)
     order = np.lexsort((stored, probe))
     np.testing.assert_array_equal(probe[order], matches.probe, "probes of the pairs")
     np.testing.assert_array_equal(stored[order], matches.stored, "stored tuples of the pairs")

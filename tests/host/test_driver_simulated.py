@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from hdl.bundle import write_bundle
-from hdl.parameters import JoinParameters, KeyField
+from hdl.parameters import ENGINES, JoinParameters, KeyField
 from host import CountWindow, Ordering, TimeWindow, open_device
 from host.__main__ import main
 from host.driver import TableJoin, join_tables
@@ -13,18 +13,19 @@ from host.query import JoinQuery, Term
 from tests.host.tables import naive_join
 from tests.host.test_driver import random_table
 
-PARAMETERS = JoinParameters(
+SCAN = JoinParameters(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=16, probe_bits=4, fan_in=2,
     keys=(KeyField(name="f0", bits=8), KeyField(name="f1", bits=4, signed=False)),
 )  # fmt: skip
+PARAMETERS = {"scan": SCAN, "index": SCAN.with_(engine="index", lanes=1)}
 
 
-@pytest.fixture(scope="module")
-def simulator(tmp_path_factory):
+@pytest.fixture(scope="module", params=ENGINES)
+def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated; built once, or found in the cache."""
     library = pytest.importorskip("sim.library")
     folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(PARAMETERS, folder)
+    write_bundle(PARAMETERS[request.param], folder)
     try:
         library.build_library(folder)
     except MissingToolError as error:
