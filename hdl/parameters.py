@@ -237,5 +237,17 @@ PRESETS = {
     "ecp5-equality": JoinParameters(
         cores=8, sub_window=6604, keys=X32, comparator="equality", lanes=13, probes=6, fan_in=2
     ),
+    # An index with the largest ring that its block RAMs can be.
+    "ecp5-index": JoinParameters(
+        cores=1,
+        sub_window=16_250,
+        keys=X32,
+        comparator="equality",
+        engine="index",
+        probes=16,
+        fan_in=2,
+        bucket_bits=14,
+        probe_bits=10,
+    ),
     "ecp5-band": JoinParameters(cores=8, sub_window=6604, keys=XY16, lanes=13, probes=3, fan_in=2),
 }

@@ -49,6 +49,7 @@ def bench(options):
 
 def figures(options):
     """Measure and print the figures."""
+    from . import index_figures, scan_figures  # noqa: F401  they register themselves
     from .figures import FIGURES, measure
 
     names = options.names or list(FIGURES)

@@ -5,18 +5,25 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.block_ram import fits
+from hdl.ecp5 import is_ecp5
+from hdl.key_column import KeyColumn
+
 from .layouts import slot_shape
 
 __all__ = ["HeadTable"]
 
 
 class HeadTable(wiring.Component):
-    """A memory of one slot per bucket, written and read in the same cycle.
+    """A memory of one slot per bucket: a store exchanges a slot while a visit reads another.
 
-    A store leaves its own slot and gets the one that was there before. A visit only reads; it may
-    see the slot of a store in the same cycle or the one before it. Nothing is ever cleared: a slot
-    that has nothing to do with the bucket any more leads to an entry of another bucket, or to none
-    of the window.
+    A store leaves its own slot and gets the one that was there before. Block RAMs may show anything
+    where they are written; so a store writes in the cycle after it reads, and whoever reads the
+    same bucket in that cycle gets the slot from here. A visit sees the slots of all stores but
+    perhaps that of its own cycle. Nothing is ever cleared: a slot that has nothing to do with the
+    bucket any more leads to an entry of another bucket, or to none of the window.
+
+    On an ECP5 each reader has a copy of the memory, in block RAMs of its own.
 
     Latency: :attr:`LATENCY` cycles from a bucket to what was there. Throughput: 1 store and 1 visit
     per cycle.
@@ -36,7 +43,7 @@ class HeadTable(wiring.Component):
     newest : Out
     """
 
-    LATENCY = 2
+    LATENCY = KeyColumn.LATENCY
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -55,18 +62,51 @@ class HeadTable(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = slots = memory.Memory(
-            shape=slot_shape(self.parameters), depth=1 << self.parameters.bucket_width, init=[]
-        )
-        write = slots.write_port()
-        m.d.comb += [
-            write.addr.eq(self.bucket),
-            write.data.eq(self.slot),
-            write.en.eq(self.store),
-        ]
-        for bucket, slot in ((self.bucket, self.previous), (self.visited, self.newest)):
-            read = slots.read_port()
-            output = Signal(slot.shape(), reset_less=True)
-            m.d.comb += [read.addr.eq(bucket), slot.eq(output)]
-            m.d.sync += output.eq(read.data)
+        write = Signal()
+        place = Signal.like(self.bucket, reset_less=True)
+        slot = Signal.like(self.slot, reset_less=True)
+        m.d.sync += [write.eq(self.store), place.eq(self.bucket), slot.eq(self.slot)]
+        later = slot  # what was written so long ago
+        for cycle in range(self.LATENCY):
+            before, later = later, Signal.like(slot, name=f"slot_{cycle + 1}", reset_less=True)
+            m.d.sync += later.eq(before)
+        readers = self.elaborate_memory(m, platform, write, place, slot)
+        for name, bucket, found, output in zip(
+            ("store", "visit"),
+            (self.bucket, self.visited),
+            readers,
+            (self.previous, self.newest),
+            strict=True,
+        ):
+            met = write & (place == bucket)  # it is written in this cycle
+            for cycle in range(self.LATENCY):
+                before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
+                m.d.sync += met.eq(before)
+            m.d.comb += output.eq(Mux(met, later, found))
         return m
+
+    def elaborate_memory(self, m, platform, write, place, slot):
+        """Return what was read for a store and for a visit, :attr:`LATENCY` cycles ago."""
+        depth = 1 << self.parameters.bucket_width
+        outputs = []
+        if is_ecp5(platform) and fits(depth):
+            for name, bucket in (("store", self.bucket), ("visit", self.visited)):
+                m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(slot), depth=depth)
+                m.d.comb += [
+                    column.write.eq(write),
+                    column.place.eq(place),
+                    column.row.eq(slot),
+                    column.address.eq(bucket),
+                ]
+                outputs.append(column.data)
+            return outputs
+        m.submodules.memory = slots = memory.Memory(shape=slot.shape(), depth=depth, init=[])
+        port = slots.write_port()
+        m.d.comb += [port.addr.eq(place), port.data.eq(slot), port.en.eq(write)]
+        for name, bucket in (("store", self.bucket), ("visit", self.visited)):
+            read = slots.read_port()
+            output = Signal.like(slot, name=f"{name}_output", reset_less=True)
+            m.d.comb += read.addr.eq(bucket)
+            m.d.sync += output.eq(read.data)
+            outputs.append(output)
+        return outputs

@@ -3,8 +3,9 @@ import json
 
 import pytest
 
-from sim import figures
-from sim.figures import FIGURES, NotMeasured, figure, measure, routed_mhz
+from sim import figures, scan_figures
+from sim.figures import FIGURES, NotMeasured, figure, measure
+from sim.scan_figures import routed_mhz
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +29,10 @@ def test_a_figure_that_cannot_be_measured_stops_no_other(tmp_path, capsys):
 
 
 def test_a_routed_clock_is_that_of_the_preset_as_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "ROUTING", tmp_path)
+    monkeypatch.setattr(scan_figures, "ROUTING", tmp_path)
     with pytest.raises(NotMeasured, match="make route PRESET=tiny SPEED=6"):
         routed_mhz("tiny", 6)
-    parameters = figures.PRESETS["tiny"].to_dict()
+    parameters = scan_figures.PRESETS["tiny"].to_dict()
     path = tmp_path / "tiny-lfe5u-85f-grade6.json"
     path.write_text(json.dumps({"parameters": parameters, "fmax_mhz": 99.5}))
     assert routed_mhz("tiny", 6) == 99.5

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the index engine: cycles per tuple, its clock, and how quick its simulation is."""
+
+from contextlib import closing
+from pathlib import Path
+import statistics
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from hdl.bundle import write_bundle
+from hdl.parameters import PRESETS, JoinParameters
+from host import CountWindow, Ordering, open_device
+from host.driver import TableJoin
+from host.query import JoinQuery, Term
+
+from .figures import figure
+from .library import build_library
+from .saturated_run import SaturatedRun
+from .scan_figures import routed_mhz
+
+__all__ = ["BAND", "EQUI"]
+
+#: Windows of so many tuples per side.
+WINDOW = 1 << 16
+#: One core that holds them: equality of one field, and the paper's band on two. The index of the
+#: band has four buckets for every tuple, as the two fields of its benchmark have 313 cells each.
+EQUI = JoinParameters(
+    cores=1, sub_window=WINDOW, keys=PRESETS["ecp5-index"].keys, comparator="equality",
+    engine="index", probes=4, probe_bits=10,
+)  # fmt: skip
+BAND = JoinParameters(
+    cores=1, sub_window=WINDOW, keys=PRESETS["paper"].keys, engine="index", probes=16,
+    probe_bits=10, bucket_bits=18,
+)  # fmt: skip
+#: Probes from star to star: a star takes a cycle of the output, as a result does.
+PERIOD = 1 << 10
+
+
+def tuples(counts):
+    """Return the tuples counted, those of both sides."""
+    return counts["tuples_r"] + counts["tuples_s"]
+
+
+@figure("index.equi.cycles_per_tuple", unit="cycles", goal="< 1.01")
+def equi_cycles_per_tuple(report):
+    """Cycles for a tuple of either side: uniform keys, one match per probe, full windows.
+
+    2**16 tuples per side, groups of 4 and of 16 probes (the slower counts), a star every 1,024.
+    """
+    worst = 0
+    for probes in (4, 16):
+        parameters = EQUI.with_(probes=probes)
+        with closing(SaturatedRun(parameters, report, values=WINDOW, period=PERIOD)) as run:
+            _, counts = run.measure(1 << 20)
+            share = counts["cycles"] / tuples(counts)
+            report(f"figures: groups of {probes}: {share:.4f} cycles per tuple")
+            worst = max(worst, share)
+    return worst
+
+
+@figure("index.reads_per_cycle", unit="of 1", goal=">= 0.95")
+def reads_per_cycle(report):
+    """Entries read per cycle and region with long chains: 64 tuples of the window have each key."""
+    with closing(SaturatedRun(EQUI, report, values=WINDOW >> 6, period=PERIOD)) as run:
+        _, counts = run.measure(1 << 13)
+        return counts["region_busy"] / (2 * counts["cycles"])
+
+
+@figure("index.band.cycles_per_tuple", unit="cycles", goal="< 2.5")
+def band_cycles_per_tuple(report):
+    """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values."""
+    with closing(SaturatedRun(BAND, report, period=PERIOD)) as run:
+        _, counts = run.measure(1 << 19)
+        return counts["cycles"] / tuples(counts)
+
+
+@figure("index.routed_mhz", unit="MHz", goal=">= 160")
+def index_routed_mhz(report):
+    """Clock of the preset `ecp5-index`, the largest ring of an LFE5U-85F, at grade 8."""
+    return routed_mhz("ecp5-index", 8)
+
+
+def arrow_rate(parameters, terms, values, report):
+    """Return tuples per second from Arrow tables to Arrow batches, the median of five joins."""
+    bundle = Path("build") / "figures" / f"arrow-{parameters.comparator}"
+    write_bundle(parameters, bundle)
+    build_library(bundle, report=report)
+    generator = np.random.default_rng(1)
+    rows = 1 << 20
+    tables = [
+        pa.table(
+            {
+                "t": np.arange(rows, dtype=np.int64) * 2 + side,
+                **{name: generator.integers(0, values, rows, dtype=np.int32) for name in "xy"},
+            }
+        )
+        for side in range(2)
+    ]
+    query = JoinQuery(
+        terms=terms, order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD),
+        sorted=True,
+    )  # fmt: skip
+    rates = []
+    with open_device(f"sim:{bundle}") as device:
+        for _ in range(5):
+            start = time.perf_counter()
+            join = TableJoin(*tables, query, device)
+            results = sum(batch.num_rows for batch in join.batches())
+            seconds = time.perf_counter() - start
+            rates.append(2 * rows / seconds)
+            report(
+                f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s, "
+                f"{join.device_seconds:.2f} s of them in the device"
+            )
+    return statistics.median(rates)
+
+
+@figure("index.equi.sim_tuples_per_s", unit="tuples/s", goal=">= 5e6")
+def equi_sim_tuples_per_s(report):
+    """Tuples per second of wall-clock time, Arrow to Arrow through the simulator library."""
+    return arrow_rate(EQUI.with_(probes=64), [Term("x", "x")], WINDOW, report)
+
+
+@figure("index.band.sim_tuples_per_s", unit="tuples/s", goal=">= 2e6")
+def band_sim_tuples_per_s(report):
+    """The same for the paper's benchmark."""
+    terms = [Term(name, name, -10, 10) for name in "xy"]
+    return arrow_rate(BAND.with_(probes=64), terms, 10_000, report)

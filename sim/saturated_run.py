@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An accelerator under load: full windows, and words as fast as it takes them."""
+
+from pathlib import Path
+import time
+
+import numpy as np
+
+from hdl.bundle import write_bundle
+from host.device.simulated import SimulatedDevice
+from host.ordering import Ordering
+from host.predicate import Bounds
+from host.streams.configuration import configuration
+from host.window import CountWindow
+from host.words import WordCodec
+
+from .library import build_library
+
+__all__ = ["FREQUENT", "RARE", "SaturatedRun"]
+
+#: Bounds of a band in two fields, both uniform in 1 .. 10,000, by how many keys match one probe:
+#: the paper's one in 250,000, and one in 1,000.
+RARE, FREQUENT = 10, 158
+
+
+class SaturatedRun:
+    """An accelerator with full windows, fed as fast as it takes words.
+
+    Tuples of both sides come in turn, their fields uniform. Bands begin with :data:`RARE` bounds.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        With comparator ``"band"`` or ``"equality"``.
+    report : callable
+        Receives lines about the progress.
+    window : int or None
+        Tuples per side; all that the accelerator holds if None.
+    values : int or None
+        How many values a field has; by default 10,000 for a band, 250,000 for an equality.
+    period : int or None
+        Probes from star to star; by default a full group.
+    """
+
+    def __init__(self, parameters, report, *, window=None, values=None, period=None):
+        self.parameters = parameters
+        shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
+        shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
+        bundle = Path("build") / "figures" / shape
+        write_bundle(parameters, bundle)
+        build_library(bundle, report=report)
+        self.device = SimulatedDevice(bundle)
+        self.manifest = self.device.manifest
+        self.codec = WordCodec(self.manifest)
+        self.generator = np.random.default_rng(1)
+        self.results = np.zeros((1 << 14, self.manifest.result_word.columns), np.uint64)
+        self.window = CountWindow(window or self.manifest.capacity)
+        self.ordering = Ordering(period or self.manifest.probes)
+        self.values = values or (10_000 if parameters.comparator == "band" else 250_000)
+        self.bound(RARE)
+
+    def close(self):
+        """Let go of the device."""
+        self.device.close()
+
+    def bound(self, width):
+        """Let tuples match that differ by at most ``width`` in every field; fill the windows."""
+        bounds = {}
+        if self.parameters.comparator == "band":
+            bounds = {key.name: Bounds(-width, width) for key in self.manifest.keys}
+        self.send(configuration(self.manifest, bounds, self.window, self.ordering), marks=3)
+        self.send(self.tuples(2 * self.window.size))
+
+    def tuples(self, count):
+        """Return tuples of both sides in turn, fields uniform."""
+        keys = {
+            key.name: self.generator.integers(1, self.values + 1, count)
+            for key in self.manifest.keys
+        }
+        return self.codec.pack_tuples(np.arange(count) % 2, keys)
+
+    def send(self, words, *, marks=1):
+        """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks."""
+        words = np.concatenate([words, self.codec.pack_control("FLUSH")])
+        while marks:
+            done = self.device.exchange(words, self.results, cycles=1 << 16)
+            words = words[done.accepted :]
+            kinds = self.codec.unpack_results(self.results[: done.produced]).kind
+            marks -= int((kinds == self.codec.mark).sum())
+
+    def measure(self, tuples):
+        """Return seconds and counter differences of so many more tuples."""
+        words = self.tuples(tuples)
+        before = self.device.counters()
+        start = time.perf_counter()
+        self.send(words)
+        seconds = time.perf_counter() - start
+        after = self.device.counters()
+        return seconds, {name: after[name] - before[name] for name in after}
