@@ -13,6 +13,7 @@ from hdl.bundle import write_bundle
 from hdl.parameters import PRESETS, JoinParameters
 from host import CountWindow, Ordering, open_device
 from host.driver import TableJoin
+from host.predicate import Bounds
 from host.query import JoinQuery, Term
 
 from .figures import figure
@@ -62,9 +63,10 @@ def equi_cycles_per_tuple(report):
 
 @figure("index.reads_per_cycle", unit="of 1", goal=">= 0.95")
 def reads_per_cycle(report):
-    """Entries read per cycle and region with long chains: 64 tuples of the window have each key."""
-    with closing(SaturatedRun(EQUI, report, values=WINDOW >> 6, period=PERIOD)) as run:
-        _, counts = run.measure(1 << 13)
+    """Entries read per cycle and region with long chains: 64 tuples of the window per bucket."""
+    parameters = EQUI.with_(probes=16, bucket_bits=10)
+    with closing(SaturatedRun(parameters, report, values=WINDOW, period=PERIOD)) as run:
+        _, counts = run.measure(1 << 14)
         return counts["region_busy"] / (2 * counts["cycles"])
 
 
@@ -74,6 +76,36 @@ def band_cycles_per_tuple(report):
     with closing(SaturatedRun(BAND, report, period=PERIOD)) as run:
         _, counts = run.measure(1 << 19)
         return counts["cycles"] / tuples(counts)
+
+
+def engine_ratio(bounds, of, by, window, report):
+    """Return how many times as many cycles per tuple engine ``of`` takes as engine ``by``.
+
+    Both are the default devices, with windows of ``window`` tuples per side.
+    """
+    cycles = {}
+    for engine, preset in (("scan", "demo"), ("index", "demo-index")):
+        parameters = PRESETS[preset]
+        run = SaturatedRun(parameters, report, window=window, values=10_000)
+        with closing(run):
+            run.ask(bounds)
+            _, counts = run.measure(1 << 12)
+            cycles[engine] = counts["cycles"] / tuples(counts)
+            report(f"figures: {engine}, {bounds}: {cycles[engine]:.2f} cycles per tuple")
+    return cycles[of] / cycles[by]
+
+
+@figure("index.band.times_scan", unit="times", goal=">= 10")
+def band_times_scan(report):
+    """Cycles of the default scan by those of the default index, for the paper's band."""
+    bounds = dict.fromkeys("xy", Bounds(-10, 10))
+    return engine_ratio(bounds, "scan", "index", 1 << 14, report)
+
+
+@figure("scan.inequality.times_index", unit="times", goal=">= 10")
+def inequality_times_index(report):
+    """Cycles of the default index by those of the default scan, for ``r.x - s.x >= 9900``."""
+    return engine_ratio({"x": Bounds(9_900, None)}, "index", "scan", 1 << 11, report)
 
 
 @figure("index.routed_mhz", unit="MHz", goal=">= 160")

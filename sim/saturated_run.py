@@ -46,6 +46,7 @@ class SaturatedRun:
         self.parameters = parameters
         shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
+        shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)
@@ -65,9 +66,12 @@ class SaturatedRun:
 
     def bound(self, width):
         """Let tuples match that differ by at most ``width`` in every field; fill the windows."""
-        bounds = {}
-        if self.parameters.comparator == "band":
-            bounds = {key.name: Bounds(-width, width) for key in self.manifest.keys}
+        band = self.parameters.comparator == "band"
+        names = [key.name for key in self.manifest.keys] if band else []
+        self.ask(dict.fromkeys(names, Bounds(-width, width)))
+
+    def ask(self, bounds):
+        """Let tuples match whose fields are within ``bounds``; fill the windows."""
         self.send(configuration(self.manifest, bounds, self.window, self.ordering), marks=3)
         self.send(self.tuples(2 * self.window.size))
 
