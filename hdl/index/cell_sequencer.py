@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.layouts import Control, control_layout, coordinate_layout
 
-from .layouts import GROUPS, probe_shape, visit_layout, waiting_layout
+from .layouts import GROUPS, visit_layout, visiting_layout
 
 __all__ = ["CellSequencer"]
 
@@ -32,10 +32,11 @@ class CellSequencer(wiring.Component):
     closed : In(1)
         There is a group, of so many probes as ``count`` says.
     count : In
-    next_probe : Out
-        The place of a probe …
-    probe : In(waiting_layout(parameters))
-        … and this is it.
+    arrived : In(1)
+        ``probe`` is the next probe.
+    probe : In(visiting_layout(parameters))
+    visited : Out(1)
+        All of its buckets have been visited, with this cycle.
     free : In(GROUPS)
         Group numbers that are not in use.
     take : Out(GROUPS)
@@ -59,8 +60,9 @@ class CellSequencer(wiring.Component):
             {
                 "closed": In(1),
                 "count": In(range(parameters.probes + 1)),
-                "next_probe": Out(probe_shape(parameters)),
-                "probe": In(waiting_layout(parameters)),
+                "arrived": In(1),
+                "probe": In(visiting_layout(parameters)),
+                "visited": Out(1),
                 "free": In(GROUPS),
                 "take": Out(GROUPS),
                 "started": Out(GROUPS),
@@ -78,16 +80,16 @@ class CellSequencer(wiring.Component):
         running = Signal()
         left = Signal.like(self.count)  # probes of the group
         step = Signal()  # a bucket is visited
-        advance = Signal()  # … and it is the probe's last one
+        place = Signal.like(self.visit.probe)  # of the probe in the table
         bucket, last, nothing = self.elaborate_cells(m, step)
 
         take = Signal()
-        ends = advance & (left == 1)
+        ends = self.visited & (left == 1)
         m.d.comb += [
             take.eq(self.closed & ~running & self.free.bit_select(number, 1)),
             self.take.eq(take << number),
-            step.eq(running & self.room),
-            advance.eq(step & last),
+            step.eq(running & self.room & self.arrived),
+            self.visited.eq(step & last),
         ]
         visit = Signal.like(self.visit, reset_less=True)
         m.d.comb += self.visit.eq(visit)
@@ -96,17 +98,13 @@ class CellSequencer(wiring.Component):
             m.d.sync += [
                 visit.bucket.eq(bucket),
                 visit.tail.eq(self.probe.tail),
-                visit.probe.eq(self.next_probe),
+                visit.probe.eq(place),
                 visit.group.eq(number),
             ]
         with m.If(take):
             m.d.sync += [running.eq(self.count != 0), left.eq(self.count)]
-        with m.If(advance):
-            m.d.sync += [
-                left.eq(left - 1),
-                running.eq(~ends),
-                self.next_probe.eq(self.next_probe + 1),
-            ]
+        with m.If(self.visited):
+            m.d.sync += [left.eq(left - 1), running.eq(~ends), place.eq(place + 1)]
         with m.If((take & (self.count == 0)) | ends):
             m.d.sync += [self.started.bit_select(number, 1).eq(1), number.eq(number + 1)]
         return m

@@ -46,9 +46,9 @@ class ChainWalker(wiring.Component):
     key, link : In
         What was there, ``KeyColumn.LATENCY`` cycles ago.
     probe : Out
-        The probe for which the entry is read that will be there in the next cycle.
+        The probe for which ``place`` is read.
     criterion, size : In
-        Of the probe of a cycle ago: what it compares keys with, and how many entries it sees.
+        What it compares keys with, and how many entries it sees; as late as ``key``.
     distinct : In(1)
         A walk ends with its first match.
     room : In(GROUPS)
@@ -120,6 +120,7 @@ class ChainWalker(wiring.Component):
         walk, valid, reads = self.elaborate_entrance(m, waiting, returning, returns)
         m.d.comb += [
             self.place.eq(walk.place),
+            self.probe.eq(walk.probe),
             self.busy.eq(reads),
             self.stalled.eq(valid & ~reads),
         ]
@@ -135,7 +136,6 @@ class ChainWalker(wiring.Component):
         own = Signal()
         goes_on = Signal()
         m.d.comb += [
-            self.probe.eq(before.probe),
             own.eq(self.link.bucket == walk.bucket),
             goes_on.eq(own & (link != 0) & (link <= walk.age)),
             comparator.key.eq(self.key),

@@ -11,6 +11,7 @@ from hdl.layouts import Control, stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
+from .delay import delayed
 from .group_results import GroupResults
 from .head_table import HeadTable
 from .layouts import GROUPS, link_layout, slot_shape, visit_layout
@@ -52,8 +53,9 @@ class IndexEngine(wiring.Component):
     See :func:`hdl.engine.engine_members`.
     """
 
-    #: A group is closed, taken, begun, looked up in two cycles, dropped, counted, complete, sent.
-    IDLE_LATENCY = 10
+    #: A group is closed, taken, its probe visited, looked up and compared with the tail (4 cycles), then
+    #: dropped, counted, complete, and its star sent (4 cycles); and the probe was read ahead (2).
+    IDLE_LATENCY = 15
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -88,7 +90,8 @@ class IndexEngine(wiring.Component):
             sequencer.probe.eq(table.visiting),
             sequencer.free.eq(results.free),
             sequencer.room.eq(walker.ready),
-            table.next_probe.eq(sequencer.next_probe),
+            sequencer.arrived.eq(table.arrived),
+            table.visited.eq(sequencer.visited),
             table.take.eq(sequencer.take.any()),
             table.walking.eq(walker.probe),
             table.release.eq(results.release),
@@ -131,9 +134,9 @@ class IndexEngine(wiring.Component):
             }
         ]
         for cycle in range(1 + HeadTable.LATENCY):
-            stages.append(delayed(m, stages[-1], f"stored_{cycle}"))
+            stages.append(delayed(m, stages[-1], f"stored_{cycle}", flags=("store",)))
         first, last = stages[1], stages[-1]
-        written = delayed(m, last, "written")
+        written = delayed(m, last, "written", flags=("store",))
         link = Signal(slot_shape(self.parameters), reset_less=True)
         m.d.sync += link.eq(last["slot"] - heads.previous)
         m.d.comb += [
@@ -152,8 +155,11 @@ class IndexEngine(wiring.Component):
         m.d.comb += [
             table.add.eq(self.probe),
             probe.criterion.eq(self.prepared.criterion),
-            probe.bucket.eq(self.prepared.bucket),
-            probe.cells.eq(self.prepared.cells),
+            *(
+                probe[name].eq(self.prepared[name])
+                for name in ("bucket", "cells")
+                if name in probe.shape().members
+            ),
             probe.tail.eq(self.span.tail.row),
             probe.size.eq(self.span.head.row - self.span.tail.row),
             table.tail.eq(self.span.tail.row),
@@ -173,27 +179,33 @@ class IndexEngine(wiring.Component):
             visit = following
             was_begun, begun = begun, Signal(name=f"begun_{cycle + 1}")
             m.d.sync += begun.eq(was_begun)
-        age = Signal(slot_shape(self.parameters))
+        age = Signal(slot_shape(self.parameters), reset_less=True)
         # Since the oldest entry that the probe sees, up to now: at most as many as the ring holds.
-        stored = Signal(visit.tail.shape())
+        stored = Signal(visit.tail.shape(), reset_less=True)
+        found = Signal.like(age)
+        looked_up = Signal(visit_layout(self.parameters), reset_less=True)
+        was_begun, begun = begun, Signal(name="looked_up_begun")
         alive = Signal()
         dropped = Signal(GROUPS)
         walk = Signal.like(walker.walk, reset_less=True)
         begin = Signal()
         m.d.comb += [
-            age.eq(heads.newest - visit.tail),
-            stored.eq(self.span.head.row - visit.tail),
             alive.eq(age < stored),
             walker.walk.eq(walk),
             walker.begin.eq(begin),
             results.dropped.eq(dropped),
         ]
         m.d.sync += [
+            age.eq(heads.newest - visit.tail),
+            stored.eq(self.span.head.row - visit.tail),
+            found.eq(heads.newest),
+            looked_up.eq(visit),
+            begun.eq(was_begun),
             begin.eq(begun & alive),
-            dropped.eq((begun & ~alive) << visit.group),
-            walk.place.eq(heads.newest),
+            dropped.eq((begun & ~alive) << looked_up.group),
+            walk.place.eq(found),
             walk.age.eq(age),
-            *(walk[name].eq(visit[name]) for name in ("bucket", "probe", "group")),
+            *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
         ]
 
     def elaborate_occupied(self, m, table, results):
@@ -216,12 +228,3 @@ class IndexEngine(wiring.Component):
         m.d.comb += walker.distinct.eq(distinct)
         with m.If(self.configure & own):
             m.d.sync += distinct.eq(self.control.value[0])
-
-
-def delayed(m, values, name):
-    """Return the ``values`` of a cycle ago; what goes with a ``store`` needs no reset."""
-    later = {}
-    for field, value in values.items():
-        later[field] = Signal(value.shape(), name=f"{name}_{field}", reset_less=field != "store")
-        m.d.sync += later[field].eq(value)
-    return later

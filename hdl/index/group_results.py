@@ -2,14 +2,16 @@
 """Keeps the matches of groups apart, and sends them group by group, with their stars."""
 
 from amaranth import *
-from amaranth.lib import memory, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hdl.key_column import KeyColumn
 from hdl.layouts import ResultKind, node_result, pointer_layout
-from hdl.streams import StreamRegister
 
+from .delay import delayed
 from .layouts import GROUPS, closed_layout, found_layout, probe_shape
+from .pointer_queue import PointerQueue
 
 __all__ = ["GroupResults"]
 
@@ -21,7 +23,7 @@ class GroupResults(wiring.Component):
     complete when all its walks were begun and have ended. All matches wait in one memory, of which
     every group number has a part; only the part of the oldest group is read.
 
-    Latency: 2 cycles from a match to its word; 4 from the end of the last walk to the star.
+    Latency: 4 cycles from a match to its word; 6 from the end of the last walk to the star.
     Throughput: 1 word per cycle; a group without star and mark takes 1 cycle.
 
     Parameters
@@ -63,13 +65,17 @@ class GroupResults(wiring.Component):
 
     #: Matches that can wait, of every group; a power of two.
     DEPTH = 32
+    #: Words that can wait at the output, a power of two.
+    OUTPUT = 8
+    #: … after room fell.
+    OUTPUT_IN_FLIGHT = 4
     #: Walks of one group that can be under way: all that are queued, looked up, or in the circle.
     WALKS = 64
 
     def __init__(self, parameters, *, in_flight):
         self.parameters = parameters
         self.in_flight = in_flight
-        self.latency = 2
+        self.latency = 4
         super().__init__(
             {
                 "take": In(GROUPS),
@@ -93,42 +99,31 @@ class GroupResults(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.output = output = StreamRegister(self.results.payload.shape(), early=["kind"])
-        connect(m, output.o, flipped(self.results))
+        layout = self.results.payload.shape()
+        m.submodules.output = output = PointerQueue(layout, depth=self.OUTPUT)
         turn = Signal(range(GROUPS))  # the group that is sent
+        room = Signal()  # at the output
         done = Signal()
         group = self.elaborate_groups(m, turn)
         complete = self.elaborate_walks(m, done << turn)
         found, waiting, take = self.elaborate_matches(m, turn, done)
 
-        word, ending = output.i, group.ending
-        #: What makes the probe's place its number since the last star.
+        ending = group.ending
+        # What makes the probe's place its number since the last star.
         origin = Signal(probe_shape(self.parameters))  # place of the group's first probe
         base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
         starred = Signal()  # the group's star is sent, its mark is not
         star = ending.star & ~starred
         both = star & ending.mark
-        ended = ~waiting & complete.bit_select(turn, 1)
+        ended = room & ~waiting & complete.bit_select(turn, 1)
         m.d.comb += [
-            word.valid.eq(waiting | (ended & (star | ending.mark))),
-            take.eq(waiting & word.ready),
-            done.eq(ended & (word.ready | ~word.valid) & ~both),
+            take.eq(waiting & room),
+            done.eq(ended & ~both),
             self.oldest.eq(group.first),
             self.release.eq(done),
             self.released.eq(ending.count),
         ]
-        with m.If(waiting):
-            m.d.comb += [
-                word.payload.kind.eq(ResultKind.PAIR),
-                word.payload.body.pair.probe.eq(base + (found.probe - origin)[: len(origin)]),
-                word.payload.body.pair.row.eq(found.place),
-            ]
-        with m.Else():
-            m.d.comb += [
-                word.payload.kind.eq(Mux(star, ResultKind.STAR, ResultKind.MARK)),
-                word.payload.body.punctuation.eq(ending.punctuation),
-            ]
-        with m.If(ended & word.ready):
+        with m.If(ended):
             m.d.sync += starred.eq(both)
         with m.If(done):
             m.d.sync += [
@@ -136,6 +131,33 @@ class GroupResults(wiring.Component):
                 origin.eq(origin + ending.count),
                 base.eq(Mux(ending.star, 0, base + ending.count)),
             ]
+
+        # What becomes a word, and what goes with it while a match is read.
+        word = {
+            "valid": take | (ended & (star | ending.mark)),
+            "kind": Mux(waiting, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
+            "punctuation": Value.cast(ending.punctuation),
+            "origin": origin,
+            "base": base,
+        }
+        for cycle in range(KeyColumn.LATENCY):
+            word = delayed(m, word, f"word_{cycle}", flags=("valid",))
+        pair, last = output.last.body.pair, output.last
+        m.d.comb += [
+            last.kind.eq(word["kind"]),
+            output.add.eq(word["valid"]),
+            output.take.eq(output.filled & self.results.ready),
+            self.results.valid.eq(output.filled),
+            self.results.payload.eq(output.first),
+        ]
+        m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
+        with m.If(word["kind"] == ResultKind.PAIR):
+            m.d.comb += [
+                pair.probe.eq(word["base"] + (found.probe - word["origin"])[: len(origin)]),
+                pair.row.eq(found.place),
+            ]
+        with m.Else():
+            m.d.comb += last.body.punctuation.eq(word["punctuation"])
         return m
 
     def elaborate_groups(self, m, turn):
@@ -167,20 +189,19 @@ class GroupResults(wiring.Component):
         return complete
 
     def elaborate_matches(self, m, turn, done):
-        """Keep matches; return the next one of the group that is sent, and a signal to take it."""
+        """Keep matches; return the one taken some cycles ago, and a signal to take the next."""
         layout = found_layout(self.parameters)
         bits = ceil_log2(self.DEPTH)
-        m.submodules.matches = matches = memory.Memory(shape=layout, depth=GROUPS << bits, init=[])
-        write, read = matches.write_port(), matches.read_port(domain="comb")
+        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=GROUPS << bits)
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(GROUPS)]  # with wrap bit
         tail = Signal(bits + 1)  # of the group that is sent; the others are at zero
         take = Signal()
         head = Array(heads)[turn]
         m.d.comb += [
-            write.addr.eq(Cat(Array(heads)[self.found_group][:bits], self.found_group)),
-            write.data.eq(self.found),
-            write.en.eq(self.found_valid),
-            read.addr.eq(Cat(tail[:bits], turn)),
+            matches.place.eq(Cat(Array(heads)[self.found_group][:bits], self.found_group)),
+            matches.row.eq(self.found),
+            matches.write.eq(self.found_valid),
+            matches.address.eq(Cat(tail[:bits], turn)),
         ]
         for n, own in enumerate(heads):
             with m.If(self.found_valid & (self.found_group == n)):
@@ -193,4 +214,4 @@ class GroupResults(wiring.Component):
             m.d.sync += tail.eq(tail + 1)
         with m.If(done):
             m.d.sync += tail.eq(0)
-        return read.data, head != tail, take
+        return data.View(layout, matches.data), head != tail, take

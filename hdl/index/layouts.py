@@ -15,6 +15,7 @@ __all__ = [
     "probe_shape",
     "slot_shape",
     "visit_layout",
+    "visiting_layout",
     "waiting_layout",
     "walk_layout",
 ]
@@ -45,14 +46,20 @@ def link_layout(parameters):
     )
 
 
+def visiting_layout(parameters):
+    """Which buckets a probe visits, and from which row on it sees entries, with a wrap bit."""
+    tail = {"tail": pointer_layout(parameters)["row"].shape}
+    if parameters.comparator == "band":
+        return data.StructLayout({"cells": cells_layout(parameters), **tail})
+    return data.StructLayout({"bucket": unsigned(parameters.bucket_width), **tail})
+
+
 def waiting_layout(parameters):
-    """A probe; it sees ``size`` entries from row ``tail`` on, which has a wrap bit."""
+    """A probe; it sees ``size`` entries."""
     return data.StructLayout(
         {
+            **{name: field.shape for name, field in visiting_layout(parameters)},
             "criterion": criterion_layout(parameters),
-            "bucket": unsigned(parameters.bucket_width),
-            "cells": cells_layout(parameters),
-            "tail": pointer_layout(parameters)["row"].shape,
             "size": slot_shape(parameters),
         }
     )

@@ -2,12 +2,13 @@
 """Probes stay here from their arrival until their group has been answered."""
 
 from amaranth import *
-from amaranth.lib import memory, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, ending_layout, pointer_layout
 
-from .layouts import closed_layout, probe_shape, slot_shape, waiting_layout
+from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
 from .pointer_queue import PointerQueue
 
 __all__ = ["ProbeTable"]
@@ -20,7 +21,7 @@ class ProbeTable(wiring.Component):
     :class:`hdl.merger.Merger`); so no probe sets out before its group is in the queue. There is
     room for a whole group beside those under way, so an open one never fills the table.
 
-    Latency: 1 cycle. Throughput: 1 probe per cycle.
+    Latency: 1 cycle; 3 more until a probe has ``arrived``. Throughput: 1 probe per cycle.
 
     Parameters
     ----------
@@ -45,14 +46,15 @@ class ProbeTable(wiring.Component):
     group : Out(closed_layout(parameters))
     take : In(1)
         Go on to the next one.
-    next_probe : In
-        Which probe to visit buckets for …
-    visiting : Out(waiting_layout(parameters))
-        … and this is it; its ``criterion`` and ``size`` are not used.
+    arrived : Out(1)
+        ``visiting`` is the next probe, in order.
+    visiting : Out(visiting_layout(parameters))
+    visited : In(1)
+        Go on to the one after it.
     walking : In
         Which probe an entry is compared with …
     criterion, size : Out
-        … from a register: those of a cycle ago.
+        … ``KeyColumn.LATENCY`` cycles later.
     release : In(1)
         As many of the oldest probes have been answered as ``released`` says.
     released : In
@@ -64,6 +66,8 @@ class ProbeTable(wiring.Component):
     DEPTH = 32
     #: Probes and ends of groups that may come after ``ready`` fell.
     IN_FLIGHT = 3
+    #: Probes that are read ahead, before it is known when their buckets are visited.
+    AHEAD = 4
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -80,8 +84,9 @@ class ProbeTable(wiring.Component):
                 "closed": Out(1),
                 "group": Out(closed_layout(parameters)),
                 "take": In(1),
-                "next_probe": In(probe_shape(parameters)),
-                "visiting": Out(waiting_layout(parameters)),
+                "arrived": Out(1),
+                "visiting": Out(visiting_layout(parameters)),
+                "visited": In(1),
                 "walking": In(probe_shape(parameters)),
                 "criterion": Out(criterion_layout(parameters)),
                 "size": Out(slot_shape(parameters)),
@@ -98,7 +103,8 @@ class ProbeTable(wiring.Component):
         )
         head = Signal(len(self.walking) + 1)  # both with a wrap bit
         tail = Signal.like(head)
-        self.elaborate_memories(m, head)
+        self.elaborate_walking(m, head)
+        self.elaborate_visiting(m, head)
 
         count = Signal(range(self.parameters.probes + 1))
         first = Signal.like(self.tail, reset_less=True)  # of the open group
@@ -130,29 +136,46 @@ class ProbeTable(wiring.Component):
             m.d.sync += tail.eq(tail + self.released)
         return m
 
-    def elaborate_memories(self, m, head):
-        """Keep every field in a memory of its own; what is not read there goes away."""
-        for name, field in waiting_layout(self.parameters):
-            m.submodules[name] = rows = memory.Memory(
-                shape=unsigned(field.width), depth=1 << len(self.walking), init=[]
-            )
-            write = rows.write_port()
-            m.d.comb += [
-                write.addr.eq(head),
-                write.data.eq(Value.cast(self.probe[name])),
-                write.en.eq(self.add),
-            ]
-            if name in ("criterion", "size"):
-                read = rows.read_port(domain="comb")
-                output = Signal(field.width, name=f"{name}_output", reset_less=True)
-                m.d.comb += [
-                    read.addr.eq(self.walking),
-                    Value.cast(getattr(self, name)).eq(output),
-                ]
-                m.d.sync += output.eq(read.data)
-                continue
-            read = rows.read_port(domain="comb")
-            m.d.comb += [
-                read.addr.eq(self.next_probe),
-                Value.cast(self.visiting[name]).eq(read.data),
-            ]
+    def column(self, m, name, value, head, address):
+        """Keep ``value`` of every probe; return that of the probe at ``address``."""
+        value = Value.cast(value)
+        m.submodules[name] = column = KeyColumn(width=len(value), depth=1 << len(self.walking))
+        m.d.comb += [
+            column.write.eq(self.add),
+            column.place.eq(head),
+            column.row.eq(value),
+            column.address.eq(address),
+        ]
+        return column.data
+
+    def elaborate_walking(self, m, head):
+        """Keep what entries are compared with, every field in a memory of its own."""
+        for name, _ in criterion_layout(self.parameters):
+            data = self.column(m, name, self.probe.criterion[name], head, self.walking)
+            m.d.comb += Value.cast(self.criterion[name]).eq(data)
+        m.d.comb += self.size.eq(self.column(m, "size", self.probe.size, head, self.walking))
+
+    def elaborate_visiting(self, m, head):
+        """Keep what is needed to visit buckets; read it ahead, into a short queue."""
+        layout = visiting_layout(self.parameters)
+        m.submodules.ahead = ahead = PointerQueue(layout, depth=self.AHEAD)
+        following = Signal.like(head)  # the probe to read
+        read = Signal()
+        under_way = Signal(KeyColumn.LATENCY)
+        promised = Signal(range(self.AHEAD + 1))  # read, and not yet visited
+        m.d.comb += [
+            read.eq((following != head) & (promised != self.AHEAD)),
+            ahead.add.eq(under_way[-1]),
+            ahead.take.eq(self.visited),
+            self.arrived.eq(ahead.filled),
+            self.visiting.eq(ahead.first),
+        ]
+        for name, _ in layout:
+            data = self.column(m, name, self.probe[name], head, following)
+            m.d.comb += Value.cast(ahead.last[name]).eq(data)
+        m.d.sync += [
+            under_way.eq(Cat(read, under_way)),
+            promised.eq(promised + read - self.visited),
+        ]
+        with m.If(read):
+            m.d.sync += following.eq(following + 1)
