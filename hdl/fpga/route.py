@@ -29,8 +29,12 @@ METHOD = (
 
 
 def comparators(parameters):
-    """Return the comparators of an accelerator: those of all lanes and probes of all regions."""
-    return 2 * parameters.cores * parameters.lanes * parameters.probes
+    """Return the comparators of an accelerator.
+
+    A region has one for every lane and probe; with an index, one.
+    """
+    shared = parameters.probes if parameters.engine == "scan" else 1
+    return 2 * parameters.cores * parameters.lanes * shared
 
 
 def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):

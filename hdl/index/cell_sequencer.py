@@ -20,7 +20,7 @@ class CellSequencer(wiring.Component):
     that nothing can match visits nothing, in one cycle.
 
     Latency: 2 cycles from a group to its first visit. Throughput: a bucket per cycle inside a
-    group, and one cycle between two groups.
+    group, and two cycles between two groups.
 
     Parameters
     ----------
@@ -79,21 +79,30 @@ class CellSequencer(wiring.Component):
         number = Signal(range(GROUPS))  # of the group under way, or of the next one
         running = Signal()
         left = Signal.like(self.count)  # probes of the group
+        final = Signal()  # … one
+        empty = Signal()  # the group at hand has none; of a cycle ago, as is `available`
         step = Signal()  # a bucket is visited
         place = Signal.like(self.visit.probe)  # of the probe in the table
         bucket, last, nothing = self.elaborate_cells(m, step)
 
         take = Signal()
-        ends = self.visited & (left == 1)
+        available = Signal()  # there is a group, and the number is free
+        ends = self.visited & final
         m.d.comb += [
-            take.eq(self.closed & ~running & self.free.bit_select(number, 1)),
+            take.eq(available & ~running),
             self.take.eq(take << number),
             step.eq(running & self.room & self.arrived),
             self.visited.eq(step & last),
         ]
         visit = Signal.like(self.visit, reset_less=True)
         m.d.comb += self.visit.eq(visit)
-        m.d.sync += [self.begun.eq(step & ~nothing), self.started.eq(self.started & ~self.take)]
+        following = (take & empty) | ends
+        m.d.sync += [
+            self.begun.eq(step & ~nothing),
+            self.started.eq(self.started & ~self.take),
+            empty.eq(self.count == 0),
+            available.eq(self.closed & self.free.bit_select(number, 1) & ~take & ~following),
+        ]
         with m.If(step):
             m.d.sync += [
                 visit.bucket.eq(bucket),
@@ -102,10 +111,19 @@ class CellSequencer(wiring.Component):
                 visit.group.eq(number),
             ]
         with m.If(take):
-            m.d.sync += [running.eq(self.count != 0), left.eq(self.count)]
+            m.d.sync += [
+                running.eq(~empty),
+                left.eq(self.count),
+                final.eq(self.count == 1),
+            ]
         with m.If(self.visited):
-            m.d.sync += [left.eq(left - 1), running.eq(~ends), place.eq(place + 1)]
-        with m.If((take & (self.count == 0)) | ends):
+            m.d.sync += [
+                left.eq(left - 1),
+                final.eq(left == 2),
+                running.eq(~final),
+                place.eq(place + 1),
+            ]
+        with m.If(following):
             m.d.sync += [self.started.bit_select(number, 1).eq(1), number.eq(number + 1)]
         return m
 

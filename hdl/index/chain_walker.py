@@ -44,7 +44,7 @@ class ChainWalker(wiring.Component):
     place : Out
         Entry to read.
     key, link : In
-        What was there, ``KeyColumn.LATENCY`` cycles ago.
+        What was there, :attr:`READING` cycles ago.
     probe : Out
         The probe for which ``place`` is read.
     criterion, size : In
@@ -67,14 +67,17 @@ class ChainWalker(wiring.Component):
         A walk goes round without reading.
     """
 
-    CIRCLE = KeyColumn.LATENCY + 2
+    #: Cycles from ``place`` to what was there: those of the memory, and of the way from all of
+    #: its blocks.
+    READING = KeyColumn.LATENCY + 1
+    CIRCLE = READING + 2
     #: Walks that can be queued.
     DEPTH = 16
     #: … after ``ready`` fell.
     IN_FLIGHT = 8
     #: Matches that may come after ``room`` fell: from every place of the circle, and from the
     #: registers around it.
-    MATCHES_IN_FLIGHT = CIRCLE + 4
+    MATCHES_IN_FLIGHT = CIRCLE + 5
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -125,7 +128,7 @@ class ChainWalker(wiring.Component):
             self.stalled.eq(valid & ~reads),
         ]
         # While the entry is read.
-        for cycle in range(KeyColumn.LATENCY):
+        for cycle in range(self.READING):
             before, was_valid, did_read = walk, valid, reads
             walk = Signal(layout, name=f"walk_{cycle + 1}", reset_less=True)
             valid, reads = Signal(name=f"valid_{cycle + 1}"), Signal(name=f"reads_{cycle + 1}")

@@ -53,9 +53,9 @@ class IndexEngine(wiring.Component):
     See :func:`hdl.engine.engine_members`.
     """
 
-    #: A group is closed, taken, its probe visited, looked up and compared with the tail (4 cycles), then
-    #: dropped, counted, complete, and its star sent (4 cycles); and the probe was read ahead (2).
-    IDLE_LATENCY = 15
+    #: A group is closed and taken (2), its probe read ahead (2), its bucket looked up (5), the
+    #: visit dropped, counted, the group complete (3), its star sent (5).
+    IDLE_LATENCY = 17
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -104,13 +104,17 @@ class IndexEngine(wiring.Component):
             results.found.eq(walker.found),
             results.ended.eq(walker.ended),
             walker.room.eq(results.room),
-            walker.criterion.eq(table.criterion),
-            walker.size.eq(table.size),
             keys.address.eq(walker.place),
             links.address.eq(walker.place),
-            walker.key.eq(keys.data),
-            walker.link.eq(links.data),
         ]
+        arriving = {
+            "key": keys.data,
+            "link": links.data,
+            "criterion": table.criterion,
+            "size": table.size,
+        }
+        for name, value in delayed(m, arriving, "arriving", flags=()).items():
+            m.d.comb += Value.cast(getattr(walker, name)).eq(value)
         m.d.sync += [
             self.activity.comparisons.eq(walker.compared),
             self.activity.busy.eq(walker.busy),

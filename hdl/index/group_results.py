@@ -23,8 +23,9 @@ class GroupResults(wiring.Component):
     complete when all its walks were begun and have ended. All matches wait in one memory, of which
     every group number has a part; only the part of the oldest group is read.
 
-    Latency: 4 cycles from a match to its word; 6 from the end of the last walk to the star.
-    Throughput: 1 word per cycle; a group without star and mark takes 1 cycle.
+    Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star.
+    Throughput: 1 word per cycle, and a cycle between two groups; a group without star and mark
+    takes 1 cycle more.
 
     Parameters
     ----------
@@ -68,14 +69,14 @@ class GroupResults(wiring.Component):
     #: Words that can wait at the output, a power of two.
     OUTPUT = 8
     #: … after room fell.
-    OUTPUT_IN_FLIGHT = 4
+    OUTPUT_IN_FLIGHT = 5
     #: Walks of one group that can be under way: all that are queued, looked up, or in the circle.
     WALKS = 64
 
     def __init__(self, parameters, *, in_flight):
         self.parameters = parameters
         self.in_flight = in_flight
-        self.latency = 4
+        self.latency = 5
         super().__init__(
             {
                 "take": In(GROUPS),
@@ -112,21 +113,28 @@ class GroupResults(wiring.Component):
         # What makes the probe's place its number since the last star.
         origin = Signal(probe_shape(self.parameters))  # place of the group's first probe
         base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
-        starred = Signal()  # the group's star is sent, its mark is not
-        star = ending.star & ~starred
-        both = star & ending.mark
-        ended = room & ~waiting & complete.bit_select(turn, 1)
+        # All of a group's matches are sent: its star and its mark follow, from registers.
+        ended = Signal()
+        star, mark = Signal(), Signal()
+        both = star & mark
         m.d.comb += [
-            take.eq(waiting & room),
-            done.eq(ended & ~both),
+            take.eq(waiting & room & ~ended),
+            done.eq(ended & room & ~both),
             self.oldest.eq(group.first),
             self.release.eq(done),
             self.released.eq(ending.count),
         ]
-        with m.If(ended):
-            m.d.sync += starred.eq(both)
+        with m.If(~ended):
+            m.d.sync += [
+                ended.eq(~waiting & complete.bit_select(turn, 1)),
+                star.eq(ending.star),
+                mark.eq(ending.mark),
+            ]
+        with m.Elif(room):
+            m.d.sync += star.eq(0)
         with m.If(done):
             m.d.sync += [
+                ended.eq(0),
                 turn.eq(turn + 1),
                 origin.eq(origin + ending.count),
                 base.eq(Mux(ending.star, 0, base + ending.count)),
@@ -134,30 +142,33 @@ class GroupResults(wiring.Component):
 
         # What becomes a word, and what goes with it while a match is read.
         word = {
-            "valid": take | (ended & (star | ending.mark)),
-            "kind": Mux(waiting, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
+            "valid": take | (ended & room & (star | mark)),
+            "kind": Mux(ended, Mux(star, ResultKind.STAR, ResultKind.MARK), ResultKind.PAIR),
             "punctuation": Value.cast(ending.punctuation),
             "origin": origin,
             "base": base,
         }
         for cycle in range(KeyColumn.LATENCY):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
-        pair, last = output.last.body.pair, output.last
+        last = Signal(layout, reset_less=True)
+        pair = last.body.pair
+        add = Signal()
+        m.d.sync += [last.kind.eq(word["kind"]), add.eq(word["valid"])]
         m.d.comb += [
-            last.kind.eq(word["kind"]),
-            output.add.eq(word["valid"]),
+            output.last.eq(last),
+            output.add.eq(add),
             output.take.eq(output.filled & self.results.ready),
             self.results.valid.eq(output.filled),
             self.results.payload.eq(output.first),
         ]
         m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
         with m.If(word["kind"] == ResultKind.PAIR):
-            m.d.comb += [
+            m.d.sync += [
                 pair.probe.eq(word["base"] + (found.probe - word["origin"])[: len(origin)]),
                 pair.row.eq(found.place),
             ]
         with m.Else():
-            m.d.comb += last.body.punctuation.eq(word["punctuation"])
+            m.d.sync += last.body.punctuation.eq(word["punctuation"])
         return m
 
     def elaborate_groups(self, m, turn):
@@ -178,8 +189,10 @@ class GroupResults(wiring.Component):
     def elaborate_walks(self, m, sent):
         """Count the walks of every group; return which groups are complete."""
         complete = Signal(GROUPS)
-        free = (self.free & ~self.take) | sent
-        m.d.sync += [self.free.eq(free), self.idle.eq(free.all())]
+        m.d.sync += [
+            self.free.eq((self.free & ~self.take) | sent),
+            self.idle.eq(self.free.all() & ~self.take.any()),
+        ]
         for n in range(GROUPS):
             walks = Signal(range(self.WALKS), name=f"walks_{n}")
             m.d.sync += [
@@ -208,8 +221,11 @@ class GroupResults(wiring.Component):
                 m.d.sync += own.eq(own + 1)
             with m.If(done & (turn == n)):
                 m.d.sync += own.eq(0)
-            level = (own - Mux(turn == n, tail, 0))[: len(tail)]
-            m.d.sync += self.room[n].eq(level < self.DEPTH - self.in_flight)
+            level = Signal(bits + 1, name=f"level_{n}")
+            m.d.sync += [
+                level.eq(own - Mux(turn == n, tail, 0)),
+                self.room[n].eq(level < self.DEPTH - self.in_flight),
+            ]
         with m.If(take):
             m.d.sync += tail.eq(tail + 1)
         with m.If(done):
