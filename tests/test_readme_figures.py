@@ -6,10 +6,16 @@ import re
 import pytest
 
 from hdl.accelerator import Accelerator
+from hdl.index.chain_walker import ChainWalker
 from hdl.parameters import PRESETS
 
 
-@pytest.mark.parametrize("name", PRESETS)
+def accelerators(engine):
+    """Presets with this engine."""
+    return [name for name, parameters in PRESETS.items() if parameters.engine == engine]
+
+
+@pytest.mark.parametrize("name", accelerators("scan"))
 def test_latencies_in_the_table_are_those_of_the_components(root, name):
     table = dict(
         re.findall(
@@ -28,3 +34,13 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
         "Combiner": dut.combiner.latency,
         "Accelerator": dut.latency - levels - serializing,
     }
+
+
+@pytest.mark.parametrize("name", accelerators("index"))
+def test_latencies_of_the_index_are_those_of_its_page(root, name):
+    page = (root / "docs" / "index-engine.md").read_text()
+    (stated,) = re.findall(r"has its star (\d+) cycles after the probe went into the region", page)
+    dut = Accelerator(PRESETS[name])
+    assert dut.cores[0].regions[0].latency == int(stated)
+    (walk,) = re.findall(r"A walk adds 2 cycles and (\d+) for", page)
+    assert int(walk) == ChainWalker.CIRCLE

