@@ -67,7 +67,7 @@ class GroupResults(wiring.Component):
     #: Matches that can wait, of every group; a power of two.
     DEPTH = 32
     #: Words that can wait at the output, a power of two.
-    OUTPUT = 8
+    OUTPUT = 16
     #: … after room fell.
     OUTPUT_IN_FLIGHT = 5
     #: Walks of one group that can be under way: all that are queued, looked up, or in the circle.
