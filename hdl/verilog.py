@@ -7,7 +7,9 @@ import gc
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl import Fragment, Module
-from amaranth.hdl._ir import PortDirection
+from amaranth.hdl._ast import SignalDict
+from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.hdl._nir import Memory
 from amaranth.lib.wiring import In
 
 from .sharing import share_modules, snake_case
@@ -65,6 +67,27 @@ def top_ports(component):
     return ports
 
 
+def to_rtlil(fragment, ports, name):
+    """Return the RTLIL of a design, as Amaranth prints it, without the zeros in its memories.
+
+    Amaranth prints the initial contents of a memory bit by bit: with the millions of bits that a
+    large window has, that would take minutes, and :func:`hdl.sharing.drop_blank_memories` drops
+    them anyway.
+    """
+    netlist = build_netlist(fragment, ports, name=name)
+    for cell in netlist.cells:
+        if isinstance(cell, Memory) and not any(cell.init):
+            cell.init = ()
+    design = rtlil.Design(emit_src=False)
+    empty = rtlil.EmptyModuleChecker(netlist)
+    names = SignalDict()
+    for number, module in enumerate(netlist.modules):
+        if not empty.is_empty(number):
+            builder = design.module(".".join(module.name))
+            rtlil.ModuleEmitter(builder, netlist, module, names, empty_checker=empty).emit()
+    return str(design)
+
+
 def component_names(fragment, path):
     """Map the module name of every component in ``fragment`` to the name of its class."""
     names = {}
@@ -97,7 +120,7 @@ def to_verilog(component, *, name=TOP, platform=None):
     with without_collector():
         fragment = Fragment.get(component, platform)
         stems = component_names(fragment, name)
-        text, _ = rtlil.convert_fragment(fragment, top_ports(component), name, emit_src=False)
+        text = to_rtlil(fragment, top_ports(component), name)
         text = share_modules(text, top=name, stems=stems)
     verilog = yosys().run(["-q", "-"], SCRIPT.format(rtlil=text), ignore_warnings=True)
     return verilog[verilog.index("\nmodule ") + 1 :]
