@@ -4,8 +4,17 @@
 from amaranth import *
 from amaranth.lib import memory
 from amaranth.lib.data import ArrayLayout
+from amaranth.sim import Simulator
 
-__all__ = ["CCU2C", "ECP5", "DP16KD"]
+__all__ = ["CCU2C", "ECP5", "DP16KD", "simulate"]
+
+
+def simulate(dut, platform, body):
+    """Run ``body(ctx)`` on a component elaborated for ``platform``."""
+    simulator = Simulator(Fragment.get(dut, platform))
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(body)
+    simulator.run()
 
 
 class ECP5:

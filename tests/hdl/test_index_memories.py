@@ -9,14 +9,13 @@ import pytest
 from hdl.index.head_table import HeadTable
 from hdl.index.pointer_queue import PointerQueue
 from hdl.parameters import JoinParameters
+from tests.hdl.ecp5 import simulate
 
 
-def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later():
+def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform):
     parameters = JoinParameters(engine="index", sub_window=20, bucket_bits=2)
     dut = HeadTable(parameters)
     generator = random.Random(3)
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
     table, expected = [0] * 4, []
 
     async def bench(ctx):
@@ -37,8 +36,7 @@ def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later():
                 assert ctx.get(dut.previous) == previous
                 assert ctx.get(dut.newest) in ((newest, new) if either else (newest,))
 
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, platform, bench)
 
 
 @pytest.mark.parametrize("depth", [2, 8])

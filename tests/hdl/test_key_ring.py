@@ -5,35 +5,15 @@ import random
 import re
 
 from amaranth.back import rtlil
-from amaranth.hdl import Fragment
-from amaranth.sim import Simulator
 import pytest
 
-import hdl.block_ram
 from hdl.block_ram import BlockRAM, fits, widest_word
 from hdl.ecp5 import is_ecp5
 from hdl.fpga.devices import DEVICES
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.key_ring import KeyColumn, KeyRing
 from hdl.verilog import to_verilog
-from tests.hdl.ecp5 import DP16KD, ECP5
-
-
-@pytest.fixture(params=["inferred", "primitive"])
-def platform(request, monkeypatch):
-    """No platform, or one whose block RAM is replaced by its model."""
-    if request.param == "inferred":
-        return None
-    monkeypatch.setattr(hdl.block_ram, "Instance", DP16KD)
-    return ECP5()
-
-
-def simulate(dut, platform, body):
-    """Run ``body(ctx)`` on a component elaborated for ``platform``."""
-    simulator = Simulator(Fragment.get(dut, platform))
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(body)
-    simulator.run()
+from tests.hdl.ecp5 import ECP5, simulate
 
 
 @pytest.mark.parametrize(
