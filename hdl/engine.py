@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an engine is to its region: the seed leaves the join algorithm inside a core open."""
 
+from amaranth import *
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -14,7 +15,7 @@ from .layouts import (
     span_layout,
 )
 
-__all__ = ["engine_members"]
+__all__ = ["engine_members", "keep_from"]
 
 
 def engine_members(parameters):
@@ -63,3 +64,17 @@ def engine_members(parameters):
         "results": Out(stream.Signature(node_result(parameters, 0))),
         "activity": Out(activity_layout(parameters)),
     }
+
+
+def keep_from(m, engine, row):
+    """Drive ``occupied`` of an engine whose ring must be kept from ``row`` on, with wrap bit.
+
+    It is known in two cycles, and meanwhile a store may be under way: so two rows early.
+    """
+    head = engine.span.head.row
+    oldest = Signal.like(head, reset_less=True)
+    distance = (head - oldest)[: len(head)]
+    m.d.sync += [
+        oldest.eq(row),
+        engine.occupied.eq(distance[-1] | distance[1:-1].all()),
+    ]

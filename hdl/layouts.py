@@ -22,11 +22,8 @@ __all__ = [
     "criterion_layout",
     "decision_members",
     "ending_layout",
-    "group_layout",
     "input_word",
     "key_layout",
-    "lane_matches_layout",
-    "match_layout",
     "node_result",
     "pair_layout",
     "pointer_layout",
@@ -34,7 +31,6 @@ __all__ = [
     "punctuation_layout",
     "region_word",
     "result_word",
-    "row_layout",
     "scheduled_word",
     "span_layout",
     "stored_layout",
@@ -303,11 +299,6 @@ def stored_layout(parameters):
     return data.StructLayout({key.name: unsigned(key.bits) for key in parameters.keys})
 
 
-def row_layout(parameters):
-    """Keys that a region reads at once, one per lane."""
-    return data.ArrayLayout(stored_layout(parameters), parameters.lanes)
-
-
 def pointer_layout(parameters):
     """Position in a region's ring; ``row`` has one more bit than the ring needs.
 
@@ -371,43 +362,6 @@ def ending_layout(parameters):
             "star": unsigned(1),
             "mark": unsigned(1),
             "punctuation": punctuation_layout(),
-        }
-    )
-
-
-def group_layout(parameters):
-    """Probes that share a pass. Each of them waits in a slot of the scanner.
-
-    ``first`` is the first row of the pass, where the oldest probe's span begins, and ``stop`` the
-    row after the last; ``short`` says that there is at most one. From ``newest_tail`` on all probes
-    have begun; until ``oldest_head`` none has ended.
-    """
-    row = pointer_layout(parameters)["row"].shape
-    rows = dict.fromkeys(("first", "stop", "newest_tail", "oldest_head"), row)
-    return data.StructLayout({**rows, "short": unsigned(1), "ending": ending_layout(parameters)})
-
-
-def match_layout(parameters):
-    """Outcome of one row: per probe, a bit for each lane; ``last`` if the pass ends."""
-    return data.StructLayout(
-        {
-            "matches": data.ArrayLayout(parameters.lanes, parameters.probes),
-            "row": unsigned(ceil_log2(parameters.ring_rows)),
-            "last": unsigned(1),
-            "ending": ending_layout(parameters),
-        }
-    )
-
-
-def lane_matches_layout(parameters):
-    """Outcome of one lane of a row: a bit per probe; ``last`` if the pass ends."""
-    return data.StructLayout(
-        {
-            "matches": unsigned(parameters.probes),
-            "lane": unsigned(ceil_log2(parameters.lanes)),
-            "row": unsigned(ceil_log2(parameters.ring_rows)),
-            "last": unsigned(1),
-            "ending": ending_layout(parameters),
         }
     )
 

@@ -18,7 +18,7 @@ from host.query import JoinQuery, Term
 
 from .figures import figure
 from .library import build_library
-from .saturated_run import SaturatedRun
+from .saturated_run import RARE, SaturatedRun, tuples
 from .scan_figures import routed_mhz
 
 __all__ = ["BAND", "EQUI"]
@@ -39,11 +39,6 @@ BAND = JoinParameters(
 PERIOD = 1 << 10
 
 
-def tuples(counts):
-    """Return the tuples counted, those of both sides."""
-    return counts["tuples_r"] + counts["tuples_s"]
-
-
 @figure("index.equi.cycles_per_tuple", unit="cycles", goal="< 1.01")
 def equi_cycles_per_tuple(report):
     """Cycles for a tuple of either side: uniform keys, one match per probe, full windows.
@@ -54,6 +49,7 @@ def equi_cycles_per_tuple(report):
     for probes in (4, 16):
         parameters = EQUI.with_(probes=probes)
         with closing(SaturatedRun(parameters, report, values=WINDOW, period=PERIOD)) as run:
+            run.ask({})
             _, counts = run.measure(1 << 20)
             share = counts["cycles"] / tuples(counts)
             report(f"figures: groups of {probes}: {share:.4f} cycles per tuple")
@@ -66,6 +62,7 @@ def reads_per_cycle(report):
     """Entries read per cycle and region with long chains: 64 tuples of the window per bucket."""
     parameters = EQUI.with_(probes=16, bucket_bits=10)
     with closing(SaturatedRun(parameters, report, values=WINDOW, period=PERIOD)) as run:
+        run.ask({})
         _, counts = run.measure(1 << 14)
         return counts["region_busy"] / (2 * counts["cycles"])
 
@@ -74,6 +71,7 @@ def reads_per_cycle(report):
 def band_cycles_per_tuple(report):
     """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values."""
     with closing(SaturatedRun(BAND, report, period=PERIOD)) as run:
+        run.bound(RARE)
         _, counts = run.measure(1 << 19)
         return counts["cycles"] / tuples(counts)
 
@@ -86,8 +84,7 @@ def engine_ratio(bounds, of, by, window, report):
     cycles = {}
     for engine, preset in (("scan", "demo"), ("index", "demo-index")):
         parameters = PRESETS[preset]
-        run = SaturatedRun(parameters, report, window=window, values=10_000)
-        with closing(run):
+        with closing(SaturatedRun(parameters, report, window=window)) as run:
             run.ask(bounds)
             _, counts = run.measure(1 << 12)
             cycles[engine] = counts["cycles"] / tuples(counts)
@@ -98,7 +95,7 @@ def engine_ratio(bounds, of, by, window, report):
 @figure("index.band.times_scan", unit="times", goal=">= 10")
 def band_times_scan(report):
     """Cycles of the default scan by those of the default index, for the paper's band."""
-    bounds = dict.fromkeys("xy", Bounds(-10, 10))
+    bounds = dict.fromkeys("xy", Bounds(-RARE, RARE))
     return engine_ratio(bounds, "scan", "index", 1 << 14, report)
 
 
@@ -158,5 +155,5 @@ def equi_sim_tuples_per_s(report):
 @figure("index.band.sim_tuples_per_s", unit="tuples/s", goal=">= 2e6")
 def band_sim_tuples_per_s(report):
     """The same for the paper's benchmark."""
-    terms = [Term(name, name, -10, 10) for name in "xy"]
+    terms = [Term(name, name, -RARE, RARE) for name in "xy"]
     return arrow_rate(BAND.with_(probes=64), terms, 10_000, report)

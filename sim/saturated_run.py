@@ -16,17 +16,23 @@ from host.words import WordCodec
 
 from .library import build_library
 
-__all__ = ["FREQUENT", "RARE", "SaturatedRun"]
+__all__ = ["FREQUENT", "RARE", "SaturatedRun", "tuples"]
 
 #: Bounds of a band in two fields, both uniform in 1 .. 10,000, by how many keys match one probe:
 #: the paper's one in 250,000, and one in 1,000.
 RARE, FREQUENT = 10, 158
 
 
+def tuples(counts):
+    """Return the tuples of both sides in differences of the hardware counters."""
+    return counts["tuples_r"] + counts["tuples_s"]
+
+
 class SaturatedRun:
     """An accelerator with full windows, fed as fast as it takes words.
 
-    Tuples of both sides come in turn, their fields uniform. Bands begin with :data:`RARE` bounds.
+    Tuples of both sides come in turn, their fields uniform. Begin with :meth:`bound` or
+    :meth:`ask`, which fill the windows.
 
     Parameters
     ----------
@@ -58,7 +64,6 @@ class SaturatedRun:
         self.window = CountWindow(window or self.manifest.capacity)
         self.ordering = Ordering(period or self.manifest.probes)
         self.values = values or (10_000 if parameters.comparator == "band" else 250_000)
-        self.bound(RARE)
 
     def close(self):
         """Let go of the device."""

@@ -15,7 +15,7 @@ from host.device.simulated import SimulatedDevice
 
 from .figures import NotMeasured, figure
 from .library import build_library
-from .saturated_run import FREQUENT, RARE, SaturatedRun
+from .saturated_run import FREQUENT, RARE, SaturatedRun, tuples
 
 __all__ = ["ROUTING", "SCAN", "routed_mhz"]
 
@@ -26,6 +26,7 @@ SCAN = PRESETS["paper"].with_(sub_window=512, fan_in=4)
 def sim_rate(parameters, report):
     """Return comparisons per second of wall-clock time, the median of nine runs."""
     with closing(SaturatedRun(parameters, report)) as run:
+        run.bound(RARE)
         rates = []
         for _ in range(9):
             seconds, counts = run.measure(500 * parameters.probes)
@@ -113,6 +114,7 @@ def routed_rate(preset, counted, report, *, window=None):
     """
     mhz = routed_mhz(preset, 8)
     with closing(SaturatedRun(PRESETS[preset], report, window=window)) as run:
+        run.bound(RARE)
         _, counts = run.measure(80 * PRESETS[preset].probes)
         report(f"figures: {preset} at {mhz} MHz: {counted(counts)} in {counts['cycles']} cycles")
         return counted(counts) / counts["cycles"] * mhz * 1e6
@@ -121,11 +123,6 @@ def routed_rate(preset, counted, report, *, window=None):
 def comparisons(counts):
     """Return the comparisons counted."""
     return counts["comparisons"]
-
-
-def tuples(counts):
-    """Return the tuples counted, those of both sides."""
-    return counts["tuples_r"] + counts["tuples_s"]
 
 
 @figure("scan.routed_comparisons_per_s_equality", unit="comparisons/s", goal=">= 1.5e11")

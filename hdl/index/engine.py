@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import engine_members
+from hdl.engine import engine_members, keep_from
 from hdl.key_column import KeyColumn
 from hdl.layouts import Control, stored_layout
 
@@ -123,7 +123,7 @@ class IndexEngine(wiring.Component):
         self.elaborate_storing(m, heads, keys, links)
         self.elaborate_probing(m, table)
         self.elaborate_visit(m, sequencer, heads, walker, results)
-        self.elaborate_occupied(m, table, results)
+        keep_from(m, self, Mux(results.idle, table.oldest, results.oldest))
         self.elaborate_distinct(m, walker)
         return m
 
@@ -210,19 +210,6 @@ class IndexEngine(wiring.Component):
             walk.place.eq(found),
             walk.age.eq(age),
             *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
-        ]
-
-    def elaborate_occupied(self, m, table, results):
-        """Say whether the next store might overwrite an entry that a probe still needs.
-
-        It is known in two cycles, and meanwhile a store may be under way: so two rows early.
-        """
-        head = self.span.head.row
-        oldest = Signal.like(head, reset_less=True)
-        distance = (head - oldest)[: len(head)]
-        m.d.sync += [
-            oldest.eq(Mux(results.idle, table.oldest, results.oldest)),
-            self.occupied.eq(distance[-1] | distance[1:-1].all()),
         ]
 
     def elaborate_distinct(self, m, walker):

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import engine_members
+from hdl.engine import engine_members, keep_from
 
 from .group_collector import GroupCollector
 from .key_ring import KeyRing
@@ -81,23 +81,10 @@ class ScanEngine(wiring.Component):
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
-        self.elaborate_occupied(m, collector, scanner)
+        collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
+        keep_from(m, self, Mux(scanner.running, scanner.oldest, collected))
         self.elaborate_storing(m, ring)
         return m
-
-    def elaborate_occupied(self, m, collector, scanner):
-        """Say whether the next store might overwrite a key that a probe still needs.
-
-        It is known in two cycles, and meanwhile a store may be under way: so two rows early.
-        """
-        head = self.span.head.row
-        oldest = Signal.like(head, reset_less=True)
-        distance = (head - oldest)[: len(head)]
-        collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
-        m.d.sync += [
-            oldest.eq(Mux(scanner.running, scanner.oldest, collected)),
-            self.occupied.eq(distance[-1] | distance[1:-1].all()),
-        ]
 
     def elaborate_storing(self, m, ring):
         """Write the key a cycle later, so that the window tracker has few registers to drive."""

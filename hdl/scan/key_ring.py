@@ -7,7 +7,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.block_ram import widest_word
 from hdl.key_column import KeyColumn
-from hdl.layouts import pointer_layout, row_layout, stored_layout
+from hdl.layouts import pointer_layout, stored_layout
+
+from .layouts import row_layout
 
 __all__ = ["KeyRing"]
 

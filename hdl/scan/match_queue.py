@@ -8,8 +8,10 @@ from amaranth import *
 from amaranth.lib import data, fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.layouts import ResultKind, lane_matches_layout, match_layout, node_result
+from hdl.layouts import ResultKind, node_result
 from hdl.streams import StreamRegister
+
+from .layouts import lane_matches_layout, match_layout
 
 __all__ = ["LaneSerializer", "MatchQueue", "PairSerializer"]
 

@@ -6,9 +6,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import Comparator
-from hdl.layouts import criterion_layout, pointer_layout, row_layout, span_layout
+from hdl.layouts import criterion_layout, pointer_layout, span_layout
 
 from .key_ring import KeyRing
+from .layouts import row_layout
 
 __all__ = ["ProbeSlot", "SpanMask"]
 

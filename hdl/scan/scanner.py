@@ -8,17 +8,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import (
-    criterion_layout,
-    ending_layout,
-    group_layout,
-    match_layout,
-    pointer_layout,
-    row_layout,
-    span_layout,
-)
+from hdl.layouts import criterion_layout, ending_layout, pointer_layout, span_layout
 
 from .key_ring import KeyRing
+from .layouts import group_layout, match_layout, row_layout
 from .population import PopulationCount
 from .probe_slot import ProbeSlot
 

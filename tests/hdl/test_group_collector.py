@@ -5,9 +5,10 @@ from amaranth.hdl import Value
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.layouts import group_layout, pointer_layout
+from hdl.layouts import pointer_layout
 from hdl.parameters import JoinParameters
 from hdl.scan.group_collector import GroupCollector
+from hdl.scan.layouts import group_layout
 
 
 def collector_parameters(probes):

@@ -4,8 +4,9 @@ import random
 from amaranth.hdl import Value
 import pytest
 
-from hdl.layouts import ResultKind, lane_matches_layout, match_layout, node_result
+from hdl.layouts import ResultKind, node_result
 from hdl.parameters import JoinParameters
+from hdl.scan.layouts import lane_matches_layout, match_layout
 from hdl.scan.match_queue import LaneSerializer, MatchQueue, PairSerializer
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench

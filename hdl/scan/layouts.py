@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What travels inside the scan engine."""
+
+from amaranth import *
+from amaranth.lib import data
+from amaranth.utils import ceil_log2
+
+from hdl.layouts import ending_layout, pointer_layout, stored_layout
+
+__all__ = ["group_layout", "lane_matches_layout", "match_layout", "row_layout"]
+
+
+def row_layout(parameters):
+    """Keys that a region reads at once, one per lane."""
+    return data.ArrayLayout(stored_layout(parameters), parameters.lanes)
+
+
+def group_layout(parameters):
+    """Probes that share a pass. Each of them waits in a slot of the scanner.
+
+    ``first`` is the first row of the pass, where the oldest probe's span begins, and ``stop`` the
+    row after the last; ``short`` says that there is at most one. From ``newest_tail`` on all probes
+    have begun; until ``oldest_head`` none has ended.
+    """
+    row = pointer_layout(parameters)["row"].shape
+    rows = dict.fromkeys(("first", "stop", "newest_tail", "oldest_head"), row)
+    return data.StructLayout({**rows, "short": unsigned(1), "ending": ending_layout(parameters)})
+
+
+def match_layout(parameters):
+    """Outcome of one row: per probe, a bit for each lane; ``last`` if the pass ends."""
+    return data.StructLayout(
+        {
+            "matches": data.ArrayLayout(parameters.lanes, parameters.probes),
+            "row": unsigned(ceil_log2(parameters.ring_rows)),
+            "last": unsigned(1),
+            "ending": ending_layout(parameters),
+        }
+    )
+
+
+def lane_matches_layout(parameters):
+    """Outcome of one lane of a row: a bit per probe; ``last`` if the pass ends."""
+    return data.StructLayout(
+        {
+            "matches": unsigned(parameters.probes),
+            "lane": unsigned(ceil_log2(parameters.lanes)),
+            "row": unsigned(ceil_log2(parameters.ring_rows)),
+            "last": unsigned(1),
+            "ending": ending_layout(parameters),
+        }
+    )
