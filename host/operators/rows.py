@@ -151,9 +151,8 @@ class Rows:
 
     def keep(self, mask: pa.Array | npt.NDArray[np.bool_]) -> None:
         """Select the rows for which ``mask`` is true (null counts as false)."""
-        boolean = mask.dtype == np.bool_ if isinstance(mask, np.ndarray) else mask.type == pa.bool_()
-        if not boolean or len(mask) != self.num_rows:
-            kind = mask.dtype if isinstance(mask, np.ndarray) else mask.type
+        kind = mask.dtype if isinstance(mask, np.ndarray) else mask.type
+        if str(kind) != "bool" or len(mask) != self.num_rows:
             raise UsageError(
                 f"A condition must give {self.num_rows} booleans, one for each row, not "
                 f"{len(mask)} of type {kind}."

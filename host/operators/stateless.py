@@ -69,7 +69,8 @@ class Map(Operator):
     name : str
         Column that is set.
     function : callable
-        Takes Arrow arrays, returns as many values (Arrow or NumPy).
+        Takes Arrow arrays, returns as many values (Arrow or NumPy); also of none, to find the
+        type.
     columns : sequence of str, optional
         What it takes; the names of its parameters if left out.
     """

@@ -13,6 +13,10 @@ from host.runtime.stream import Quantum, StreamResult, StreamState
 __all__ = ["OnError", "Scheduler"]
 
 
+#: Seconds to wait at a time for what happens outside of a graph.
+_PATIENCE = 1.0
+
+
 class OnError(Enum):
     """What happens when a stream raises."""
 
@@ -30,8 +34,8 @@ class Scheduler:
     graph before new data enters it. A stream that answered YIELD lets all others that can move go
     first; one that answered BUF_UNDERFLOW waits until one of its
     inputs changes, one that answered BUF_OVERFLOW until one of its outputs changes. When every
-    stream waits and the outlet has not ended, nothing will ever change again:
-    :exc:`StuckGraphError` names the streams and their states.
+    stream waits and the outlet has not ended, and none waits for something outside of the graph,
+    nothing will ever change again: :exc:`StuckGraphError` names the streams and their states.
 
     When a stream has ended, its producers are closed at once if nobody else reads them and they
     agree (``can_early_close``): a limit that is reached stops the streams before it.
@@ -126,6 +130,11 @@ class Scheduler:
             if not waiting:
                 self._gave_way.clear()
             self._execute((waiting or movable)[0])
+            return
+        outside = [stream for stream in self.graph.streams if stream.wait(_PATIENCE)]
+        for stream in outside:
+            self._waits.pop(id(stream), None)
+        if outside:
             return
         lines = [
             f"  {describe(stream)}; last answer {self._answer(stream)}"

@@ -184,6 +184,15 @@ class ExecStream(ABC, Generic[P]):
         meaningful: the offending row is skipped, or a failed request is made again.
         """
 
+    def wait(self, seconds: float) -> bool:
+        """Wait up to ``seconds`` for something outside of the graph; false if there is nothing.
+
+        The scheduler calls this when no stream can move, before it declares the graph stuck. A
+        stream that works in other threads, or with a device, extends it.
+        """
+        del seconds
+        return False
+
     def close(self) -> None:
         """End the execution, if there is one, and let go of what ``prepare`` did not allocate."""
         try:
