@@ -89,8 +89,8 @@ class Rows:
         self.counters = counters
         self._owned = set(owned)
         self._constant = False
-        self._masks: list[npt.NDArray[np.bool_]] = []
-        self._composed: dict[int, npt.NDArray[np.bool_]] = {}
+        self._masks: list[pa.BooleanArray] = []  # a null counts as false
+        self._composed: dict[int, pa.BooleanArray] = {}
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch, counters: CopyCounters) -> "Rows":
@@ -143,7 +143,7 @@ class Rows:
                 )
             values = values.to_numpy(zero_copy_only=False)
         mask = self._selection(column.level)
-        fresh = values.copy() if mask is None else values[mask]
+        fresh = values.copy() if mask is None else values[_bools(mask)]
         self._count(fresh.nbytes)
         self._columns[name] = _Column(fresh, len(self._masks))
         self._owned.add(name)
@@ -157,9 +157,11 @@ class Rows:
                 f"A condition must give {self.num_rows} booleans, one for each row, not "
                 f"{len(mask)} of type {kind}."
             )
-        if not isinstance(mask, np.ndarray):
-            mask = pc.fill_null(mask, False).to_numpy(zero_copy_only=False)
-        count = int(np.count_nonzero(mask))
+        if isinstance(mask, np.ndarray):
+            mask = pa.array(mask)
+        elif isinstance(mask, pa.ChunkedArray):
+            mask = mask.combine_chunks()
+        count = mask.true_count
         if count < self.num_rows:
             self._masks.append(mask)
             self._composed.clear()
@@ -221,14 +223,14 @@ class Rows:
         if mask is None:
             return column.values
         if isinstance(column.values, np.ndarray):
-            values: pa.Array | Array = column.values[mask]
+            values: pa.Array | Array = column.values[_bools(mask)]
         else:
-            values = column.values.filter(pa.array(mask))
+            values = column.values.filter(mask)
         self._count(values.nbytes)
         self._columns[name] = _Column(values, len(self._masks))
         return values
 
-    def _selection(self, level: int) -> npt.NDArray[np.bool_] | None:
+    def _selection(self, level: int) -> pa.BooleanArray | None:
         """All selections from ``level`` on as one; None if there is none."""
         if level == len(self._masks):
             return None
@@ -237,11 +239,18 @@ class Rows:
         if level not in self._composed:
             later = self._selection(level + 1)
             assert later is not None
-            both = self._masks[level].copy()
-            both[both] = later
-            self._composed[level] = both
+            both = _bools(self._masks[level])
+            both[both] = _bools(later)
+            self._composed[level] = pa.array(both)
         return self._composed[level]
 
     def _count(self, size: int) -> None:
         self.counters.columns += 1
         self.counters.bytes += size
+
+
+def _bools(mask: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    """Return a mask as an array of one's own."""
+    filled = pc.fill_null(mask, False) if mask.null_count else mask
+    array: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
+    return array
