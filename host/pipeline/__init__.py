@@ -7,17 +7,19 @@ of execution streams.
 
 from host.pipeline.execution import Execution, Settings
 from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.operations import Decision, Operation, Stateful, Stateless
+from host.pipeline.operations import Chained, Decision, Lazy, Operation, Stateful, Stateless
 from host.pipeline.pipeline import Pipeline
 from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
 __all__ = [
     "BatchSource",
     "Bound",
+    "Chained",
     "Decision",
     "Effect",
     "Execution",
     "Flag",
+    "Lazy",
     "Operation",
     "ParquetSource",
     "Pipeline",

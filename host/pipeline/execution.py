@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from host.errors import FailureError
 from host.operators import CopyCounters
-from host.pipeline.operations import Limited, Operation, Sorted, Stateful, Stateless
+from host.pipeline.operations import Lazy, Limited, Operation, Sorted, Stateful, Stateless
 from host.pipeline.source import Bound, Source, Split
 from host.pipeline.steps import Step, fused_runs, plan_steps
 from host.runtime import ExecStreamGraph, Governor, Quantum, Scheduler, Stream, StreamResult
@@ -63,7 +63,7 @@ class Execution:
     ----------
     source : Source
         Is bound now.
-    operations : sequence of Operation
+    operations : sequence of Lazy
         What is done.
     settings : Settings
         How.
@@ -74,14 +74,15 @@ class Execution:
     def __init__(
         self,
         source: Source,
-        operations: Sequence[Operation],
+        operations: Sequence[Lazy],
         settings: Settings,
         *,
         ordered: bool = True,
     ) -> None:
         self.settings = settings
         self.bound: Bound = source.bind()
-        self.steps = plan_steps(operations, self.bound.traits, self.bound.schema, ordered=ordered)
+        bound = [operation.bound() for operation in operations]
+        self.steps = plan_steps(bound, self.bound.traits, self.bound.schema, ordered=ordered)
         last = self.steps[-1] if self.steps else None
         self.schema = self.bound.schema if last is None else last.output
         self.traits = self.bound.traits if last is None else last.after

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known of a stream of rows, and what an operation does to that knowledge (seed 001)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
+from typing import Any
 
 __all__ = ["Effect", "Flag", "Traits"]
 
@@ -70,12 +72,15 @@ class Traits:
         Number of rows if SIZED and already counted; a source that binds late counts later.
     sorted_by, distinct_by : tuple of str
         Columns, if SORTED and DISTINCT.
+    ranges : mapping of str to (low, high)
+        Between which values a column lies, as far as that is known.
     """
 
     flags: Flag = Flag.NONE
     rows: int | None = None
     sorted_by: tuple[str, ...] = ()
     distinct_by: tuple[str, ...] = ()
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def has(self, flag: Flag) -> bool:
         """Whether ``flag`` holds."""
@@ -103,12 +108,17 @@ class Traits:
         counted = rows if Flag.SIZED in effect.inject else self.rows
         order = sorted_by if Flag.SORTED in effect.inject else self.sorted_by
         unique = distinct_by if Flag.DISTINCT in effect.inject else self.distinct_by
-        return Traits(
-            flags,
-            counted if Flag.SIZED in flags else None,
-            order if Flag.SORTED in flags else (),
-            unique if Flag.DISTINCT in flags else (),
+        return replace(
+            self,
+            flags=flags,
+            rows=counted if Flag.SIZED in flags else None,
+            sorted_by=order if Flag.SORTED in flags else (),
+            distinct_by=unique if Flag.DISTINCT in flags else (),
         )
+
+    def unordered(self) -> "Traits":
+        """Return the traits if nobody can tell the order."""
+        return replace(self, flags=self.flags & ~Flag.ORDERED)
 
     def __str__(self) -> str:
         words = []

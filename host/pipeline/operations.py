@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -29,8 +29,10 @@ from host.streams.sort_keys import key_columns
 from host.streams.uniq import Uniq, UniqParams
 
 __all__ = [
+    "Chained",
     "Decision",
     "Distinct",
+    "Lazy",
     "Limited",
     "Operation",
     "Sorted",
@@ -52,7 +54,7 @@ Chain: TypeAlias = Sequence[tuple[Stream, StreamParams]]
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a stateful operation, given what is known of its input.
+    """What becomes of a chained operation, given what is known of its input.
 
     Parameters
     ----------
@@ -66,8 +68,16 @@ class Decision:
     reason: str
 
 
-class Operation(ABC):
-    """A lazy step of a pipeline.
+class Lazy(ABC):
+    """A step of a pipeline before anything has been looked at."""
+
+    @abstractmethod
+    def bound(self) -> "Operation":
+        """Return the step for one execution; one with inputs of its own binds them now."""
+
+
+class Operation(Lazy):
+    """A step of a pipeline in an execution.
 
     Attributes
     ----------
@@ -76,6 +86,9 @@ class Operation(ABC):
     """
 
     needs_order = False
+
+    def bound(self) -> "Operation":
+        return self
 
     @abstractmethod
     def effect(self, traits: Traits) -> Effect:
@@ -99,9 +112,9 @@ class Stateless(Operation):
         What is done.
     clear : Flag
         What is lost whatever the input.
-    columns : mapping of str to str or None
-        What becomes of the input's columns: old name to new; columns that are absent, and None for
-        those that change, end what was known of them. None: no column changes.
+    columns : callable, optional
+        What becomes of a column of the input: its name in the output, or None if it changes or is
+        left out, which ends what was known of it. By default no column changes.
     """
 
     def __init__(
@@ -124,11 +137,14 @@ class Stateless(Operation):
 
     def traits(self, traits: Traits) -> Traits:
         after = traits.after(self.effect(traits))
-        return Traits(
-            after.flags,
-            after.rows,
-            self._kept_order(traits) if after.sorted_by else (),
-            tuple(name for old in after.distinct_by if (name := self._column(old)) is not None),
+        kept = ((self._column(old), known) for old, known in after.ranges.items())
+        return replace(
+            after,
+            sorted_by=self._kept_order(traits) if after.sorted_by else (),
+            distinct_by=tuple(
+                name for old in after.distinct_by if (name := self._column(old)) is not None
+            ),
+            ranges={name: known for name, known in kept if name is not None},
         )
 
     def _kept_order(self, traits: Traits) -> tuple[str, ...]:
@@ -173,17 +189,26 @@ def selecting(columns: Mapping[str, str]) -> Stateless:
 
 def mapping_batches(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Stateless:
     """Return the operation that replaces batches, of which nothing is known but their order."""
-    return Stateless(MapBatches(function), Flag.SIZED | Flag.SORTED | Flag.DISTINCT)
+    return Stateless(MapBatches(function), _ALL, columns=_nothing)
 
 
 def flat_mapping(function: Callable[[pa.RecordBatch], Any], output: pa.Schema) -> Stateless:
     """Return the operation that replaces each batch by several."""
-    return Stateless(FlatMap(function, output), Flag.SIZED | Flag.SORTED | Flag.DISTINCT)
+    return Stateless(FlatMap(function, output), _ALL, columns=_nothing)
 
 
 def peeking(function: Callable[[pa.RecordBatch], Any]) -> Stateless:
     """Return the operation that shows batches to a function."""
     return Stateless(Peek(function))
+
+
+#: What is lost when batches are replaced by others.
+_ALL = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
+
+
+def _nothing(column: str) -> str | None:
+    del column  # whatever it was
+    return None
 
 
 def _except(name: str) -> Callable[[str], str | None]:
@@ -204,19 +229,46 @@ class Unordered(Operation):
 
 
 class Stateful(Operation):
-    """An operation that must see other rows; it ends a segment."""
+    """An operation that must see other rows; it ends a segment.
+
+    Its methods are told what is known of its input, the input's columns, and (``order_matters``)
+    whether anybody can tell the order of its output.
+    """
 
     needs_order = True
 
     @abstractmethod
-    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
-        """Choose the streams that do it, for input with these traits and columns.
+    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
+        """Say how it is done and why."""
 
-        ``order_matters`` says whether anybody can tell the order of its output.
-        """
+    @abstractmethod
+    def build(
+        self,
+        graph: ExecStreamGraph,
+        producer: Stream,
+        traits: Traits,
+        schema: pa.Schema,
+        order_matters: bool,
+    ) -> Stream:
+        """Add the streams behind ``producer``; return the last one."""
 
     def vanishes(self, traits: Traits, schema: pa.Schema) -> bool:
         """Whether it would change nothing."""
+        del traits, schema  # it changes something whatever they are
+        return False
+
+
+class Chained(Stateful):
+    """A stateful operation that becomes streams one behind the other, or none."""
+
+    @abstractmethod
+    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
+        """Choose the streams."""
+
+    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
+        return self.decide(traits, schema, order_matters).reason
+
+    def vanishes(self, traits: Traits, schema: pa.Schema) -> bool:
         return not self.decide(traits, schema, True).chain
 
     def build(
@@ -227,7 +279,6 @@ class Stateful(Operation):
         schema: pa.Schema,
         order_matters: bool,
     ) -> Stream:
-        """Add the streams behind ``producer``; return the last one."""
         for stream, params in self.decide(traits, schema, order_matters).chain:
             graph.add(stream, params)
             graph.connect(producer, stream)
@@ -239,7 +290,7 @@ class Stateful(Operation):
 
 
 @dataclass(frozen=True)
-class Sorted(Stateful):
+class Sorted(Chained):
     """Sorts by columns, ascending, nulls last; rows that tie keep their order.
 
     Parameters
@@ -272,7 +323,7 @@ class Sorted(Stateful):
 
 
 @dataclass(frozen=True)
-class Distinct(Stateful):
+class Distinct(Chained):
     """Keeps the first of the rows that agree in all of some columns.
 
     Parameters
@@ -332,7 +383,7 @@ class Distinct(Stateful):
 
 
 @dataclass(frozen=True)
-class Limited(Stateful):
+class Limited(Chained):
     """The first rows; SHORT_CIRCUIT.
 
     Parameters

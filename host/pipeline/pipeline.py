@@ -20,8 +20,8 @@ from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag
 from host.pipeline.operations import (
     Distinct,
+    Lazy,
     Limited,
-    Operation,
     Sorted,
     Unordered,
     filtering,
@@ -52,7 +52,7 @@ class Pipeline:
     ----------
     source : Source
         Where rows come from; see also :meth:`of_table`, :meth:`of_batches`, :meth:`of_parquet`.
-    operations : sequence of Operation
+    operations : sequence of Lazy
         What is done to them.
     settings : Settings, optional
         How it is run.
@@ -61,7 +61,7 @@ class Pipeline:
     def __init__(
         self,
         source: Source,
-        operations: Sequence[Operation] = (),
+        operations: Sequence[Lazy] = (),
         settings: Settings | None = None,
     ) -> None:
         self.source = source
@@ -177,7 +177,7 @@ class Pipeline:
         """Keep the first ``rows`` rows after ``skip``; what comes before is stopped then."""
         return self._with(Limited(rows, skip))
 
-    def then(self, operation: Operation) -> "Pipeline":
+    def then(self, operation: Lazy) -> "Pipeline":
         """Append any operation, also one that is not the kit's."""
         return self._with(operation)
 
@@ -282,7 +282,7 @@ class Pipeline:
         """Return the plan as a picture."""
         return svg(self.source, self.execution())
 
-    def _with(self, operation: Operation) -> "Pipeline":
+    def _with(self, operation: Lazy) -> "Pipeline":
         return Pipeline(self.source, (*self.operations, operation), self.settings)
 
     def _set(self, **changes: Any) -> "Pipeline":

@@ -2,10 +2,10 @@
 """Where rows come from: suppliers, bound when a terminal operation begins."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -97,9 +97,7 @@ class TableSource(Source):
 
     def bind(self) -> Bound:
         table = self._table() if callable(self._table) else self._table
-        traits = Traits(
-            self.traits.flags, table.num_rows, self.traits.sorted_by, self.traits.distinct_by
-        )
+        traits = replace(self.traits, rows=table.num_rows)
         starts = range(0, table.num_rows, self._split_rows)
         splits = [table.slice(start, self._split_rows).to_batches for start in starts]
         return Bound(table.schema, traits, splits)
@@ -182,23 +180,22 @@ class ParquetSource(Source):
     def bind(self) -> Bound:
         schemas, rows = [], 0
         splits: list[Split] = []
+        ranges: list[dict[str, tuple[Any, Any]]] = []
         for path in self._paths:
             with _opened(path) as file:
                 schema = file.schema_arrow
                 for group in range(file.num_row_groups):
-                    rows += file.metadata.row_group(group).num_rows
+                    metadata = file.metadata.row_group(group)
+                    rows += metadata.num_rows
+                    ranges.append(_statistics(metadata))
                     splits.append(self._reader(path, group))
             schemas.append(schema if self._columns is None else _selected(schema, self._columns))
         if any(not schema.equals(schemas[0]) for schema in schemas):
             raise UsageError(
                 f"The files {', '.join(map(str, self._paths))} differ in their columns."
             )
-        declared = self.traits
-        return Bound(
-            schemas[0].remove_metadata(),
-            Traits(declared.flags, rows, declared.sorted_by, declared.distinct_by),
-            splits,
-        )
+        traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
+        return Bound(schemas[0].remove_metadata(), traits, splits)
 
     def _reader(self, path: Path, group: int) -> Split:
         def read() -> Iterator[pa.RecordBatch]:
@@ -213,6 +210,25 @@ class ParquetSource(Source):
     def __str__(self) -> str:
         names = ", ".join(path.name for path in self._paths)
         return f"parquet({names})"
+
+
+def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
+    """The least and the greatest value of each column of a row group that says so."""
+    known = {}
+    for index in range(group.num_columns):
+        column = group.column(index)
+        if column.is_stats_set and column.statistics.has_min_max:
+            known[column.path_in_schema] = (column.statistics.min, column.statistics.max)
+    return known
+
+
+def _covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple[Any, Any]]:
+    """Ranges that cover those of all groups, of the columns that all groups know."""
+    names = set.intersection(*(set(group) for group in groups)) if groups else set()
+    return {
+        name: (min(group[name][0] for group in groups), max(group[name][1] for group in groups))
+        for name in sorted(names)
+    }
 
 
 def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from host.pipeline.flags import Flag, Traits
+from host.pipeline.flags import Traits
 from host.pipeline.operations import Operation, Stateful, Stateless, Unordered
 
 __all__ = ["Step", "fused_runs", "plan_steps"]
@@ -49,7 +49,7 @@ class Step:
     def reason(self) -> str:
         """What becomes of it, and why."""
         if isinstance(self.operation, Stateful):
-            return self.operation.decide(self.before, self.columns, self.order_matters).reason
+            return self.operation.reason(self.before, self.columns, self.order_matters)
         if isinstance(self.operation, Stateless):
             return ""
         return "vanishes: it only says that the order does not matter"
@@ -77,9 +77,7 @@ def plan_steps(
     for operation, wanted in zip(operations, matters, strict=True):
         if not wanted:
             # Nobody can tell: what comes before need not keep any order for its own sake.
-            traits = Traits(
-                traits.flags & ~Flag.ORDERED, traits.rows, traits.sorted_by, traits.distinct_by
-            )
+            traits = traits.unordered()
         step = Step(
             operation,
             traits,
