@@ -50,7 +50,11 @@ def bench(options):
 
 def figures(options):
     """Measure and print the figures."""
-    for module in ("scan_figures", "index_figures"):  # they register what they can measure
+    for module in (
+        "scan_figures",
+        "index_figures",
+        "pipeline_figures",
+    ):  # they register what they can measure
         import_module(f"sim.{module}")
     from .figures import FIGURES, measure
 

@@ -15,6 +15,7 @@ from host.errors import FailureError, UnknownColumnError, UsageError
 __all__ = ["CopyCounters", "ReadOnlyError", "Rows"]
 
 Array = npt.NDArray[Any]
+Int64s = npt.NDArray[np.int64]
 
 
 class ReadOnlyError(FailureError):
@@ -60,8 +61,8 @@ class _Column:
 class Rows:
     """A batch in flight.
 
-    A selection (:meth:`keep`) copies nothing: a column is filtered when somebody first reads it,
-    with all selections since then at once, and never if nobody does.
+    A selection (:meth:`keep`) copies nothing: rows are taken out of a column when somebody first
+    reads it, for all selections since then at once, and never if nobody does.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class Rows:
         Columns, as arrays, that nobody else refers to.
     """
 
-    __slots__ = ("_columns", "_composed", "_constant", "_masks", "_owned", "counters", "num_rows")
+    __slots__ = ("_columns", "_composed", "_constant", "_owned", "_picks", "counters", "num_rows")
 
     def __init__(
         self,
@@ -89,8 +90,8 @@ class Rows:
         self.counters = counters
         self._owned = set(owned)
         self._constant = False
-        self._masks: list[pa.BooleanArray] = []  # a null counts as false
-        self._composed: dict[int, pa.BooleanArray] = {}
+        self._picks: list[Int64s] = []  # which rows each selection has left of those before it
+        self._composed: dict[int, Int64s] = {}
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch, counters: CopyCounters) -> "Rows":
@@ -125,13 +126,9 @@ class Rows:
         ReadOnlyError
             If these rows are a constant reference.
         """
-        if self._constant:
-            raise ReadOnlyError(
-                f"Column {name!r} is written into, but its rows are a constant reference; the "
-                f"operator must declare that it mutates its input."
-            )
+        self._require_own(f"Column {name!r} is written into", "declare that it mutates its input")
         column = self._known(name)
-        if name in self._owned and column.level == len(self._masks):
+        if name in self._owned and column.level == len(self._picks):
             owned: Array = column.values
             return owned
         values = column.values
@@ -142,33 +139,35 @@ class Rows:
                     f"them first."
                 )
             values = values.to_numpy(zero_copy_only=False)
-        mask = self._selection(column.level)
-        fresh = values.copy() if mask is None else values[_bools(mask)]
+        picked = self._selection(column.level)
+        fresh = values.copy() if picked is None else values.take(picked)
         self._count(fresh.nbytes)
-        self._columns[name] = _Column(fresh, len(self._masks))
+        self._columns[name] = _Column(fresh, len(self._picks))
         self._owned.add(name)
         return fresh
 
     def keep(self, mask: pa.Array | npt.NDArray[np.bool_]) -> None:
         """Select the rows for which ``mask`` is true (null counts as false)."""
+        self._require_own("Rows are selected", "do that with rows.handed_on()")
         kind = mask.dtype if isinstance(mask, np.ndarray) else mask.type
         if str(kind) != "bool" or len(mask) != self.num_rows:
             raise UsageError(
                 f"A condition must give {self.num_rows} booleans, one for each row, not "
                 f"{len(mask)} of type {kind}."
             )
-        if isinstance(mask, np.ndarray):
-            mask = pa.array(mask)
-        elif isinstance(mask, pa.ChunkedArray):
-            mask = mask.combine_chunks()
-        count = mask.true_count
-        if count < self.num_rows:
-            self._masks.append(mask)
+        if not isinstance(mask, np.ndarray):
+            filled = pc.fill_null(mask, False) if mask.null_count else mask
+            mask = filled.to_numpy(zero_copy_only=False)
+        # Numbers of rows: quicker to find, to compose and to take by than masks.
+        picked = np.flatnonzero(mask)
+        if len(picked) < self.num_rows:
+            self._picks.append(picked)
             self._composed.clear()
-            self.num_rows = count
+            self.num_rows = len(picked)
 
     def put(self, name: str, values: pa.Array | Array) -> None:
         """Add a column, or replace one; it stays where it was."""
+        self._require_own(f"Column {name!r} is put", "do that with rows.handed_on()")
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         if len(values) != self.num_rows:
@@ -176,7 +175,7 @@ class Rows:
                 f"Column {name!r} must have {self.num_rows} values, one for each row, not "
                 f"{len(values)}."
             )
-        self._columns[name] = _Column(values, len(self._masks))
+        self._columns[name] = _Column(values, len(self._picks))
         self._owned.discard(name)
 
     def project(self, columns: Mapping[str, str]) -> "Rows":
@@ -194,14 +193,15 @@ class Rows:
         """The same rows for an operator to select from and add to; what is shared stays shared."""
         result = Rows({}, self.num_rows, self.counters)
         result._columns = dict(self._columns)
-        result._masks = list(self._masks)
+        result._picks = list(self._picks)
         result._composed = dict(self._composed)
         return result
 
     def read_only(self) -> "Rows":
-        """The same rows as a constant reference."""
-        result = self.handed_on()
-        result._constant = True
+        """The same rows as a constant reference: what one of them reads is read for both."""
+        result = Rows({}, self.num_rows, self.counters)
+        result._columns, result._picks = self._columns, self._picks
+        result._composed, result._constant = self._composed, True
         return result
 
     def batch(self) -> pa.RecordBatch:
@@ -211,6 +211,12 @@ class Rows:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * self.num_rows, pa.struct([])))
         return pa.RecordBatch.from_arrays(columns, names=list(self._columns))
 
+    def _require_own(self, act: str, remedy: str) -> None:
+        if self._constant:
+            raise ReadOnlyError(
+                f"{act}, but these rows are a constant reference; the operator must {remedy}."
+            )
+
     def _known(self, name: str) -> _Column:
         try:
             return self._columns[name]
@@ -219,38 +225,28 @@ class Rows:
 
     def _current(self, name: str) -> pa.Array | Array:
         column = self._known(name)
-        mask = self._selection(column.level)
-        if mask is None:
+        picked = self._selection(column.level)
+        if picked is None:
             return column.values
         if isinstance(column.values, np.ndarray):
-            values: pa.Array | Array = column.values[_bools(mask)]
+            values: pa.Array | Array = column.values.take(picked)
         else:
-            values = column.values.filter(mask)
+            values = column.values.take(pa.array(picked))
         self._count(values.nbytes)
-        self._columns[name] = _Column(values, len(self._masks))
+        self._columns[name] = _Column(values, len(self._picks))
         return values
 
-    def _selection(self, level: int) -> pa.BooleanArray | None:
+    def _selection(self, level: int) -> Int64s | None:
         """All selections from ``level`` on as one; None if there is none."""
-        if level == len(self._masks):
-            return None
-        if level == len(self._masks) - 1:
-            return self._masks[level]
+        later = self._picks[level:]
+        if len(later) < 2:
+            return later[0] if later else None
         if level not in self._composed:
-            later = self._selection(level + 1)
-            assert later is not None
-            both = _bools(self._masks[level])
-            both[both] = _bools(later)
-            self._composed[level] = pa.array(both)
+            rest = self._selection(level + 1)
+            assert rest is not None
+            self._composed[level] = later[0].take(rest)
         return self._composed[level]
 
     def _count(self, size: int) -> None:
         self.counters.columns += 1
         self.counters.bytes += size
-
-
-def _bools(mask: pa.BooleanArray) -> npt.NDArray[np.bool_]:
-    """Return a mask as an array of one's own."""
-    filled = pc.fill_null(mask, False) if mask.null_count else mask
-    array: npt.NDArray[np.bool_] = filled.to_numpy(zero_copy_only=False)
-    return array

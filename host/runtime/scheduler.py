@@ -124,12 +124,17 @@ class Scheduler:
 
     def step(self) -> None:
         """Execute the stream nearest to the outlet that can move."""
-        movable = [stream for stream in reversed(self.graph.streams) if self._can_move(stream)]
-        if movable:
-            waiting = [stream for stream in movable if id(stream) not in self._gave_way]
-            if not waiting:
-                self._gave_way.clear()
-            self._execute((waiting or movable)[0])
+        gave_way = None
+        for stream in reversed(self.graph.streams):
+            if not self._can_move(stream):
+                continue
+            if id(stream) not in self._gave_way:
+                self._execute(stream)
+                return
+            gave_way = gave_way or stream
+        if gave_way is not None:
+            self._gave_way.clear()
+            self._execute(gave_way)
             return
         outside = [stream for stream in self.graph.streams if stream.wait(_PATIENCE)]
         for stream in outside:

@@ -313,17 +313,17 @@ def test_parallel_results_are_in_order_unless_nobody_minds():
 
     def first_is_slow(x):
         if 0 in x.to_pylist():
-            gate.wait(20)
-        elif 30 in x.to_pylist():
-            gate.set()
+            assert gate.wait(60)
         return pc.add(x, 0)
 
     pipeline = numbers(40, split_rows=10).parallel(4).map("x", first_is_slow, ["x"])
+    with closing(pipeline.unordered().batches()) as reader:
+        others = [next(reader)["x"].to_pylist() for _ in range(3)]
+        gate.set()
+        last = next(reader)["x"].to_pylist()
+    assert last == list(range(10))
+    assert sorted(others) == [list(range(start, start + 10)) for start in (10, 20, 30)]
     assert pipeline.collect()["x"].to_pylist() == list(range(40))
-    gate.clear()
-    unordered = pipeline.unordered().collect()["x"].to_pylist()
-    assert sorted(unordered) == list(range(40))
-    assert unordered != list(range(40))
 
 
 def test_parallel_segments_end_at_stateful_operations():
