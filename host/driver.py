@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join of two tables on a device: a graph of execution streams from Arrow to Arrow.
+"""The join of two inputs on a device: a graph of execution streams from Arrow to Arrow.
 
-Sources -> merge by order -> accelerator -> materialize. The graph is driven by one scheduler, so
-feeding the device and draining it cannot deadlock, and buffers stay bounded.
+Two sources -> accelerator -> materialize. The graph is driven by one scheduler, so feeding the
+device and draining it cannot deadlock, and buffers stay bounded.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.capacity import require_capacity
+from host.capacity import require_capacity, require_room
 from host.device import Device
-from host.encode import EncodedJoin, EncodedSide, encode
-from host.ordering import Ordering
+from host.encode import EncodingPlan, Ranges, arrange, plan_tables
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
-from host.streams.accelerator import AcceleratorJoin, AcceleratorJoinParams, Progress
-from host.streams.materialize import Materialize, MaterializeParams
-from host.streams.merge import OrderMerge, OrderMergeParams
+from host.streams.accelerator import Progress
+from host.streams.counters import StagingCounters
+from host.streams.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
+from host.streams.row_store import TableRows
 from host.streams.source import ArrowSource, ArrowSourceParams
 from host.streams.watch import Deadline
-from host.tables import Input, as_table, output_schema
+from host.tables import Input, Supply, as_table, is_stream, output_schema
 
 __all__ = [
     "Deadline",
@@ -88,13 +87,18 @@ class JoinResult:
 
 
 class TableJoin:
-    """One join of two tables, checked and encoded; run it once or several times.
+    """One join of two inputs, checked and planned.
+
+    Whole tables are looked at first, so that any values that can be encoded are; such a join can be
+    run several times. If the query declares its inputs sorted, and one is a reader or iterator of
+    batches, both are streamed: memory follows the window and the buffers, not the inputs. What
+    neither the types of the columns nor ``ranges`` settle is then checked batch by batch.
 
     Parameters
     ----------
     left, right : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
-        The rows; batches are gathered into a table. An iterable without any batch has no schema,
-        so give a reader or a table if there may be none.
+        The rows. An iterable without any batch has no schema, so give a reader or a table if there
+        may be none. Unless sorted, batches are gathered into a table.
     query : JoinQuery
         What to join.
     device : Device
@@ -111,13 +115,16 @@ class TableJoin:
         Most rows of a result batch.
     buffer_rows : int
         Rows in each buffer between two streams.
+    ranges : tuple of mapping
+        For streams: what is known of columns, see :func:`~host.encode.plan.plan_streams`.
 
     Raises
     ------
     UsageError
-        If the query does not suit the tables or the device.
+        If the query does not suit the inputs or the device.
     WindowOverflowError
-        If a time-based window holds more rows than the device's capacity.
+        If a time-based window holds more rows than the device's capacity; for streams, when the
+        row that overflows it comes.
     """
 
     def __init__(
@@ -133,55 +140,38 @@ class TableJoin:
         report: Callable[[Progress], None] | None = None,
         batch_rows: int = 1 << 16,
         buffer_rows: int = 1 << 17,
+        ranges: tuple[Ranges, Ranges] = ({}, {}),
     ) -> None:
-        self.left, self.right = as_table(left), as_table(right)
         self.query = query
         self.device = device
-        self.schema = output_schema(self.left.schema, self.right.schema, query.suffix)
-        self.encoded: EncodedJoin = encode(self.left, self.right, query, device.manifest)
-        require_capacity(self.encoded, device.manifest)
         self._before: dict[str, int] = {}
         self._visits: list[Columns] = []
         self._recording = record or trace
-        self._accelerator = AcceleratorJoin()
-        params = AcceleratorJoinParams(
-            device=device,
-            bounds=self.encoded.bounds,
-            window=self.encoded.window,
-            ordering=_precision(query.ordering, device),
-            strict=query.ordering.period == 1,
+        self._quantum = Quantum(batch_rows)
+        options = JoinOptions(
             trace=trace,
             deadline=Deadline() if deadline is None else deadline,
             report=report,
+            batch_rows=batch_rows,
+            observe=self._visit,
         )
-        self._batch_rows = batch_rows
-        self._quantum = Quantum(batch_rows)
-        self._graph = self._build(params, buffer_rows)
-
-    def _build(self, params: AcceleratorJoinParams, buffer_rows: int) -> ExecStreamGraph:
-        graph = ExecStreamGraph(buffer_rows)
-        merge = OrderMerge()
-        graph.add(merge, OrderMergeParams())
-        for name, side in _columns(self.encoded).items():
-            source: ArrowSource[Columns] = ArrowSource(name)
-            graph.add(source, ArrowSourceParams(supply=partial(tuple, [side])))
-            graph.connect(source, merge)
-        graph.add(self._accelerator, params)
-        graph.connect(merge, self._accelerator)
-        materialize = Materialize()
-        graph.add(
-            materialize,
-            MaterializeParams(
-                left=self.left.combine_chunks(),
-                right=self.right.combine_chunks(),
-                schema=self.schema,
-                rows=self._batch_rows,
-                observe=self._visit,
-            ),
-        )
-        graph.connect(self._accelerator, materialize)
-        graph.prepare()
-        return graph
+        if query.sorted and (is_stream(left) or is_stream(right)):
+            sources = [Supply(left), Supply(right)]
+            schemas = [source.schema for source in sources]
+            join = prepare_join(*schemas, query, device, ranges=ranges, options=options)
+        else:
+            join, sources = _tables_join(as_table(left), as_table(right), query, device, options)
+        self.schema = join.schema
+        self.encoded: EncodingPlan = join.plan
+        self._accelerator = join.accelerator
+        self._graph = ExecStreamGraph(buffer_rows)
+        producers = []
+        for source, name in zip(sources, ("left", "right"), strict=True):
+            stream: ArrowSource[pa.RecordBatch] = ArrowSource(name)
+            self._graph.add(stream, ArrowSourceParams(supply=source.batches))
+            producers.append(stream)
+        add_device_join(self._graph, producers[0], producers[1], join)
+        self._graph.prepare()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the join, yielding the results in order as they come.
@@ -191,6 +181,11 @@ class TableJoin:
         self._before = self.device.counters()
         self._visits.clear()
         yield from Scheduler(self._graph, self._quantum).read()
+
+    @property
+    def staged(self) -> StagingCounters:
+        """What the staging of the last join's batches into input words has cost."""
+        return self._accelerator.staged
 
     def describe(self) -> str:
         """The streams and the buffers between them, a line each."""
@@ -258,22 +253,32 @@ def join_batches(
     return TableJoin(left, right, query, device, **options).batches()
 
 
-def _precision(ordering: Ordering, device: Device) -> Ordering:
-    """What the accelerator is set to: strict order is restored from full groups, at full speed."""
-    return Ordering(device.manifest.probes) if ordering.period == 1 else ordering
-
-
-def _columns(encoded: EncodedJoin) -> dict[str, Columns]:
-    """Both sides as batches of the same columns."""
-    sides = {"left": encoded.left, "right": encoded.right}
-    has_nulls = any(side.valid is not None for side in sides.values())
-    return {name: _side_columns(side, has_nulls) for name, side in sides.items()}
-
-
-def _side_columns(side: EncodedSide, has_nulls: bool) -> Columns:
-    arrays: dict[str, npt.NDArray[Any]] = {"row": side.row, "timestamp": side.timestamp}
-    arrays |= {f"key.{name}": column for name, column in side.keys.items()}
-    if has_nulls:
-        everything = np.ones(len(side), np.bool_)
-        arrays["valid"] = everything if side.valid is None else side.valid
-    return Columns(arrays)
+def _tables_join(
+    left: pa.Table, right: pa.Table, query: JoinQuery, device: Device, options: JoinOptions
+) -> tuple[PreparedJoin, list[Supply]]:
+    """Plan the join of whole tables; return it with the columns that are sent, in order."""
+    manifest = device.manifest
+    schema = output_schema(left.schema, right.schema, query.suffix)
+    plan = plan_tables(left, right, query, manifest)
+    require_capacity(plan.window, manifest)
+    orders: tuple[Int64s | None, Int64s | None] = (None, None)
+    if plan.timed or not query.sorted:
+        arranged = arrange(plan, left, right)
+        require_room(arranged, plan.window, manifest)
+        orders = arranged.orders
+    rows = (TableRows(left, orders[0]), TableRows(right, orders[1]))
+    supplies = [
+        Supply(table.select(plan.columns(side)), order)
+        for side, (table, order) in enumerate(zip((left, right), orders, strict=True))
+    ]
+    join = PreparedJoin(
+        plan.arranged(orders),
+        device,
+        query.ordering,
+        left.schema,
+        right.schema,
+        schema,
+        options,
+        rows,
+    )
+    return join, supplies

@@ -43,6 +43,10 @@ class StrictOrder:
         done = held if not len(rest) else held.take(np.flatnonzero(ready))
         return done.take(_order(done["probe"], done["stored"]))
 
+    def least(self, column: str) -> int | None:
+        """Least value of ``column`` among the pairs that are held; None if there are none."""
+        return min((int(pairs[column].min()) for pairs in self._held), default=None)
+
 
 def _order(major: npt.NDArray[np.int64], minor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Sort by ``major``, then ``minor``: by one packed number when both fit."""

@@ -14,7 +14,9 @@ from host.punctuation import Closings, Grouper
 from host.runtime import Columns
 from host.side import Side
 from host.storage import StorageRule
+from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
+from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec
 
 __all__ = ["Faults", "ResultDecoder", "StarLatency"]
@@ -54,7 +56,7 @@ class ResultDecoder:
     """Turns result words into pairs, knowing what was sent.
 
     Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
-    columns ``left``, ``right`` (rows of the tables), ``probe`` (place of the later tuple among all
+    columns ``left``, ``right`` (rows of the sides), ``probe`` (place of the later tuple among all
     arrivals) and ``stored`` (number of the earlier one within its side).
 
     Parameters
@@ -63,12 +65,17 @@ class ResultDecoder:
         Of the accelerator.
     ordering : Ordering
         The precision that it was set to.
+    window : CountWindow or TimeWindow
+        Of either side.
     """
 
-    def __init__(self, manifest: Manifest, ordering: Ordering) -> None:
+    def __init__(self, manifest: Manifest, ordering: Ordering, window: Window) -> None:
         self._codec = WordCodec(manifest)
         self._rule = StorageRule.of(manifest)
+        # How far back a probe can look.
         self._reach = self._rule.slots * self._rule.cores
+        if isinstance(window, CountWindow):
+            self._reach = min(self._reach, int(window.size))
         limit = manifest.storage.cores * manifest.storage.slack
         self._grouper = Grouper(
             ordering, probes=manifest.probes, limit=limit, probe_bits=manifest.probe_bits
@@ -81,26 +88,26 @@ class ResultDecoder:
         self.marks = 0
         self.faults = Faults()
 
-    def stage(self, tuples: Columns) -> None:
-        """Announce tuples (``side``, ``row`` and perhaps ``valid``), in the order of arrival."""
-        side = tuples["side"]
-        from_s = side == Side.S
-        s_before = np.cumsum(from_s, dtype=np.int64) - from_s
-        positions = np.arange(tuples.num_rows, dtype=np.int64)
-        counts = {Side.R: positions - s_before, Side.S: s_before}
-        others = {mine: counts[mine.other] + self.logs[mine.other].count for mine in Side}
-        for mine in Side:
-            members = np.flatnonzero(side == mine)
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples, in the order of arrival."""
+        counts = {side: log.count for side, log in self.logs.items()}
+        places = dict.fromkeys(Side, np.zeros(0, np.int64))
+        for side, tuples in arrived.sides.items():
+            begin, end, at = tuples.begin, tuples.end, tuples.places
+            # As many of the others precede a tuple as its place is beyond its own side's count.
             columns = {
-                "row": tuples["row"][members],
-                "before": others[mine][members],
-                "arrival": members + self.arrivals,
+                "row": tuples.batch.row_numbers(begin, end),
+                "before": at - np.arange(-counts[side.other], len(at) - counts[side.other]),
             }
-            if "valid" in tuples.arrays:
-                columns["valid"] = tuples["valid"][members]
-            self.logs[mine].append(Columns(columns))
-        self.arrivals += tuples.num_rows
-        self._close(self._grouper.feed(side))
+            valid = tuples.batch.valid
+            if valid is not None or self.logs[side].has("valid"):
+                columns["valid"] = (
+                    np.ones(len(at), np.bool_) if valid is None else valid[begin:end]
+                )
+            self.logs[side].append(Columns(columns))
+            places[side] = at
+        self.arrivals += arrived.count
+        self._close(self._grouper.feed_places(places))
 
     def flush(self) -> None:
         """Announce that FLUSH was sent."""
@@ -174,22 +181,24 @@ class ResultDecoder:
                 f"The device answered to tuple {int(probe.max())} of side {side.name}, but only "
                 f"{mine.count} were sent."
             )
+        before = mine.read("before", probe)
         stored = self._rule.ordinals(
-            mine.read("before", probe), results.core[at], results.row[at], results.lane[at]
+            before, results.core[at], results.row[at], results.lane[at]
         )
         rows = {side: mine.read("row", probe), side.other: theirs.read("row", stored)}
         columns: dict[str, npt.NDArray[Any]] = {
             "left": rows[Side.R],
             "right": rows[Side.S],
-            "probe": mine.read("arrival", probe),
+            "probe": before + probe,
             "stored": stored,
         }
         if stamps is not None:
             columns["emitted"] = stamps[at]
         pairs = Columns(columns)
-        if not mine.has("valid"):
-            return pairs
-        valid = mine.read("valid", probe) & theirs.read("valid", stored)
+        valid = np.ones(len(probe), np.bool_)
+        for log, numbers in ((mine, probe), (theirs, stored)):
+            if log.has("valid"):
+                valid &= log.read("valid", numbers)
         return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
 
     def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
@@ -202,7 +211,7 @@ class ResultDecoder:
             return StarLatency(empty, empty)
         probes = np.arange(seen[0], seen[-1])
         cycles = np.repeat(stamps[stars].astype(np.int64), np.diff(seen))
-        return StarLatency(self.logs[side].read("arrival", probes), cycles)
+        return StarLatency(self.logs[side].read("before", probes) + probes, cycles)
 
     @property
     def complete(self) -> int:
@@ -211,7 +220,7 @@ class ResultDecoder:
         for side, log in self.logs.items():
             first = int(self._ends[side][0])
             if first < log.count:
-                places.append(int(log.at("arrival", first)))
+                places.append(int(log.at("before", first)) + first)
         return min(places)
 
     def _forget(self) -> None:
@@ -221,6 +230,15 @@ class ResultDecoder:
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
             log.forget(min(int(self._ends[side][0]), met - self._reach))
+
+    def oldest_row(self, side: Side) -> int:
+        """The oldest row of ``side`` that a pair which is decoded later can mean."""
+        log = self.logs[side]
+        if not log.count:
+            return 0
+        if log.kept < log.count:
+            return int(log.at("row", log.kept))
+        return int(log.at("row", log.count - 1)) + 1
 
     def _note_faults(self, results: ResultWords) -> None:
         flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
