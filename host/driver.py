@@ -157,8 +157,14 @@ class TableJoin:
         )
         if query.sorted and (is_stream(left) or is_stream(right)):
             sources = [Supply(left), Supply(right)]
-            schemas = [source.schema for source in sources]
-            join = prepare_join(*schemas, query, device, ranges=ranges, options=options)
+            join = prepare_join(
+                sources[0].schema,
+                sources[1].schema,
+                query,
+                device,
+                ranges=ranges,
+                options=options,
+            )
         else:
             join, sources = _tables_join(as_table(left), as_table(right), query, device, options)
         self.schema = join.schema

@@ -252,7 +252,7 @@ class WordCodec:
             probe=fields["probe"],
             lane=fields["lane"],
             row=fields["row"],
-            core=self._core_number(fields["core"]),
+            core=self.core_number(fields["core"]),
             overflow=fields["overflow"] * punctuation,
             disorder=(fields["disorder"] != 0) & punctuation,
         )
@@ -282,7 +282,8 @@ class WordCodec:
             pack_field(words, self.result[name], column.reshape(-1))
         return words
 
-    def _core_number(self, digits: Int64s) -> Int64s:
+    def core_number(self, digits: Int64s) -> Int64s:
+        """Return the number of each core, of which a result word has the digits."""
         arity, bits, levels = self._digits
         if levels <= 1 or arity == 1 << bits:
             return digits

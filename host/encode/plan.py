@@ -102,8 +102,8 @@ def plan_tables(
         for table, column in zip(tables, term.columns, strict=True):
             if column not in columns:
                 columns[column] = read_column(table, column.column, column.name.split(".")[0])
-    for column in order:
-        require_order(column, query.sorted)
+    for given in order:
+        require_order(given, query.sorted)
     require_same_kind(order[0].type, order[1].type)
     times, window = plan_table_times((order[0], order[1]), query, manifest)
     fields = [plan_table_field(field, terms, columns) for field, terms in assigned(types, manifest)]

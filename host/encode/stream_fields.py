@@ -60,9 +60,7 @@ def plan_stream_field(
     given = any(column.column in of for column, of in zip(term.columns, ranges, strict=True))
     if fits and not given:
         scale = Scale(tick, factors, span.low, span.high - span.low)
-        return ScaledField(
-            field.name, terms, bounds, f"value - {span.low}", scale, place_of(field)
-        )
+        return ScaledField(field.name, terms, bounds, f"value - {span.low}", scale, place_of(field))
     if fits:
         note = f"(value - {span.low})" + (f" / {divisor}" if divisor > 1 else "")
         return CheckedField(field.name, terms, bounds, note, field, factors, divisor, span.low)
@@ -230,7 +228,9 @@ class _CheckedEncoder(_Floating):
         field = self._plan.field
         needed = abs(value * factor - minimum) // self._divisor
         if remedy is None:
-            remedy = "the true range of the column, or " + wider(field, max(needed, 2 << field.bits))
+            remedy = "the true range of the column, or " + wider(
+                field, max(needed, 2 << field.bits)
+            )
         raise KeyRangeError(
             self._term.columns[side].name,
             value,

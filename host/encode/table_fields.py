@@ -116,9 +116,7 @@ def plan_table_field(
     return ScaledField(field.name, terms, bounds, note, scale, place_of(field))
 
 
-def _coded(
-    terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns
-) -> CodedTableField:
+def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns) -> CodedTableField:
     """Equality terms as one column of codes."""
     codes = combined([_codes(columns[term.left], columns[term.right]) for term in terms])
     top = (1 << field.bits) - 1

@@ -135,7 +135,9 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
     columns = []
     for column in table.columns:
         array = column.combine_chunks()
-        columns.append(pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array)
+        columns.append(
+            pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+        )
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 

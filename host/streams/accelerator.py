@@ -109,7 +109,12 @@ class _Execution:
         self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
         self.staging.append(setup, marks=MARKS)
         self.trace = Trace(self.staging.waiting, params.result_words) if params.trace else None
-        self.decoder = ResultDecoder(device.manifest, params.precision, params.plan.window)
+        self.decoder = ResultDecoder(
+            device.manifest,
+            params.precision,
+            params.plan.window,
+            detailed=params.strict or params.trace,
+        )
         self.order = StrictOrder()
         self.release = Release(params.rows)
         self.results = np.zeros((params.result_words, codec.result.columns), np.uint64)
@@ -261,23 +266,21 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     ) -> None:
         start = self._skipped(run, words)
         words, stamps = words[start:], None if stamps is None else stamps[start:]
-        pairs, stars = run.decoder.decode(words, stamps)
+        parts, stars = run.decoder.decode(words, stamps)
         if run.decoder.marks:
             run.staging.see_marks(run.decoder.marks)
             run.done = True
         self._check_faults(run, params)
         complete = run.decoder.complete
         if run.trace is not None:
-            pairs = run.trace.pairs(pairs)
+            parts = [run.trace.pairs(pairs) for pairs in parts]
             run.trace.stars(stars)
             run.trace.forget(complete)
-        run.pairs += pairs.num_rows
-        ready = run.order.push(pairs, complete) if params.strict else pairs
-        if ready is not None and ready.num_rows:
-            wanted = [
-                name for name in ("left", "right", "emitted", "latency") if name in ready.arrays
-            ]
-            run.ready.append(Columns({name: ready[name] for name in wanted}))
+        run.pairs += sum(pairs.num_rows for pairs in parts)
+        if params.strict:
+            ready = run.order.push(parts, complete)
+            parts = [] if ready is None else [ready]
+        run.ready += [_output(pairs) for pairs in parts if pairs.num_rows]
         for side in Side:
             run.release.allow(side, self._needed(run, side))
         if params.report is not None and self.watch is not None:
@@ -326,3 +329,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 del run.ready[0]
         run.release.handed_on()
         return True
+
+
+def _output(pairs: Columns) -> Columns:
+    """Those columns that the next stream is given."""
+    wanted = ("left", "right", "emitted", "latency")
+    return Columns({name: pairs[name] for name in wanted if name in pairs.arrays})

@@ -34,6 +34,7 @@ class Rows(ABC):
         """Let go of rows with lower numbers."""
         del before  # nothing to let go of here
 
+    @abstractmethod
     def clear(self) -> None:
         """Begin anew, with row zero."""
 
@@ -63,6 +64,9 @@ class TableRows(Rows):
 
     def append(self, batch: pa.RecordBatch) -> None:
         del batch  # it is a part of the table
+
+    def clear(self) -> None:
+        """All rows stay."""
 
     def original(self, numbers: Int64s) -> Int64s:
         return numbers if self._order is None else self._order[numbers]
@@ -167,11 +171,11 @@ class SharedRows(Rows):
         self._needed = 0
 
     @classmethod
-    def pair(cls, store: RowStore, left_columns: slice, right_columns: slice) -> "tuple[Rows, Rows]":
+    def pair(cls, store: RowStore, left: slice, right: slice) -> "tuple[Rows, Rows]":
         """Return the rows of both sides; only what neither needs is forgotten."""
-        left, right = cls(store, left_columns), cls(store, right_columns)
-        left._others = right._others = [left, right]
-        return left, right
+        pair = cls(store, left), cls(store, right)
+        pair[0]._others = pair[1]._others = list(pair)
+        return pair
 
     def take(self, numbers: Int64s) -> list[pa.Array]:
         return self._store.take(numbers, self._columns)

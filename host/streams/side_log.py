@@ -34,7 +34,7 @@ class SideLog:
         self.kept = 0
 
     def append(self, columns: Columns) -> None:
-        """Add tuples; in a column that is new, those before them have ones.
+        """Add tuples; in a column that is new, those before them have their numbers, or true.
 
         A column that there is must be there again.
         """
@@ -43,7 +43,11 @@ class SideLog:
         for name, array in columns.arrays.items():
             if name not in self._columns:
                 length = max((len(other) for other in self._columns.values()), default=0)
-                self._columns[name] = np.ones(length, array.dtype)
+                numbers = np.arange(self._first, self._first + length)
+                is_flag = array.dtype == np.bool_
+                self._columns[name] = (
+                    np.ones(length, np.bool_) if is_flag else numbers.astype(array.dtype)
+                )
         length = min(len(array) for array in self._columns.values())
         if used + size > length:
             self._make_room(size)

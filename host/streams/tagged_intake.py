@@ -93,9 +93,7 @@ class TaggedIntake(Intake):
     def _taken_apart(self, batch: pa.RecordBatch) -> Arrived:
         tags = integer_view(batch.column(self._tag))
         members = {side: np.flatnonzero(tags == side) for side in Side}
-        parts = [
-            (side, self._part(batch, side, at)) for side, at in members.items() if len(at)
-        ]
+        parts = [(side, self._part(batch, side, at)) for side, at in members.items() if len(at)]
         self._settle(parts)
         encoded: dict[Side, EncodedBatch] = {}
         places: dict[Side, Int64s] = {}
