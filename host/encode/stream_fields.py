@@ -48,7 +48,7 @@ def plan_stream_field(
     """
     if len(terms) > 1 or require_text_equality(terms[0]):
         return CodedStreamField(
-            field.name, terms, Bounds(0, 0), "codes of the values as they come", field
+            field.name, terms, Bounds(0, 0), "codes of the values, shared by both sides", field
         )
     (term,) = terms
     tick, factors = common_tick(*term.columns)
@@ -60,16 +60,23 @@ def plan_stream_field(
     given = any(column.column in of for column, of in zip(term.columns, ranges, strict=True))
     if fits and not given:
         scale = Scale(tick, factors, span.low, span.high - span.low)
-        return ScaledField(field.name, terms, bounds, f"value - {span.low}", scale, place_of(field))
+        return ScaledField(
+            field.name,
+            terms,
+            bounds,
+            "the values, from the least that their types have",
+            scale,
+            place_of(field),
+        )
     if fits:
-        note = f"(value - {span.low})" + (f" / {divisor}" if divisor > 1 else "")
+        note = f"the values, from {span.low}" + (f" in steps of {divisor}" if divisor > 1 else "")
         return CheckedField(field.name, terms, bounds, note, field, factors, divisor, span.low)
     if term.term.is_equality:
-        note = "value - origin, or codes of values far from the first ones"
+        note = "the values near the first ones, codes of all others"
         return MixedField(field.name, terms, bounds, note, field, factors)
     if span.known:
         raise _range_too_wide(term, field, span)
-    note = "value - origin, which the first values settle"
+    note = "the values, with the first ones in the middle"
     return CheckedField(field.name, terms, bounds_of(term, tick, 1), note, field, factors, 1, None)
 
 
