@@ -3,14 +3,14 @@
 
 import numpy as np
 
-from host.encode import EncodedJoin
+from host.encode import Arrangement
 from host.errors import CapacityError, WindowOverflowError
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.side import Side
-from host.window import CountWindow
+from host.window import CountWindow, Window
 
-__all__ = ["largest_window", "require_capacity"]
+__all__ = ["largest_window", "require_capacity", "require_room", "side_label"]
 
 
 def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[int, int | None]:
@@ -42,29 +42,40 @@ def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[i
     return int(held.max()) + 1, int(np.argmax(full)) if full.any() else None
 
 
-def require_capacity(encoded: EncodedJoin, manifest: Manifest) -> None:
-    """Raise unless both windows fit.
+def require_capacity(window: Window, manifest: Manifest) -> None:
+    """Raise unless a count-based window fits.
 
     Raises
     ------
     CapacityError
-        If a count-based window is larger than the capacity.
-    WindowOverflowError
-        If a time-based one will be, naming the row that overflows it first.
+        If it is larger than the capacity.
     """
-    cores, capacity = manifest.storage.cores, manifest.capacity
-    window = encoded.window
+    if isinstance(window, CountWindow) and window.size > manifest.capacity:
+        raise CapacityError(int(window.size), manifest.capacity, cores=manifest.storage.cores)
+
+
+def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> None:
+    """Raise unless a time-based window always fits, over two whole tables.
+
+    Raises
+    ------
+    WindowOverflowError
+        If it will not, naming the row that overflows it first.
+    """
     if isinstance(window, CountWindow):
-        if window.size > capacity:
-            raise CapacityError(int(window.size), capacity, cores=cores)
         return
+    cores, capacity = manifest.storage.cores, manifest.capacity
     needs = []
-    for side, tuples in ((Side.R, encoded.left), (Side.S, encoded.right)):
-        needed, first = largest_window(tuples.timestamp, int(window.lifespan), capacity)
+    for side, times, rows in zip(Side, arranged.times, arranged.rows, strict=True):
+        needed, first = largest_window(times, int(window.lifespan), capacity)
         if first is not None:
-            needs.append((int(tuples.timestamp[first]), side, int(tuples.row[first]), needed))
+            needs.append((int(times[first]), side, int(rows[first]), needed))
     if needs:
         _, side, row, _ = min(needs)
         needed = max(need[3] for need in needs)
-        label = f"{side.name} ({'left' if side is Side.R else 'right'})"
-        raise WindowOverflowError(label, capacity, row, needed=needed, cores=cores)
+        raise WindowOverflowError(side_label(side), capacity, row, needed=needed, cores=cores)
+
+
+def side_label(side: Side) -> str:
+    """Name a side in messages, by both its names."""
+    return f"{side.name} ({'left' if side is Side.R else 'right'})"

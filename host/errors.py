@@ -342,6 +342,8 @@ class KeyRangeError(UsageError):
         Least and greatest value that fit.
     remedy : str
         What the user can do.
+    row : int, optional
+        Row (from 0) of the value, counted over the whole of a stream.
     """
 
     def __init__(
@@ -352,14 +354,17 @@ class KeyRangeError(UsageError):
         high: int,
         *,
         remedy: str = "use a bundle with a wider field",
+        row: int | None = None,
     ) -> None:
         self.column = column
         self.value = value
         self.low = low
         self.high = high
         self.remedy = remedy
+        self.row = row
+        place = "" if row is None else f" in row {row} (the first is 0)"
         super().__init__(
-            f"Column {column!r} holds {value}, outside the range {low} .. {high} of the "
+            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of the "
             f"accelerator's field; {remedy}."
         )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where groups of probes end and where the stars stand, for each ordering precision."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -86,14 +86,18 @@ class Grouper:
 
     def feed(self, sides: npt.NDArray[np.integer]) -> Closings:
         """Take the next tuples, given by their sides, and return the groups that they close."""
+        return self.feed_places({side: np.flatnonzero(sides == side) for side in Side})
+
+    def feed_places(self, places: Mapping[Side, Int64s]) -> Closings:
+        """The same, given by the places of each side's tuples in the fed sequence, ascending."""
         parts = []
         for side in Side:
-            mine = np.flatnonzero(sides == side)
             if min(self.probes, self.period) == 1:
-                ends, counts, star = self._close_each(self._open[side], mine)
+                ends, counts, star = self._close_each(self._open[side], places[side])
             else:
-                others = np.flatnonzero(sides == side.other)
-                ends, counts, star = self._close_full(self._open[side], mine, others)
+                ends, counts, star = self._close_full(
+                    self._open[side], places[side], places[side.other]
+                )
             parts.append(Closings(ends, np.full(len(ends), side, np.int64), counts, star))
         position, sides_closed, probes = (
             np.concatenate([part[column] for part in parts]) for column in range(3)
@@ -122,34 +126,81 @@ class Grouper:
     def _close_full(
         self, group: _Open, mine: Int64s, others: Int64s
     ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
-        """Go from the end of each group to the end of the next one."""
-        places, other_places = mine.tolist(), others.tolist()
-        others_before = np.searchsorted(others, mine).tolist()
-        mine_before = np.searchsorted(mine, others).tolist()
-        ends, counts, stars = [], [], []
+        """Go from the end of each group to the end of the next one.
+
+        Runs of groups that are full before they are late follow from the places alone; any other
+        group is closed by itself.
+        """
+        closed: list[tuple[Int64s, Int64s, npt.NDArray[np.bool_]]] = []
         taken = 0  # of mine
         passed = 0  # of the others, counted in group.others
-        while group.count or taken < len(places):
+        alone, patience = 0, 1  # groups to close by themselves before a run is tried again
+        while group.count or taken < len(mine):
             if not group.count:
-                group.others, passed = 0, others_before[taken]
+                if not alone:
+                    run = self._full_run(group, mine, taken)
+                    if len(run[0]):
+                        closed.append(run)
+                        taken += int(run[1].sum())
+                        patience = 1
+                        continue
+                    alone, patience = patience, min(2 * patience, 64)
+                alone -= 1
+                group.others, passed = 0, int(mine[taken]) - taken
             full = taken + min(self.probes - group.count, self.period - group.since_star) - 1
             late = passed + self.limit - group.others - 1
-            full_at = places[full] if full < len(places) else _NEVER
-            late_at = other_places[late] if late < len(other_places) else _NEVER
+            full_at = int(mine[full]) if full < len(mine) else _NEVER
+            late_at = int(others[late]) if late < len(others) else _NEVER
             if full_at == late_at == _NEVER:
-                group.count += len(places) - taken
-                group.since_star += len(places) - taken
-                group.others += len(other_places) - passed
+                group.count += len(mine) - taken
+                group.since_star += len(mine) - taken
+                group.others += len(others) - passed
                 break
-            more = (full + 1 if full_at < late_at else mine_before[late]) - taken
+            more = (full + 1 if full_at < late_at else late_at - late) - taken
             star = not self.free or group.since_star + more == self.period
-            ends.append(min(full_at, late_at))
-            counts.append(group.count + more)
-            stars.append(star)
+            closed.append(
+                (
+                    np.array([min(full_at, late_at)]),
+                    np.array([group.count + more]),
+                    np.array([star]),
+                )
+            )
             group.since_star = 0 if star else group.since_star + more
             group.count = 0
             taken += more
-        return np.array(ends, np.int64), np.array(counts, np.int64), np.array(stars, np.bool_)
+        closed.append((np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.bool_)))
+        ends, counts, stars = zip(*closed, strict=True)
+        return np.concatenate(ends), np.concatenate(counts), np.concatenate(stars)
+
+    def _full_run(
+        self, group: _Open, mine: Int64s, taken: int
+    ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+        """Close the groups that follow, from one that begins, as long as none is late."""
+        left = len(mine) - taken
+        since = group.since_star
+        limits = self._full_ends(since, left // min(self.probes, self.period) + 2)
+        limits = limits[: int(np.searchsorted(limits, left, side="right"))]
+        starts = taken + np.concatenate([np.zeros(1, np.int64), limits[:-1]])[: len(limits)]
+        lasts = taken + limits - 1
+        ends = mine[lasts]
+        # Before a tuple stand its place, less those of its own side, of the others.
+        in_time = (ends - lasts) - (mine[starts] - starts) < self.limit
+        count = len(limits) if in_time.all() else int(np.argmin(in_time))
+        limits, ends = limits[:count], ends[:count]
+        if count:
+            group.since_star = (since + int(limits[-1])) % self.period
+        counts = limits - np.concatenate([np.zeros(1, np.int64), limits[:-1]])[:count]
+        return ends, counts, (since + limits) % self.period == 0
+
+    def _full_ends(self, since: int, count: int) -> Int64s:
+        """How many probes come to the ends of the next full groups, ``since`` after a star."""
+        numbers = np.arange(count)
+        here = -(-(self.period - since) // self.probes)  # groups up to the next star
+        each = -(-self.period // self.probes)  # … and from star to star
+        first = np.minimum(since + (numbers + 1) * self.probes, self.period)
+        periods, place = np.divmod(numbers - here, each)
+        later = self.period * (periods + 1) + np.minimum((place + 1) * self.probes, self.period)
+        return np.where(numbers < here, first, later) - since
 
 
 class Group(NamedTuple):

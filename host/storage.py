@@ -60,10 +60,13 @@ class StorageRule:
         DeviceError
             If a pair means a place where nothing can be stored yet.
         """
-        held = (before - core + (self.cores - 1)) // self.cores
-        newest = held - 1
-        slot = row * self.lanes + lane
-        local = newest - (newest - slot) % self.slots
+        # Powers of two, which are common, are spared the division.
+        held = before - core + (self.cores - 1) if self.cores > 1 else before
+        newest = _quotient(held, self.cores) - 1
+        slot = row * self.lanes + lane if self.lanes > 1 else row
+        back = newest - slot
+        slots = np.int64(self.slots)
+        local = newest - (back & (slots - 1) if not self.slots & (self.slots - 1) else back % slots)
         if local.size and (int(local.min()) < 0 or int(core.max()) >= self.cores):
             bad = int(np.argmax((local < 0) | (core >= self.cores)))
             raise DeviceError(
@@ -71,5 +74,11 @@ class StorageRule:
                 f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and "
                 f"its hardware do not belong together."
             )
-        ordinals: Int64s = local * self.cores + core
+        ordinals: Int64s = local * self.cores + core if self.cores > 1 else local
         return ordinals
+
+
+def _quotient(values: Int64s, divisor: int) -> Int64s:
+    if divisor & (divisor - 1):
+        return values // divisor
+    return values >> np.int64(divisor.bit_length() - 1) if divisor > 1 else values

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,23 @@ import numpy.typing as npt
 from host.exact import UInt64s
 from host.manifest import Manifest, Word, WordField
 
-__all__ = ["ResultWords", "WordCodec", "pack_field", "unpack_field"]
+__all__ = ["Blocks", "ResultWords", "WordCodec", "pack_field", "unpack_field"]
 
 Int64s = npt.NDArray[np.int64]
 
 #: Rows packed at once, so that their words stay in the processor's cache.
 BLOCK = 1 << 11
+
+
+#: The same for one side of several, whose columns are computed and scattered.
+SCATTERED = 1 << 13
+
+
+class Blocks(Protocol):
+    """A column that is computed some rows at a time."""
+
+    def block(self, rows: slice) -> UInt64s:
+        """Return some rows, modulo 2**64, in an array of their own."""
 
 
 def _mask(bits: int) -> np.uint64:
@@ -151,6 +162,62 @@ class WordCodec:
                 pack_field(words[block], self.input[name], column[block])
         return words
 
+    def scatter(
+        self, words: UInt64s, places: Int64s, side: int, fields: Mapping[str, Blocks], begin: int
+    ) -> None:
+        """Write tuples of one side into their words, every column of a word once.
+
+        Parameters
+        ----------
+        words : array of uint64
+            Words of both sides; what they hold does not matter.
+        places : array of int64
+            Which of them are written, ascending.
+        side : int
+            Side of the tuples.
+        fields : mapping of str to Blocks
+            By the word's fields, as ``key.x`` and ``timestamp``; an absent one becomes zero.
+        begin : int
+            Row of ``fields`` that belongs to the first place.
+        """
+        kind = int(self._kinds[side]) << self.input["kind"].offset
+        for start in range(0, len(places), SCATTERED):
+            some = places[start : start + SCATTERED]
+            rows = slice(begin + start, begin + start + len(some))
+            columns = self._columns(fields, rows)
+            adjacent = int(some[-1]) - int(some[0]) + 1 == len(some)
+            for index in range(self.input.columns):
+                constant = np.uint64(kind >> (64 * index) & 0xFFFF_FFFF_FFFF_FFFF)
+                column = columns.get(index)
+                if column is not None and constant:
+                    column |= constant
+                value = constant if column is None else column
+                if adjacent:
+                    words[int(some[0]) : int(some[-1]) + 1, index] = value
+                else:
+                    words[some, index] = value
+
+    def _columns(self, fields: Mapping[str, Blocks], rows: slice) -> dict[int, UInt64s]:
+        """Return the columns of words that have one of ``fields``, without their kind."""
+        columns: dict[int, UInt64s] = {}
+        for name, values in fields.items():
+            place = self.input[name]
+            if not place.bits:
+                continue
+            index, shift = divmod(place.offset, 64)
+            block = values.block(rows)
+            if place.bits < 64:
+                block &= _mask(place.bits)
+            parts = [(index, block << np.uint64(shift) if shift else block)]
+            if shift + place.bits > 64:
+                parts.append((index + 1, block >> np.uint64(64 - shift)))
+            for at, part in parts:
+                if at in columns:
+                    columns[at] |= part
+                else:
+                    columns[at] = part
+        return columns
+
     def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
         """Return the input word, one row, of an operation that the manifest names."""
         operations = self.manifest.operations
@@ -185,7 +252,7 @@ class WordCodec:
             probe=fields["probe"],
             lane=fields["lane"],
             row=fields["row"],
-            core=self._core_number(fields["core"]),
+            core=self.core_number(fields["core"]),
             overflow=fields["overflow"] * punctuation,
             disorder=(fields["disorder"] != 0) & punctuation,
         )
@@ -215,7 +282,8 @@ class WordCodec:
             pack_field(words, self.result[name], column.reshape(-1))
         return words
 
-    def _core_number(self, digits: Int64s) -> Int64s:
+    def core_number(self, digits: Int64s) -> Int64s:
+        """Return the number of each core, of which a result word has the digits."""
         arity, bits, levels = self._digits
         if levels <= 1 or arity == 1 << bits:
             return digits

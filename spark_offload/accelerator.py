@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host import CountWindow, Manifest, UsageError, open_device
-from host.encode import encode
+from host.encode import plan_streams
 from host.engine_choice import suitable_engine
 from host.errors import CapacityError
 from host.query import JoinQuery
@@ -84,7 +84,7 @@ def choose_device(uri: str | None, query: JoinQuery) -> Choice:
 def check_query(
     query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
 ) -> tuple[TermExplanation, ...]:
-    """Let the host encode two empty tables, which meets every error but those of values.
+    """Let the host plan the encoding, which meets every error but those of values.
 
     Returns
     -------
@@ -99,19 +99,13 @@ def check_query(
     manifest, window = choice.manifest, query.window
     if isinstance(window, CountWindow) and choice.has_limits and window.size > manifest.capacity:
         raise CapacityError(window.size, manifest.capacity, cores=manifest.storage.cores)
-    encoded = encode(left.empty_table(), right.empty_table(), query, choice.manifest)
-    explanations = []
-    for field in encoded.fields:
-        is_code = "codes of" in field.meaning
-        explanations.append(
-            TermExplanation(
-                term=field.meaning.partition(":")[0],
-                field=f"key field {field.name!r}",
-                note=(
-                    "codes of the values, shared by both sides"
-                    if is_code
-                    else "the values, from their least one on"
-                ),
-            )
+    plan = plan_streams(left, right, query, choice.manifest)
+    explanations = [
+        TermExplanation(
+            term=", ".join(str(term.term) for term in field.terms),
+            field=f"key field {field.name!r}",
+            note=field.note,
         )
+        for field in plan.fields
+    ]
     return tuple(explanations)

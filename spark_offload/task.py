@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 import time
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from host import JoinError, UsageError, open_device
-from host.driver import TableJoin
+from host.driver import TaggedJoin, TaggedLayout
 from host.errors import DisorderError
 from host.query import JoinQuery
 from spark_offload.failures import in_partition
@@ -21,6 +22,9 @@ from spark_offload.tagged import LEFT, RIGHT, TAG_COLUMNS
 from spark_offload.trace import cumulative_counts, histogram
 
 __all__ = ["JoinTask", "arrow_function", "declared"]
+
+BUFFER_ROWS = 1 << 16
+"""Rows that a task reads ahead, at most, besides a batch and the window."""
 
 _ROW_BITS = 33
 """Bits of an input row's number that count within its Spark partition."""
@@ -73,21 +77,25 @@ def arrow_function(
 def _join_partition(
     batches: Iterator[pa.RecordBatch], task: JoinTask, partition: int, report: TaskReport
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the pairs of one partition; report what was measured when all have been taken."""
-    left, right = _split(batches, task)
+    """Yield the pairs of one partition; report what was measured when all have been taken.
+
+    The rows pass through: what is kept is the window and what lies in the buffers.
+    """
     started = time.perf_counter()
     tell = tuples_writer(task.progress, partition)
-    # Spark has sorted; what the user declared has been checked against the rows' numbers.
+    rows = _PartitionRows(batches, task)
+    # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
     results = 0
     with open_device(local_device_uri(task.device)) as device:
-        join = TableJoin(
-            left,
-            right,
+        join = TaggedJoin(
+            rows.reader(),
+            rows.layout,
             query,
             device,
             trace=task.trace,
             report=lambda progress: tell(progress.tuples),
+            buffer_rows=BUFFER_ROWS,
         )
         for batch in join.batches():
             results += batch.num_rows
@@ -96,8 +104,8 @@ def _join_partition(
         report(
             TaskMetrics(
                 partition=partition,
-                left_rows=left.num_rows,
-                right_rows=right.num_rows,
+                left_rows=rows.counts[LEFT],
+                right_rows=rows.counts[RIGHT],
                 results=results,
                 seconds=time.perf_counter() - started,
                 device_seconds=join.device_seconds,
@@ -127,34 +135,63 @@ def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _split(batches: Iterator[pa.RecordBatch], task: JoinTask) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of either side, in order of arrival, under the names of the inputs."""
-    left_columns = len(task.left)
-    parts: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-    checks = [
-        _SideCheck("left", task.query.order[0], task.query.sorted),
-        _SideCheck("right", task.query.order[1], task.query.sorted),
-    ]
-    for batch in batches:
-        if batch.num_rows == 0:
-            continue
-        payload = batch.columns[len(TAG_COLUMNS) :]
-        for side, schema, columns in (
-            (LEFT, task.left, payload[:left_columns]),
-            (RIGHT, task.right, payload[left_columns:]),
-        ):
-            mask = pc.equal(batch.column("side"), pa.scalar(side, pa.int8()))
-            checks[side].see(batch, mask)
-            arrays = [column.filter(mask) for column in columns]
-            named = [
-                pa.field(name, array.type) for name, array in zip(schema.names, arrays, strict=True)
-            ]
-            parts[side].append(pa.RecordBatch.from_arrays(arrays, schema=pa.schema(named)))
-    left, right = (
-        pa.Table.from_batches(part, schema=part[0].schema if part else schema)
-        for part, schema in zip(parts, (task.left, task.right), strict=True)
-    )
-    return left, right
+class _PartitionRows:
+    """The rows of a partition as they pass: checked and counted.
+
+    Parameters
+    ----------
+    batches : iterator of RecordBatch
+        Tagged batches.
+    task : JoinTask
+        What is required of them.
+
+    Attributes
+    ----------
+    layout : TaggedLayout
+        Where the columns stand, by the types that they have here, which can differ in little from
+        those that Spark announced.
+    counts : list of int
+        Rows of either side so far.
+    """
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], task: JoinTask) -> None:
+        self._batches = batches
+        self._first = next(batches, None)
+        self._checks = [
+            _SideCheck("left", task.query.order[0], task.query.sorted),
+            _SideCheck("right", task.query.order[1], task.query.sorted),
+        ]
+        left, right = task.left, task.right
+        if self._first is None:
+            self._schema = pa.schema(
+                [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
+            )
+            for letter, columns in (("l", left), ("r", right)):
+                for index, column in enumerate(columns):
+                    self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
+        else:
+            self._schema = self._first.schema
+        types = self._schema.types[len(TAG_COLUMNS) :]
+        middle = len(left)
+        self.layout = TaggedLayout(
+            pa.schema(zip(left.names, types[:middle], strict=True)),
+            pa.schema(zip(right.names, types[middle:], strict=True)),
+            len(TAG_COLUMNS),
+        )
+        self.counts = [0, 0]
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the batches, to be read once."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._passing())
+
+    def _passing(self) -> Iterator[pa.RecordBatch]:
+        first, self._first = self._first, None
+        for batch in self._batches if first is None else chain([first], self._batches):
+            for side in (LEFT, RIGHT):
+                mask = pc.equal(batch.column("side"), pa.scalar(side, pa.int8()))
+                self.counts[side] += mask.true_count
+                self._checks[side].see(batch, mask)
+            yield batch
 
 
 class _SideCheck:

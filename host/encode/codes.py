@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.kinds import Column, Kind
-from host.encode.scale import Scaled
 
-__all__ = ["Codes", "codes_of_columns", "codes_of_scaled", "combined", "dense"]
+__all__ = ["Codes", "codes_of_columns", "codes_of_distances", "combined", "dense"]
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -59,9 +58,9 @@ def codes_of_columns(left: Column, right: Column) -> Codes:
     return combined([low, Codes(signs[0], signs[1], 2)])
 
 
-def codes_of_scaled(scaled: Scaled) -> Codes:
-    """Number the values of two integer or temporal columns."""
-    return dense(_chunked(scaled.left), _chunked(scaled.right))
+def codes_of_distances(left: UInt64s, right: UInt64s) -> Codes:
+    """Number the values of two integer or temporal columns, given by their distances."""
+    return dense(_chunked(left), _chunked(right))
 
 
 def combined(terms: Sequence[Codes]) -> Codes:

@@ -12,7 +12,16 @@ import pyarrow as pa
 
 from host.errors import UnknownColumnError, UnsupportedTypeError, UsageError
 
-__all__ = ["SUPPORTED", "Column", "Kind", "read_column"]
+__all__ = [
+    "SUPPORTED",
+    "Column",
+    "ColumnType",
+    "Kind",
+    "column_type",
+    "integer_view",
+    "read_column",
+    "validity",
+]
 
 #: For messages.
 SUPPORTED = (
@@ -41,26 +50,70 @@ class Kind(Enum):
         return self not in (Kind.INTEGER, Kind.BOOLEAN, Kind.TEXT)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """One column, ready to be compared.
+@dataclass(frozen=True)
+class ColumnType:
+    """What is known of a column before any of its rows.
 
     Parameters
     ----------
     name : str
         Table and column, for messages.
+    column : str
+        The column's name in its table.
+    dtype : DataType
+        Type of the values, decoded if they are dictionary-encoded.
     kind : Kind
-        What it measures.
+        What they measure.
     tick : int
         Nanoseconds of its unit if it is temporal, else one.
+    """
+
+    name: str
+    column: str
+    dtype: pa.DataType
+    kind: Kind
+    tick: int
+
+    def read(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return this column of ``batch``, decoded."""
+        array = batch.column(self.column)
+        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Least and greatest value that the type can have; not for text."""
+        if self.kind is Kind.BOOLEAN:
+            return 0, 1
+        bits = self.dtype.bit_width
+        if pa.types.is_unsigned_integer(self.dtype):
+            return 0, (1 << bits) - 1
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of a table, ready to be compared.
+
+    Parameters
+    ----------
+    type : ColumnType
+        What it is.
     data : ChunkedArray
         The column, decoded if it was dictionary-encoded.
     """
 
-    name: str
-    kind: Kind
-    tick: int
+    type: ColumnType
     data: pa.ChunkedArray
+
+    @property
+    def name(self) -> str:
+        """Table and column, for messages."""
+        return self.type.name
+
+    @property
+    def kind(self) -> Kind:
+        """What it measures."""
+        return self.type.kind
 
     @cached_property
     def valid(self) -> npt.NDArray[np.bool_] | None:
@@ -92,8 +145,8 @@ class Column:
         return array.astype(np.uint64 if unsigned else np.int64, copy=False)
 
 
-def read_column(table: pa.Table, name: str, side: str) -> Column:
-    """Return column ``name`` of ``table``, which messages call ``side``.
+def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
+    """Return what column ``name`` is, in a table which messages call ``side``.
 
     Raises
     ------
@@ -104,16 +157,55 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
     UnsupportedTypeError
         If its type cannot be compared.
     """
-    if table.column_names.count(name) > 1:
+    if schema.names.count(name) > 1:
         raise UsageError(f"The {side} table has several columns called {name!r}; rename them.")
-    if name not in table.column_names:
-        raise UnknownColumnError(name, table.column_names, table=f"the {side} table")
-    data = table.column(name)
+    if name not in schema.names:
+        raise UnknownColumnError(name, schema.names, table=f"the {side} table")
+    dtype = schema.field(name).type
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
     label = f"{side}.{name}"
+    kind, tick = _kind(dtype, label)
+    return ColumnType(label, name, dtype, kind, tick)
+
+
+def read_column(table: pa.Table, name: str, side: str) -> Column:
+    """Return column ``name`` of ``table``, which messages call ``side``; see :func:`column_type`.
+
+    Raises
+    ------
+    UsageError
+        If there is none, or it cannot be compared.
+    """
+    found = column_type(table.schema, name, side)
+    data = table.column(name)
     if pa.types.is_dictionary(data.type):
         data = data.cast(data.type.value_type)
-    kind, tick = _kind(data.type, label)
-    return Column(label, kind, tick, data)
+    return Column(found, data)
+
+
+def integer_view(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the values of an integer or temporal array as they lie in its buffer, not copied.
+
+    Booleans, which are bits in Arrow, become bytes. What stands in the place of a null may be
+    anything.
+    """
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    size = array.type.bit_width // 8
+    dtype = np.dtype(f"{'u' if pa.types.is_unsigned_integer(array.type) else 'i'}{size}")
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(data, dtype, len(array), array.offset * size)
+
+
+def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Which values of ``array`` are not null; None if all are."""
+    if not array.null_count:
+        return None
+    mask: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:

@@ -1,117 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two columns brought to one unit and one origin, without losing a difference."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, floor, gcd
+from math import gcd
 
 import numpy as np
 import numpy.typing as npt
 
 from host.durations import Duration
-from host.encode.kinds import Column, Kind
+from host.encode.kinds import Column, ColumnType, Kind
 from host.errors import UsageError
 from host.query import Bound
 
-__all__ = ["Scaled", "bound_in_ticks", "require_same_kind", "scale"]
+__all__ = ["Scale", "bound_in_ticks", "common_tick", "require_same_kind", "scale_of"]
 
 UInt64s = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 
 
-def require_same_kind(left: Column, right: Column) -> None:
+def require_same_kind(left: ColumnType, right: ColumnType) -> None:
     """Raise unless the values of both columns can be compared."""
     if left.kind is not right.kind:
         raise UsageError(
-            f"Column {left.name!r} ({left.data.type}: {left.kind.value}) cannot be compared with "
-            f"column {right.name!r} ({right.data.type}: {right.kind.value}); cast one of them."
+            f"Column {left.name!r} ({left.dtype}: {left.kind.value}) cannot be compared with "
+            f"column {right.name!r} ({right.dtype}: {right.kind.value}); cast one of them."
         )
+
+
+def common_tick(left: ColumnType, right: ColumnType) -> tuple[int, tuple[int, int]]:
+    """Return the unit of both columns, and how many of it a unit of either column is."""
+    tick = gcd(left.tick, right.tick)
+    return tick, (left.tick // tick, right.tick // tick)
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """A pair of columns as distances from their common minimum.
+class Scale:
+    """How values of a pair of columns become distances from one origin.
 
     Parameters
     ----------
-    left, right : array of uint64
-        Distances in units of ``divisor`` ticks.
-    minimum, span : int
-        Least value, and greatest distance, in ticks.
     tick : int
         Nanoseconds of a tick if the columns are temporal, else one.
+    factors : tuple of int
+        Ticks of a unit of the left and of the right column.
+    minimum, span : int
+        The origin, and the greatest distance from it, in ticks.
     divisor : int
-        Ticks of one unit of ``left`` and ``right``; divides every distance.
-    greatest : str
-        Column that holds the greatest value, for messages.
+        Ticks of one unit of the distances; divides every one of them.
     """
 
-    left: UInt64s
-    right: UInt64s
+    tick: int
+    factors: tuple[int, int]
     minimum: int
     span: int
-    tick: int
-    divisor: int
-    greatest: str
+    divisor: int = 1
 
     @property
     def top(self) -> int:
-        """Greatest distance in ``left`` and ``right``."""
+        """Greatest distance, in units."""
         return self.span // self.divisor
 
-    def reduced(self) -> "Scaled":
-        """Divide by the greatest common divisor of all distances."""
-        common = _common_divisor([self.left, self.right])
-        if common <= 1:
-            return self
-        unit = np.uint64(common)
-        return Scaled(
-            self.left // unit,
-            self.right // unit,
-            self.minimum,
-            self.span,
-            self.tick,
-            self.divisor * common,
-            self.greatest,
-        )
+    def reduced(self, columns: Sequence[Column]) -> "Scale":
+        """Divide by the greatest common divisor of all distances of both ``columns``."""
+        common = _common_divisor([self.distances(column, side) for side, column in _full(columns)])
+        return self if common <= 1 else replace(self, divisor=self.divisor * common)
 
-    def low(self, ticks: Fraction | int | None) -> int | None:
-        """Least difference of ``left`` and ``right`` that is at least so many ``ticks``."""
-        return None if ticks is None else ceil(Fraction(ticks) / self.divisor)
-
-    def high(self, ticks: Fraction | int | None) -> int | None:
-        """Greatest difference of ``left`` and ``right`` that is at most so many ``ticks``."""
-        return None if ticks is None else floor(Fraction(ticks) / self.divisor)
+    def distances(self, column: Column, side: int) -> UInt64s:
+        """Distances of all values of ``column``, in units; exact, as they fit 64 bits."""
+        if column.is_empty:
+            return np.zeros(len(column.data), np.uint64)
+        result = column.integers.view(np.uint64)
+        if self.factors[side] != 1:
+            result = result * np.uint64(self.factors[side])
+        result = result - np.uint64(self.minimum & _MASK)
+        return result // np.uint64(self.divisor) if self.divisor != 1 else result
 
 
-def scale(left: Column, right: Column) -> Scaled | None:
+def scale_of(columns: Sequence[Column]) -> Scale | None:
     """Bring two columns of one kind, not text, to one unit and origin.
 
     Returns
     -------
-    Scaled or None
+    Scale or None
         None if the values lie 2**64 units or more apart.
     """
-    tick = gcd(left.tick, right.tick)
-    columns = [(column, column.tick // tick) for column in (left, right)]
+    tick, factors = common_tick(columns[0].type, columns[1].type)
     extremes = [
-        (int(column.integers.min()) * factor, int(column.integers.max()) * factor, column.name)
-        for column, factor in columns
-        if not column.is_empty
+        (int(column.integers.min()) * factors[side], int(column.integers.max()) * factors[side])
+        for side, column in _full(columns)
     ]
     if not extremes:
-        zeros = [np.zeros(len(column.data), np.uint64) for column, _ in columns]
-        return Scaled(zeros[0], zeros[1], 0, 0, tick, 1, left.name)
-    minimum = min(low for low, _, _ in extremes)
-    maximum, greatest = max((high, name) for _, high, name in extremes)
-    if maximum - minimum > _MASK:
-        return None
-    distances = [_distances(column, factor, minimum) for column, factor in columns]
-    return Scaled(distances[0], distances[1], minimum, maximum - minimum, tick, 1, greatest)
+        return Scale(tick, factors, 0, 0)
+    minimum = min(low for low, _ in extremes)
+    span = max(high for _, high in extremes) - minimum
+    return None if span > _MASK else Scale(tick, factors, minimum, span)
 
 
-def bound_in_ticks(bound: Bound, column: Column, tick: int, what: str) -> Fraction | int | None:
+def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fraction | int | None:
     """Return ``bound`` in ticks of the columns.
 
     Raises
@@ -126,13 +114,13 @@ def bound_in_ticks(bound: Bound, column: Column, tick: int, what: str) -> Fracti
         if not column.kind.is_temporal and bound.nanoseconds:
             raise UsageError(
                 f"{what} {bound} is a duration, but column {column.name!r} has type "
-                f"{column.data.type}; write a plain number."
+                f"{column.dtype}; write a plain number."
             )
         return Fraction(bound.nanoseconds, tick)
     if column.kind.is_temporal and bound:
         raise UsageError(
             f"{what} {bound} is a plain number, but column {column.name!r} has type "
-            f"{column.data.type}; write a duration, like 30s or 180min."
+            f"{column.dtype}; write a duration, like 30s or 180min."
         )
     if column.kind is Kind.TEXT and bound:
         raise UsageError(f"{what} {bound}: strings can be compared for equality only.")
@@ -140,19 +128,9 @@ def bound_in_ticks(bound: Bound, column: Column, tick: int, what: str) -> Fracti
     return bound
 
 
-def _distances(column: Column, factor: int, minimum: int) -> UInt64s:
-    """Distances from ``minimum`` in ticks; exact, because they are known to fit 64 bits."""
-    if column.is_empty:
-        return np.zeros(len(column.data), np.uint64)
-    values = column.integers.view(np.uint64)
-    least = int(column.integers.min())
-    result = values - np.uint64(least & _MASK)
-    if factor != 1:
-        result *= np.uint64(factor)
-    offset = least * factor - minimum
-    if offset:
-        result += np.uint64(offset)
-    return result
+def _full(columns: Sequence[Column]) -> list[tuple[int, Column]]:
+    """Those columns that have a value, with their sides."""
+    return [(side, column) for side, column in enumerate(columns) if not column.is_empty]
 
 
 def _common_divisor(arrays: list[UInt64s]) -> int:

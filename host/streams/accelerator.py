@@ -1,25 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accelerator as a stream: tuples in, pairs of rows out."""
+"""The accelerator as a stream: batches of rows in, pairs of row numbers out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from host.device import Device
+from host.encode import EncodingPlan
+from host.encode.values import FieldValues
 from host.errors import DisorderError, WindowOverflowError
 from host.exact import UInt64s
 from host.ordering import Ordering
-from host.predicate import Bounds
-from host.runtime import Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
+from host.runtime import (
+    Columns,
+    ConfluenceExecStream,
+    ConfluenceParams,
+    GraphError,
+    Quantum,
+    StreamResult,
+)
+from host.side import Side
 from host.streams.configuration import MARKS, configuration
+from host.streams.counters import StagingCounters
+from host.streams.intake import Arrived, Intake
+from host.streams.paired_intake import PairedIntake
+from host.streams.release import Release
 from host.streams.restore import StrictOrder
 from host.streams.results import ResultDecoder
+from host.streams.row_store import Rows
 from host.streams.staging import Staging
+from host.streams.tagged_intake import TaggedIntake, TaggedLayout
 from host.streams.trace import Trace
 from host.streams.watch import Deadline, DeviceWatch
-from host.window import CountWindow, Window
-from host.words import WordCodec
+from host.words import Blocks, WordCodec
 
 __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 
@@ -34,21 +49,21 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class AcceleratorJoinParams(ConduitParams):
+class AcceleratorJoinParams(ConfluenceParams):
     """Parameters of :class:`AcceleratorJoin`.
 
     Parameters
     ----------
     device : Device
         An open device; the stream does not close it.
-    bounds : mapping of str to Bounds
-        By key field; fields that are absent are open.
-    window : CountWindow or TimeWindow
-        Of both sides, in units of the timestamp.
+    plan : EncodingPlan
+        How rows become tuples, the bounds and the window.
+    rows : tuple of Rows
+        Where the rows of either side are kept as long as a pair can mean them.
+    layout : TaggedLayout or None
+        Of the batches, if both sides come in one input; else there are two inputs.
     ordering : Ordering
-        The precision that the accelerator is set to.
-    strict : bool
-        Whether pairs leave in strict order: by the later tuple, then by the earlier one.
+        Of the results; strict order is restored from full groups, at full speed.
     trace : bool
         Whether to take the cycles in which words came and went.
     deadline : Deadline
@@ -60,10 +75,10 @@ class AcceleratorJoinParams(ConduitParams):
     """
 
     device: Device
-    bounds: Mapping[str, Bounds]
-    window: Window
-    ordering: Ordering
-    strict: bool = True
+    plan: EncodingPlan
+    rows: tuple[Rows, Rows]
+    layout: TaggedLayout | None = None
+    ordering: Ordering = field(default_factory=Ordering.outer)
     trace: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None
@@ -71,18 +86,37 @@ class AcceleratorJoinParams(ConduitParams):
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
 
+    @property
+    def strict(self) -> bool:
+        """Whether pairs leave by the later tuple, then by the earlier one."""
+        return self.ordering.period == 1
+
+    @property
+    def precision(self) -> Ordering:
+        """What the accelerator is set to."""
+        return Ordering(self.device.manifest.probes) if self.strict else self.ordering
+
 
 class _Execution:
     """All that belongs to one execution, so that nothing of it can leak into the next."""
 
-    def __init__(self, params: AcceleratorJoinParams, codec: WordCodec, setup: UInt64s) -> None:
+    def __init__(
+        self, params: AcceleratorJoinParams, codec: WordCodec, setup: UInt64s, intake: Intake
+    ) -> None:
         device = params.device
-        self.staging = Staging(device)
+        self.intake = intake
+        self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
-        self.staging.add(setup, marks=MARKS)
+        self.staging.append(setup, marks=MARKS)
         self.trace = Trace(self.staging.waiting, params.result_words) if params.trace else None
-        self.decoder = ResultDecoder(device.manifest, params.ordering)
+        self.decoder = ResultDecoder(
+            device.manifest,
+            params.precision,
+            params.plan.window,
+            detailed=params.strict or params.trace,
+        )
         self.order = StrictOrder()
+        self.release = Release(params.rows)
         self.results = np.zeros((params.result_words, codec.result.columns), np.uint64)
         self.ready: list[Columns] = []
         self.flushed = False
@@ -90,12 +124,14 @@ class _Execution:
         self.pairs = 0
 
 
-class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]):
+class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
     """Feeds a device and drains it in the same ``execute``; never waits for it.
 
-    The input is what :class:`~host.streams.merge.OrderMerge` produces; the output has the columns
-    ``left`` and ``right``, and with a trace ``emitted`` and ``latency`` (visiting latency, in
-    cycles). Result words are decoded as they come; what is kept is the window and the open groups.
+    Input 0 is side R, input 1 side S, each sorted by time; or there is one input of tagged batches.
+    Values go from the Arrow buffers into the words that the device is offered, and nowhere else.
+    The output has the columns ``left`` and ``right``, and with a trace ``emitted`` and ``latency``
+    (visiting latency, in cycles). Result words are decoded as they come; what is kept is the window
+    and the open groups.
 
     Attributes
     ----------
@@ -103,6 +139,8 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
         Cycles and seconds of the last execution.
     trace : Trace or None
         Latencies of the last execution, if asked for.
+    staged : StagingCounters
+        What the staging of the last execution has cost.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -111,22 +149,39 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
         self._run: _Execution | None = None
         self.watch: DeviceWatch | None = None
         self.trace: Trace | None = None
+        self.staged = StagingCounters()
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
+        needed = 2 if params.layout is None else 1
+        if len(self.inputs) != needed:
+            raise GraphError(
+                f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
+            )
         super().prepare(params)
         self._params = params
         self._codec = WordCodec(params.device.manifest)
         self._setup = configuration(
-            params.device.manifest, params.bounds, params.window, params.ordering
+            params.device.manifest, params.plan.bounds, params.plan.window, params.precision
         )
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._abandon()
-        assert self._params is not None
-        self._run = _Execution(self._params, self._codec, self._setup)
-        self.watch = DeviceWatch(self._params.device, self._params.deadline)
+        params = self._params
+        assert params is not None
+        for rows in params.rows:
+            rows.clear()
+        intake = self._intake(params)
+        self._run = _Execution(params, self._codec, self._setup, intake)
+        self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
+        self.staged = intake.counters
+
+    def _intake(self, params: AcceleratorJoinParams) -> Intake:
+        manifest = params.device.manifest
+        if params.layout is None:
+            return PairedIntake(self.inputs, params.plan, params.rows, manifest)
+        return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout)
 
     def execute(self, quantum: Quantum) -> StreamResult:
         params, run = self._params, self._run
@@ -154,38 +209,41 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
     def _take_input(self, run: _Execution, params: AcceleratorJoinParams) -> bool:
         """Stage input until there is enough; false if more must come first."""
         while run.staging.waiting < params.low_water and not run.flushed:
-            if self.input.at_end:
-                run.staging.add(self._codec.pack_control("FLUSH"), marks=1)
+            arrived = run.intake.take()
+            if arrived is not None:
+                self._stage(run, params, arrived)
+            elif run.intake.at_end:
+                run.staging.append(self._codec.pack_control("FLUSH"), marks=1)
                 run.decoder.flush()
                 run.flushed = True
-            elif self.input.demand():
-                tuples = self.input.access()
-                timed = not isinstance(params.window, CountWindow)
-                keys = {
-                    key.name: tuples[f"key.{key.name}"]
-                    for key in params.device.manifest.keys
-                    if f"key.{key.name}" in tuples.arrays
-                }
-                run.staging.add(
-                    self._codec.pack_tuples(
-                        tuples["side"], keys, tuples["timestamp"] if timed else None
-                    )
-                )
-                run.decoder.stage(tuples)
-                self.input.consume()
             else:
                 return False
         return True
 
+    def _stage(self, run: _Execution, params: AcceleratorJoinParams, arrived: Arrived) -> None:
+        """Write tuples into the words that the device is offered."""
+        words = run.staging.reserve(arrived.count)
+        for side, tuples in arrived.sides.items():
+            batch = tuples.batch
+            fields: dict[str, Blocks] = {
+                f"key.{name}": values for name, values in batch.keys.items()
+            }
+            if params.plan.timed:
+                fields["timestamp"] = FieldValues(batch.times)
+            self._codec.scatter(words, tuples.places, side, fields, tuples.begin)
+        run.staging.add(arrived.count)
+        run.decoder.stage(arrived)
+        self.staged.staged_bytes += words.nbytes
+        self.staged.moved_words = run.staging.moved
+
     def _exchange(self, run: _Execution, params: AcceleratorJoinParams) -> int:
         """Let the device run for a while; return how many words moved, at least one."""
         assert self.watch is not None
-        offered = run.staging.offer(params.low_water)
-        words = self._setup[:0] if offered is None else offered
+        words = run.staging.offer()
         # A word takes a cycle at the least, so a device is not run dry while it could be fed;
         # once it has FLUSH it returns by itself, with the mark.
         cycles = params.chunk_cycles
-        if not run.flushed or len(words) < run.staging.waiting:
+        if not run.flushed:
             cycles = min(cycles, len(words))
         stamps = None if run.trace is None else run.trace.stamps(len(words))
         self.watch.start()
@@ -208,25 +266,32 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
     ) -> None:
         start = self._skipped(run, words)
         words, stamps = words[start:], None if stamps is None else stamps[start:]
-        pairs, stars = run.decoder.decode(words, stamps)
+        parts, stars = run.decoder.decode(words, stamps)
         if run.decoder.marks:
             run.staging.see_marks(run.decoder.marks)
             run.done = True
         self._check_faults(run, params)
         complete = run.decoder.complete
         if run.trace is not None:
-            pairs = run.trace.pairs(pairs)
+            parts = [run.trace.pairs(pairs) for pairs in parts]
             run.trace.stars(stars)
             run.trace.forget(complete)
-        run.pairs += pairs.num_rows
-        ready = run.order.push(pairs, complete) if params.strict else pairs
-        if ready is not None and ready.num_rows:
-            wanted = [
-                name for name in ("left", "right", "emitted", "latency") if name in ready.arrays
-            ]
-            run.ready.append(Columns({name: ready[name] for name in wanted}))
+        run.pairs += sum(pairs.num_rows for pairs in parts)
+        if params.strict:
+            ready = run.order.push(parts, complete)
+            parts = [] if ready is None else [ready]
+        run.ready += [_output(pairs) for pairs in parts if pairs.num_rows]
+        for side in Side:
+            run.release.allow(side, self._needed(run, side))
         if params.report is not None and self.watch is not None:
             params.report(Progress(complete, run.pairs, self.watch.cycles))
+
+    @staticmethod
+    def _needed(run: _Execution, side: Side) -> int:
+        """The oldest row of a side that a pair which has not been made ready can mean."""
+        held = run.order.least("left" if side is Side.R else "right")
+        oldest = run.decoder.oldest_row(side)
+        return oldest if held is None else min(oldest, held)
 
     def _skipped(self, run: _Execution, words: UInt64s) -> int:
         """How many words come before, and are, the mark of this execution's CLEAR."""
@@ -250,14 +315,23 @@ class AcceleratorJoin(ConduitExecStream[AcceleratorJoinParams, Columns, Columns]
 
     def _hand_on(self, run: _Execution) -> bool:
         """Put decoded pairs into the output; false if it has no room for all of them."""
+        run.release.consumed(self.output.rows)
         while run.ready:
             room = self.output.provide()
             if not room:
                 return False
             pairs = run.ready[0]
             self.output.produce(pairs.slice(0, room))
+            run.release.produced(min(room, pairs.num_rows))
             if room < pairs.num_rows:
                 run.ready[0] = pairs.slice(room)
             else:
                 del run.ready[0]
+        run.release.handed_on()
         return True
+
+
+def _output(pairs: Columns) -> Columns:
+    """Those columns that the next stream is given."""
+    wanted = ("left", "right", "emitted", "latency")
+    return Columns({name: pairs[name] for name in wanted if name in pairs.arrays})

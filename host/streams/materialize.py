@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.runtime import Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
+from host.streams.row_store import Rows
 
 __all__ = ["Materialize", "MaterializeParams"]
 
@@ -17,8 +18,8 @@ class MaterializeParams(ConduitParams):
 
     Parameters
     ----------
-    left, right : pa.Table
-        The rows.
+    store : tuple of Rows
+        The rows of both sides.
     schema : pa.Schema
         Of the result: the left columns, then the right columns.
     rows : int
@@ -27,15 +28,17 @@ class MaterializeParams(ConduitParams):
         Is given the pairs of every output batch.
     """
 
-    left: pa.Table
-    right: pa.Table
+    store: tuple[Rows, Rows]
     schema: pa.Schema
     rows: int = 1 << 16
     observe: Callable[[Columns], None] | None = None
 
 
 class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
-    """Takes the rows that ``left`` and ``right`` of its input name, and puts them side by side."""
+    """Takes the rows that ``left`` and ``right`` of its input name, and puts them side by side.
+
+    What it observes has the rows' original numbers.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -57,26 +60,23 @@ class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch])
             part = pairs.slice(0, count)
             self.output.produce(self._rows(part, self._p))
             if self._p.observe is not None:
-                self._p.observe(part)
+                left, right = self._p.store
+                numbers = {
+                    "left": left.original(part["left"]),
+                    "right": right.original(part["right"]),
+                }
+                self._p.observe(Columns({**part.arrays, **numbers}))
             self.input.consume(count)
             done += count
         return StreamResult.QUANTUM_EXPIRED
 
     @staticmethod
     def _rows(pairs: Columns, params: MaterializeParams) -> pa.RecordBatch:
-        columns = []
-        for table, name in ((params.left, "left"), (params.right, "right")):
-            taken = table.take(pa.array(pairs[name]))
-            columns += [_contiguous(column) for column in taken.columns]
+        columns = [
+            column
+            for rows, name in zip(params.store, ("left", "right"), strict=True)
+            for column in rows.take(pairs[name])
+        ]
         if not columns:
             raise ValueError("A result needs at least one column")
         return pa.RecordBatch.from_arrays(columns, schema=params.schema)
-
-
-def _contiguous(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        return pa.concat_arrays(array.chunks)
-    return array

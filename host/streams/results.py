@@ -14,8 +14,10 @@ from host.punctuation import Closings, Grouper
 from host.runtime import Columns
 from host.side import Side
 from host.storage import StorageRule
+from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
-from host.words import ResultWords, WordCodec
+from host.window import CountWindow, Window
+from host.words import ResultWords, WordCodec, unpack_field
 
 __all__ = ["Faults", "ResultDecoder", "StarLatency"]
 
@@ -54,8 +56,8 @@ class ResultDecoder:
     """Turns result words into pairs, knowing what was sent.
 
     Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
-    columns ``left``, ``right`` (rows of the tables), ``probe`` (place of the later tuple among all
-    arrivals) and ``stored`` (number of the earlier one within its side).
+    columns ``left``, ``right`` (rows of the sides) and, if detailed, ``probe`` (place of the later
+    tuple among all arrivals) and ``stored`` (number of the earlier one within its side).
 
     Parameters
     ----------
@@ -63,12 +65,22 @@ class ResultDecoder:
         Of the accelerator.
     ordering : Ordering
         The precision that it was set to.
+    window : CountWindow or TimeWindow
+        Of either side.
+    detailed : bool
+        Whether all columns are wanted.
     """
 
-    def __init__(self, manifest: Manifest, ordering: Ordering) -> None:
+    def __init__(
+        self, manifest: Manifest, ordering: Ordering, window: Window, *, detailed: bool = True
+    ) -> None:
+        self._detailed = detailed
         self._codec = WordCodec(manifest)
         self._rule = StorageRule.of(manifest)
+        # How far back a probe can look.
         self._reach = self._rule.slots * self._rule.cores
+        if isinstance(window, CountWindow):
+            self._reach = min(self._reach, int(window.size))
         limit = manifest.storage.cores * manifest.storage.slack
         self._grouper = Grouper(
             ordering, probes=manifest.probes, limit=limit, probe_bits=manifest.probe_bits
@@ -81,26 +93,31 @@ class ResultDecoder:
         self.marks = 0
         self.faults = Faults()
 
-    def stage(self, tuples: Columns) -> None:
-        """Announce tuples (``side``, ``row`` and perhaps ``valid``), in the order of arrival."""
-        side = tuples["side"]
-        from_s = side == Side.S
-        s_before = np.cumsum(from_s, dtype=np.int64) - from_s
-        positions = np.arange(tuples.num_rows, dtype=np.int64)
-        counts = {Side.R: positions - s_before, Side.S: s_before}
-        others = {mine: counts[mine.other] + self.logs[mine.other].count for mine in Side}
-        for mine in Side:
-            members = np.flatnonzero(side == mine)
-            columns = {
-                "row": tuples["row"][members],
-                "before": others[mine][members],
-                "arrival": members + self.arrivals,
-            }
-            if "valid" in tuples.arrays:
-                columns["valid"] = tuples["valid"][members]
-            self.logs[mine].append(Columns(columns))
-        self.arrivals += tuples.num_rows
-        self._close(self._grouper.feed(side))
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples, in the order of arrival."""
+        counts = {side: log.count for side, log in self.logs.items()}
+        places = dict.fromkeys(Side, np.zeros(0, np.int64))
+        for side, tuples in arrived.sides.items():
+            begin, end, at = tuples.begin, tuples.end, tuples.places
+            # As many of the others precede a tuple as its place is beyond its own side's count.
+            base = counts[side.other]
+            columns: dict[str, npt.NDArray[Any]] = {"before": at - np.arange(-base, len(at) - base)}
+            log = self.logs[side]
+            # Rows are the same as the tuples' numbers until one has been left out.
+            if (
+                tuples.batch.rows is not None
+                or tuples.batch.first + begin != log.count
+                or log.has("row")
+            ):
+                columns["row"] = tuples.batch.row_numbers(begin, end)
+            valid = tuples.batch.valid
+            if valid is not None or log.has("valid"):
+                flags = np.ones(len(at), np.bool_) if valid is None else valid[begin:end]
+                columns["valid"] = flags
+            log.append(Columns(columns))
+            places[side] = at
+        self.arrivals += arrived.count
+        self._close(self._grouper.feed_places(places))
 
     def flush(self) -> None:
         """Announce that FLUSH was sent."""
@@ -116,7 +133,9 @@ class ResultDecoder:
             if len(total):
                 self._unstarred[side] = int(total[-1] - (starred[-1] if len(starred) else 0))
 
-    def decode(self, words: UInt64s, stamps: UInt64s | None = None) -> tuple[Columns, StarLatency]:
+    def decode(
+        self, words: UInt64s, stamps: UInt64s | None = None
+    ) -> tuple[list[Columns], StarLatency]:
         """Decode result words, the next ones in order.
 
         Parameters
@@ -128,68 +147,75 @@ class ResultDecoder:
 
         Returns
         -------
-        pairs : Columns
+        pairs : list of Columns
             With stamps there is a column ``emitted`` too.
         stars : StarLatency
             Probes that are complete now, with the cycle of their star; empty without stamps.
         """
-        results = self._codec.unpack_results(words)
-        self.marks += int((results.kind == self._codec.mark).sum())
-        self._note_faults(results)
+        kinds = unpack_field(words, self._codec.result["kind"])
+        rare = np.flatnonzero(kinds != self._codec.pair)
+        punctuation = self._codec.unpack_results(words[rare])
+        self.marks += int((punctuation.kind == self._codec.mark).sum())
+        self._note_faults(punctuation)
         if self.faults:  # nobody may use the pairs, and they need not make sense
-            results, stamps = self._codec.unpack_results(words[:0]), None
-        parts, stars = [], []
+            words, kinds, rare, stamps = words[:0], kinds[:0], rare[:0], None
+            punctuation = self._codec.unpack_results(words)
+        is_pair = kinds == self._codec.pair
+        sides = unpack_field(words, self._codec.result["side"])
+        parts, latencies = [], []
         for side in Side:
-            of_side = results.side == side
-            star = of_side & (results.kind == self._codec.star)
-            parts.append(self._pairs(results, side, of_side, star, stamps))
-            stars.append(self._advance(side, np.flatnonzero(star), stamps))
+            at = np.flatnonzero(is_pair & (sides == side))
+            is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
+            stars = rare[is_star]
+            if len(stars) >= len(self._ends[side]):
+                raise DeviceError(
+                    f"The device sent more stars of side {side.name} than the tuples sent call "
+                    f"for; its bundle and its hardware do not belong together."
+                )
+            if len(at):
+                parts.append(self._pairs(words, side, at, stars, stamps))
+            latencies.append(self._advance(side, stars, stamps))
         self._forget()
-        return Columns.concatenate(parts), StarLatency(
-            np.concatenate([star.arrival for star in stars]),
-            np.concatenate([star.cycles for star in stars]),
+        return parts, StarLatency(
+            np.concatenate([star.arrival for star in latencies]),
+            np.concatenate([star.cycles for star in latencies]),
         )
 
     def _pairs(
-        self,
-        results: ResultWords,
-        side: Side,
-        of_side: npt.NDArray[np.bool_],
-        star: npt.NDArray[np.bool_],
-        stamps: UInt64s | None,
+        self, words: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
     ) -> Columns:
-        """Pairs that probes of ``side`` have found."""
-        at = np.flatnonzero(of_side & (results.kind == self._codec.pair))
-        ends = self._ends[side]
-        passed = np.cumsum(star)[at]
-        if int(star.sum()) >= len(ends):
-            raise DeviceError(
-                f"The device sent more stars of side {side.name} than the tuples sent call for; "
-                f"its bundle and its hardware do not belong together."
-            )
+        """Pairs that probes of ``side`` have found, at the places ``at``."""
+        own, layout = words[at], self._codec.result
+        # How many pairs come before the first star, between it and the next one, and so on.
+        counts = np.diff(np.searchsorted(at, stars), prepend=0, append=len(at))
+        probe = np.repeat(self._ends[side][: len(counts)], counts)
+        probe += unpack_field(own, layout["probe"])
         mine, theirs = self.logs[side], self.logs[side.other]
-        probe = ends[passed] + results.probe[at]
-        if len(probe) and int(probe.max()) >= mine.count:
+        if int(probe.max()) >= mine.count:
             raise DeviceError(
                 f"The device answered to tuple {int(probe.max())} of side {side.name}, but only "
                 f"{mine.count} were sent."
             )
+        before = mine.read("before", probe)
         stored = self._rule.ordinals(
-            mine.read("before", probe), results.core[at], results.row[at], results.lane[at]
+            before,
+            self._codec.core_number(unpack_field(own, layout["core"])),
+            unpack_field(own, layout["row"]),
+            unpack_field(own, layout["lane"]),
         )
-        rows = {side: mine.read("row", probe), side.other: theirs.read("row", stored)}
-        columns: dict[str, npt.NDArray[Any]] = {
-            "left": rows[Side.R],
-            "right": rows[Side.S],
-            "probe": mine.read("arrival", probe),
-            "stored": stored,
-        }
+        rows = {side: _rows(mine, probe), side.other: _rows(theirs, stored)}
+        columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
+        if self._detailed:
+            columns |= {"probe": before + probe, "stored": stored}
         if stamps is not None:
             columns["emitted"] = stamps[at]
         pairs = Columns(columns)
-        if not mine.has("valid"):
-            return pairs
-        valid = mine.read("valid", probe) & theirs.read("valid", stored)
+        flags = [
+            log.read("valid", numbers)
+            for log, numbers in ((mine, probe), (theirs, stored))
+            if log.has("valid")
+        ]
+        valid = np.logical_and.reduce(flags) if flags else np.True_
         return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
 
     def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
@@ -202,7 +228,7 @@ class ResultDecoder:
             return StarLatency(empty, empty)
         probes = np.arange(seen[0], seen[-1])
         cycles = np.repeat(stamps[stars].astype(np.int64), np.diff(seen))
-        return StarLatency(self.logs[side].read("arrival", probes), cycles)
+        return StarLatency(self.logs[side].read("before", probes) + probes, cycles)
 
     @property
     def complete(self) -> int:
@@ -211,7 +237,7 @@ class ResultDecoder:
         for side, log in self.logs.items():
             first = int(self._ends[side][0])
             if first < log.count:
-                places.append(int(log.at("arrival", first)))
+                places.append(int(log.at("before", first)) + first)
         return min(places)
 
     def _forget(self) -> None:
@@ -222,9 +248,23 @@ class ResultDecoder:
             met = other.at("before", first) if first < other.count else log.count
             log.forget(min(int(self._ends[side][0]), met - self._reach))
 
+    def oldest_row(self, side: Side) -> int:
+        """The oldest row of ``side`` that a pair which is decoded later can mean."""
+        log = self.logs[side]
+        if not log.count:
+            return 0
+        if log.kept < log.count:
+            return int(log.at("row", log.kept)) if log.has("row") else log.kept
+        return int(log.at("row", log.count - 1)) + 1 if log.has("row") else log.count
+
     def _note_faults(self, results: ResultWords) -> None:
         flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
         disorder = bool(results.disorder.any())
         if flags or disorder:
             sides = tuple(side for side in Side if flags >> side & 1)
             self.faults = Faults(sides, disorder)
+
+
+def _rows(log: SideLog, numbers: Int64s) -> Int64s:
+    """Rows of tuples; the same as their numbers, unless rows were left out."""
+    return log.read("row", numbers) if log.has("row") else numbers

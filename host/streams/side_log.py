@@ -23,20 +23,31 @@ class SideLog:
     ----------
     count : int
         Tuples since the beginning; the next one gets this number.
+    kept : int
+        Number of the oldest tuple that is still needed.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self._columns: dict[str, Array] = {}
         self._first = 0  # number of the tuple at index 0 of the columns
-        self._kept = 0  # number of the oldest tuple that is still needed
+        self.kept = 0
 
     def append(self, columns: Columns) -> None:
-        """Add tuples; all calls have the same columns."""
+        """Add tuples; in a column that is new, those before them have their numbers, or true.
+
+        A column that there is must be there again.
+        """
         size = columns.num_rows
         used = self.count - self._first
-        if not self._columns:
-            self._columns = {name: array[:0] for name, array in columns.arrays.items()}
+        for name, array in columns.arrays.items():
+            if name not in self._columns:
+                length = max((len(other) for other in self._columns.values()), default=0)
+                numbers = np.arange(self._first, self._first + length)
+                is_flag = array.dtype == np.bool_
+                self._columns[name] = (
+                    np.ones(length, np.bool_) if is_flag else numbers.astype(array.dtype)
+                )
         length = min(len(array) for array in self._columns.values())
         if used + size > length:
             self._make_room(size)
@@ -51,6 +62,10 @@ class SideLog:
             return np.zeros(0, np.int64)
         return self._columns[column][numbers - self._first]
 
+    def part(self, column: str, begin: int, end: int) -> Array:
+        """Values of ``column`` for adjacent tuples, as a view that the next append may change."""
+        return self._columns[column][begin - self._first : end - self._first]
+
     def at(self, column: str, number: int) -> Any:
         """One value, as a Python number."""
         return self._columns[column][number - self._first].item()
@@ -61,13 +76,13 @@ class SideLog:
 
     def forget(self, before: int) -> None:
         """Let go of tuples with lower numbers; their room is used when more is needed."""
-        self._kept = max(self._kept, min(before, self.count))
+        self.kept = max(self.kept, min(before, self.count))
 
     def _make_room(self, size: int) -> None:
-        start, stop = self._kept - self._first, self.count - self._first
+        start, stop = self.kept - self._first, self.count - self._first
         length = max(1 << 12, 2 * (stop - start + size))
         for name, array in self._columns.items():
             grown = np.empty(length, array.dtype)
             grown[: stop - start] = array[start:stop]
             self._columns[name] = grown
-        self._first = self._kept
+        self._first = self.kept

@@ -30,67 +30,77 @@ _DEBTS: "WeakKeyDictionary[Device, _Debt]" = WeakKeyDictionary()
 
 
 class Staging:
-    """The words to send, in order, and the marks to expect.
+    """The words to send, in order, in one area that is used again and again.
+
+    Words are written where they are offered from: :meth:`reserve` a place, fill it, :meth:`add`
+    it. Only when the area is full, the words that still wait are moved to its front; a caller
+    that adds words when few wait moves few.
 
     Parameters
     ----------
     device : Device
         Where they go.
+    columns : int
+        Numbers of a word.
 
     Attributes
     ----------
-    waiting : int
-        Words that the device has not accepted yet.
     inherited : int
         Marks that belong to an earlier execution, which come first.
+    moved : int
+        Words that had to be moved.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, columns: int) -> None:
         self._device = device
-        self._queue: deque[UInt64s] = deque()
-        self._offset = 0  # of the first word in the first array
+        self._area = np.empty((1 << 10, columns), np.uint64)
+        self._begin, self._end = 0, 0  # of the words that wait
         self._answered: deque[int] = deque()  # which words, counted from the first, make a mark
         self._accepted = 0
         self._due = 0  # marks for accepted words that have not come
-        self.waiting = 0
+        self.moved = 0
         debt = _DEBTS.pop(device, _Debt(0, None, False))
         if debt.word is not None:
-            self.add(debt.word, marks=int(debt.answered))
+            self.append(debt.word, marks=int(debt.answered))
         self._due += debt.marks
         self.inherited = debt.marks + debt.answered
 
-    def add(self, words: UInt64s, marks: int = 0) -> None:
-        """Append words, the last ``marks`` of which are answered with a mark each."""
-        if len(words):
-            self._queue.append(words)
-            self.waiting += len(words)
-            total = self._accepted + self.waiting
-            self._answered.extend(range(total - marks, total))
+    @property
+    def waiting(self) -> int:
+        """Words that the device has not accepted yet."""
+        return self._end - self._begin
 
-    def offer(self, least: int) -> UInt64s | None:
-        """Return words to offer next: at least so many, or all that wait; None if nothing does."""
-        if not self._queue:
-            return None
-        if len(self._queue[0]) - self._offset < least and len(self._queue) > 1:
-            # Few words would come to an end while the device still works on them, so others
-            # follow in the same array; only the tail of one array and the next are copied.
-            parts = [self._queue.popleft()[self._offset :]]
-            size = len(parts[0])
-            while self._queue and size < least:
-                parts.append(self._queue.popleft())
-                size += len(parts[-1])
-            self._queue.appendleft(np.concatenate(parts))
-            self._offset = 0
-        return self._queue[0][self._offset :]
+    def reserve(self, count: int) -> UInt64s:
+        """Return room for so many words behind those that wait; anything may stand there."""
+        if self._end + count > len(self._area):
+            waiting = self._area[self._begin : self._end]
+            if len(waiting) + count > len(self._area):
+                length = 2 * (len(waiting) + count)
+                self._area = np.empty((length, self._area.shape[1]), np.uint64)
+            self._area[: len(waiting)] = waiting
+            self.moved += len(waiting)
+            self._begin, self._end = 0, len(waiting)
+        return self._area[self._end : self._end + count]
+
+    def add(self, count: int, marks: int = 0) -> None:
+        """The next ``count`` words are there, the last ``marks`` answered with a mark each."""
+        self._end += count
+        total = self._accepted + self.waiting
+        self._answered.extend(range(total - marks, total))
+
+    def append(self, words: UInt64s, marks: int = 0) -> None:
+        """Add a copy of ``words``."""
+        self.reserve(len(words))[:] = words
+        self.add(len(words), marks)
+
+    def offer(self) -> UInt64s:
+        """Return the words that wait."""
+        return self._area[self._begin : self._end]
 
     def accept(self, count: int) -> None:
         """The device took ``count`` of the words that were offered."""
-        self.waiting -= count
         self._accepted += count
-        self._offset += count
-        if self._queue and self._offset == len(self._queue[0]):
-            self._queue.popleft()
-            self._offset = 0
+        self._begin += count
         while self._answered and self._answered[0] < self._accepted:
             self._answered.popleft()
             self._due += 1
@@ -101,8 +111,7 @@ class Staging:
 
     def abandon(self) -> None:
         """Leave a note for the next user of the device, if something is on its way."""
-        first = self.offer(1)
-        word = None if first is None else first[:1].copy()
+        word = self.offer()[:1].copy() if self.waiting else None
         answered = bool(self._answered) and self._answered[0] == self._accepted
         if self._due or word is not None:
             _DEBTS[self._device] = _Debt(self._due, word, answered)

@@ -49,7 +49,7 @@ def test_join_writes_the_answer_in_order(files, capsys, output):
     shown = capsys.readouterr()
     assert f"all {result.num_rows} results agree" in shown.err
     assert "left.k = right.k" in shown.out
-    assert "OrderMerge -> AcceleratorJoin: up to" in shown.out
+    assert "left -> AcceleratorJoin: up to" in shown.out
 
 
 def test_the_options_make_the_query():

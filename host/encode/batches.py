@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of both sides as tuples, batch by batch, as a plan says."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.kinds import integer_view, validity
+from host.encode.plan import EncodingPlan
+from host.encode.values import FieldValues
+from host.errors import DisorderError, NullOrderError
+
+__all__ = ["BatchEncoder", "EncodedBatch"]
+
+Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """Tuples of one side, in their order of arrival.
+
+    Parameters
+    ----------
+    first : int
+        Row of the first one, if no row was left out.
+    rows : array of int64 or None
+        Row of each, if some were left out.
+    times : array of uint64
+        Timestamps; they never decrease.
+    keys : mapping of str to FieldValues
+        Key fields; anything in the place of a null.
+    valid : array of bool or None
+        Which tuples may match at all, having no null; None if all may.
+    """
+
+    first: int
+    rows: Int64s | None
+    times: UInt64s
+    keys: Mapping[str, FieldValues]
+    valid: Bools | None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def row_numbers(self, begin: int, end: int) -> Int64s:
+        """Rows of some tuples, counted since the stream's beginning."""
+        if self.rows is None:
+            return np.arange(self.first + begin, self.first + end)
+        return self.rows[begin:end]
+
+
+class _SideState:
+    """What is remembered of one side from batch to batch."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.last: tuple[int, object] | None = None  # time of the last row, and as a Python value
+
+
+class BatchEncoder:
+    """Encodes the batches of one execution.
+
+    Parameters
+    ----------
+    plan : EncodingPlan
+        How.
+    """
+
+    def __init__(self, plan: EncodingPlan) -> None:
+        self._plan = plan
+        self._times = plan.times.start()
+        self._fields = {field.name: field.start() for field in plan.fields}
+        self._sides = (_SideState(), _SideState())
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        """Learn from the first batches, with their sides, before any of them is encoded.
+
+        Give those of both sides, unless a side has no rows at all.
+        """
+        self._times.settle([(side, self._order(side, batch)) for side, batch in batches])
+        for field in self._fields.values():
+            field.settle(batches)
+
+    def encode(self, side: int, batch: pa.RecordBatch) -> EncodedBatch:
+        """Encode the next rows of one side.
+
+        Raises
+        ------
+        UsageError
+            If a value does not fit, or a time is null or goes backwards, naming the row.
+        """
+        state = self._sides[side]
+        first = state.rows
+        values = self._order(side, batch)
+        if not self._plan.checked:
+            self._require_order(side, batch, values)
+        times = self._times.encode(side, values, first)
+        keys = {name: field.encode(side, batch, first) for name, field in self._fields.items()}
+        valid = self._valid(side, batch)
+        state.rows += batch.num_rows
+        if valid is None or not self._plan.timed:
+            return EncodedBatch(first, None, times, keys, valid)
+        # It can neither match nor push a tuple out of a window: it is not sent at all.
+        kept = np.flatnonzero(valid)
+        keys = {name: field.of_rows(kept) for name, field in keys.items()}
+        return EncodedBatch(first, kept + first, times[kept], keys, None)
+
+    def times(self, side: int, batch: pa.RecordBatch) -> tuple[UInt64s, Bools | None]:
+        """Return timestamps of all rows of a table, and which may match; None: all may."""
+        return self._times.encode(side, self._order(side, batch), 0), self._valid(side, batch)
+
+    def _order(self, side: int, batch: pa.RecordBatch) -> Array:
+        return integer_view(self._plan.times.columns[side].read(batch))
+
+    def _require_order(self, side: int, batch: pa.RecordBatch, values: Array) -> None:
+        state, column = self._sides[side], self._plan.times.columns[side]
+        array = column.read(batch)
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+            raise NullOrderError(column.name, state.rows + int(np.argmin(valid)))
+        if not len(values):
+            return
+        if state.last is not None and int(values[0]) < state.last[0]:
+            raise DisorderError(column.name, state.rows, state.last[1], array[0].as_py())
+        falls = values[1:] < values[:-1]
+        if falls.any():
+            at = int(np.argmax(falls))
+            raise DisorderError(
+                column.name, state.rows + at + 1, array[at].as_py(), array[at + 1].as_py()
+            )
+        state.last = int(values[-1]), array[len(array) - 1].as_py()
+
+    def _valid(self, side: int, batch: pa.RecordBatch) -> Bools | None:
+        masks = [validity(term.columns[side].read(batch)) for term in self._plan.terms]
+        present = [mask for mask in masks if mask is not None]
+        return np.logical_and.reduce(present) if present else None

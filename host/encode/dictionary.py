@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codes of values that become known batch by batch."""
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.kinds import integer_view, validity
+
+__all__ = ["GrowingCodes"]
+
+UInt64s = npt.NDArray[np.uint64]
+
+
+class GrowingCodes:
+    """Numbers distinct values from zero, in the order in which they first come.
+
+    A batch's own distinct values are found by Arrow; only these go through a Python dictionary.
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def of_text(self, array: pa.Array) -> UInt64s:
+        """Return the code of every string; a null has that of some other value."""
+        return self._spread(array.dictionary_encode())
+
+    def of_integers(
+        self, values: pa.Array, factor: int = 1, keep: npt.NDArray[np.bool_] | None = None
+    ) -> UInt64s:
+        """Return the code of every value, a number or a time, multiplied by ``factor``.
+
+        Only values that ``keep`` selects, and no nulls, become known.
+        """
+        view = integer_view(values)
+        known = validity(values)
+        if keep is not None:
+            known = keep if known is None else known & keep
+        plain = pa.array(view) if known is None else pa.array(view, mask=~known)
+        return self._spread(plain.dictionary_encode(), factor)
+
+    def _spread(self, encoded: pa.DictionaryArray, factor: int = 1) -> UInt64s:
+        uniques = encoded.dictionary.to_pylist()
+        if not uniques:
+            return np.zeros(len(encoded), np.uint64)
+        codes = self._numbers(uniques if factor == 1 else (value * factor for value in uniques))
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.fill_null(0)
+        return codes[indices.to_numpy(zero_copy_only=False)]
+
+    def _numbers(self, uniques: Iterable[Hashable]) -> UInt64s:
+        known = self._codes
+        return np.array([known.setdefault(value, len(known)) for value in uniques], np.uint64)

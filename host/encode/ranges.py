@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody knows of a column's values before they come, and which values a range takes."""
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.kinds import ColumnType
+
+__all__ = ["ColumnRange", "Ranges", "Span", "outside", "span_of"]
+
+Array = npt.NDArray[Any]
+
+
+class ColumnRange(NamedTuple):
+    """All values lie between ``low`` and ``high``, and whole ``step`` units from ``low``.
+
+    Attributes
+    ----------
+    low, high : int, date, datetime, …
+        As integers in the column's unit, or as Python values of its type.
+    step : int
+        In the column's unit.
+    """
+
+    low: Any
+    high: Any
+    step: int = 1
+
+
+#: Of one table: the ranges of some columns, as ``ColumnRange`` or as ``(low, high)``.
+Ranges: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+class Span(NamedTuple):
+    """Values of a pair of columns, in ticks.
+
+    Attributes
+    ----------
+    low, high : int
+        Least and greatest value.
+    step : int
+        Divides the distance of any two.
+    known : bool
+        Whether a range was given for both columns, as opposed to what their types can hold.
+    """
+
+    low: int
+    high: int
+    step: int
+    known: bool
+
+
+def span_of(
+    columns: tuple[ColumnType, ColumnType],
+    factors: tuple[int, int],
+    ranges: tuple[Ranges, Ranges],
+) -> Span:
+    """Return what is known of the values of both columns together."""
+    parts = []
+    for column, factor, given in zip(columns, factors, ranges, strict=True):
+        entry = given.get(column.column)
+        if entry is None:
+            low, high = column.limits
+            step = 1
+        else:
+            low, high, step = ColumnRange(*entry)
+            low, high = _ticks(low, column), _ticks(high, column)
+        parts.append(Span(low * factor, high * factor, step * factor, entry is not None))
+    step = gcd(parts[0].step, parts[1].step, parts[0].low - parts[1].low)
+    return Span(
+        min(part.low for part in parts),
+        max(part.high for part in parts),
+        step if all(part.known for part in parts) else 1,
+        all(part.known for part in parts),
+    )
+
+
+def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:
+    """Which ``values``, integers of any type, are not between any two whole numbers."""
+    info = np.iinfo(values.dtype)
+    if low > info.max or high < info.min:
+        return np.ones(len(values), np.bool_)
+    return (values < max(low, int(info.min))) | (values > min(high, int(info.max)))
+
+
+def _ticks(value: Any, column: ColumnType) -> int:
+    """Return a value of the column's type as an integer in its unit."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return int(pa.scalar(value, column.dtype).value)

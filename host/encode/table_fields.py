@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key fields of whole tables: exact minima, common divisors and codes of all values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.codes import Codes, codes_of_columns, codes_of_distances, combined, dense
+from host.encode.fields import (
+    FieldEncoder,
+    FieldPlan,
+    TermTypes,
+    bounds_of,
+    place_of,
+    require_text_equality,
+    wider,
+)
+from host.encode.kinds import Column, ColumnType, Kind, integer_view
+from host.encode.scale import Scale, scale_of
+from host.encode.values import FieldValues
+from host.errors import KeyRangeError, UsageError
+from host.manifest import KeyField
+from host.predicate import Bounds
+
+__all__ = ["CodedTableField", "ScaledField", "TableColumns", "plan_table_field"]
+
+UInt64s = npt.NDArray[np.uint64]
+
+#: The columns of both tables that the query names, by what they are.
+TableColumns = Mapping[ColumnType, Column]
+
+
+@dataclass(frozen=True)
+class ScaledField(FieldPlan):
+    """A field of distances from an origin that is known, and so far that all values fit."""
+
+    scale: Scale
+    place: int
+
+    def start(self) -> FieldEncoder:
+        return _ScaledEncoder(self)
+
+
+class _ScaledEncoder(FieldEncoder):
+    def __init__(self, plan: ScaledField) -> None:
+        self._columns = plan.terms[0].columns
+        self._scale = plan.scale
+        self._place = plan.place
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # nothing can be wrong
+        scale = self._scale
+        values = integer_view(self._columns[side].read(batch))
+        return FieldValues(values, scale.factors[side], scale.minimum, scale.divisor, self._place)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTableField(FieldPlan):
+    """A field of codes, which have been given to all rows of both tables."""
+
+    codes: tuple[UInt64s, UInt64s]
+    place: int
+
+    def start(self) -> FieldEncoder:
+        return _CodedTableEncoder(self)
+
+    def arranged(self, orders: tuple[Any, Any]) -> "CodedTableField":
+        """Return the codes of both tables in other orders of their rows; None leaves one."""
+        left, right = (
+            codes if order is None else codes[order]
+            for codes, order in zip(self.codes, orders, strict=True)
+        )
+        return CodedTableField(
+            self.name, self.terms, self.bounds, self.note, (left, right), self.place
+        )
+
+
+class _CodedTableEncoder(FieldEncoder):
+    def __init__(self, plan: CodedTableField) -> None:
+        self._codes = plan.codes
+        self._place = plan.place
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        return FieldValues(self._codes[side][first : first + batch.num_rows], place=self._place)
+
+
+def plan_table_field(
+    field: KeyField, terms: tuple[TermTypes, ...], columns: TableColumns
+) -> FieldPlan:
+    """Plan one field, knowing all values.
+
+    Raises
+    ------
+    UsageError
+        If a value does not fit, or cannot be compared like that.
+    """
+    if len(terms) > 1 or require_text_equality(terms[0]):
+        return _coded(terms, field, columns)
+    (term,) = terms
+    pair = (columns[term.left], columns[term.right])
+    scale = scale_of(pair)
+    top = (1 << field.bits) - 1
+    if scale is not None and scale.top > top:
+        scale = scale.reduced(pair)
+    if scale is None or scale.top > top:
+        if term.term.is_equality:
+            return _coded(terms, field, columns)
+        raise _too_wide(pair, scale, field)
+    bounds = bounds_of(term, scale.tick, scale.divisor)
+    unit = f" / {scale.divisor}" if scale.divisor > 1 else ""
+    note = f"(value - {scale.minimum}){unit}"
+    return ScaledField(field.name, terms, bounds, note, scale, place_of(field))
+
+
+def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns) -> CodedTableField:
+    """Equality terms as one column of codes."""
+    codes = combined([_codes(columns[term.left], columns[term.right]) for term in terms])
+    top = (1 << field.bits) - 1
+    if codes.count - 1 > top:
+        codes = dense(
+            pa.chunked_array([pa.array(codes.left)]), pa.chunked_array([pa.array(codes.right)])
+        )
+    if codes.count - 1 > top:
+        raise KeyRangeError(
+            terms[0].left.name,
+            f"{codes.count} distinct values (with those of {terms[0].right.name!r})",
+            0,
+            top,
+            remedy=wider(field, codes.count - 1),
+        )
+    return CodedTableField(
+        field.name,
+        terms,
+        Bounds(0, 0),
+        f"codes of {codes.count} values",
+        (codes.left, codes.right),
+        place_of(field),
+    )
+
+
+def _codes(left: Column, right: Column) -> Codes:
+    if left.kind is Kind.TEXT:
+        return codes_of_columns(left, right)
+    scale = scale_of((left, right))
+    if scale is not None:
+        return codes_of_distances(scale.distances(left, 0), scale.distances(right, 1))
+    if left.type.tick != right.type.tick:
+        raise UsageError(
+            f"Columns {left.name!r} and {right.name!r} have different units, and values "
+            f"too far apart to be brought to one; cast one of them."
+        )
+    return codes_of_columns(left, right)
+
+
+def _too_wide(pair: tuple[Column, Column], scale: Scale | None, field: KeyField) -> KeyRangeError:
+    columns = [column for column in pair if not column.is_empty]
+    tick = min(column.type.tick for column in columns)
+    least = min(int(column.integers.min()) * (column.type.tick // tick) for column in columns)
+    widest = max(columns, key=lambda column: int(column.integers.max()) * column.type.tick)
+    greatest = int(widest.integers.max()) * (widest.type.tick // tick)
+    divisor = 1 if scale is None else scale.divisor
+    return KeyRangeError(
+        widest.name,
+        f"{greatest} (its kind is {widest.kind.value})" if widest.kind.is_temporal else greatest,
+        least,
+        least + ((1 << field.bits) - 1) * divisor,
+        remedy=wider(field, (greatest - least) // divisor),
+    )

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order columns as timestamps, and the window in their units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.durations import Duration
+from host.encode.kinds import SUPPORTED, Column, ColumnType, Kind
+from host.encode.ranges import Ranges, outside, span_of
+from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
+from host.errors import DisorderError, KeyRangeError, NullOrderError, UnsupportedTypeError
+from host.manifest import Manifest
+from host.query import JoinQuery
+from host.window import CountWindow, TimeWindow, Window
+
+__all__ = [
+    "TimeEncoder",
+    "TimePlan",
+    "plan_stream_times",
+    "plan_table_times",
+    "require_order",
+    "require_temporal",
+]
+
+Array = npt.NDArray[Any]
+UInt64s = npt.NDArray[np.uint64]
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class TimePlan:
+    """How both order columns become timestamps.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnType
+        By side.
+    factors : tuple of int
+        Ticks of a unit of either column.
+    divisor : int
+        Ticks of a unit of the timestamps.
+    bits : int
+        Of the timestamps.
+    origin : int or None
+        Timestamp zero, in ticks; None: the least of the first values.
+    """
+
+    columns: tuple[ColumnType, ColumnType]
+    factors: tuple[int, int]
+    divisor: int
+    bits: int
+    origin: int | None
+
+    def start(self) -> "TimeEncoder":
+        """Return what encodes the times during one execution."""
+        return TimeEncoder(self)
+
+
+class TimeEncoder:
+    """Encodes the times of both sides during one execution.
+
+    Parameters
+    ----------
+    plan : TimePlan
+        How.
+    """
+
+    def __init__(self, plan: TimePlan) -> None:
+        self._plan = plan
+        self._origin = plan.origin
+
+    def settle(self, firsts: Sequence[tuple[int, Array]]) -> None:
+        """Learn the origin from the first values, with their sides; later calls do nothing."""
+        starts = [int(times[0]) * self._plan.factors[side] for side, times in firsts if len(times)]
+        if self._origin is None and starts:
+            self._origin = min(starts)
+
+    def encode(self, side: int, values: Array, first: int) -> UInt64s:
+        """Return timestamps of ascending ``values``, whose first is row ``first`` of its side.
+
+        Raises
+        ------
+        KeyRangeError
+            If a time is too late.
+        DisorderError
+            If it lies before the origin, so before the first row of all.
+        """
+        plan, origin = self._plan, self._origin or 0
+        factor = plan.factors[side]
+        if len(values) and plan.origin is None:
+            self._require_fit(side, values, first)
+        times: UInt64s = values.astype(np.uint64)
+        if factor != 1:
+            times *= np.uint64(factor)
+        if origin:
+            times -= np.uint64(origin & _MASK)
+        if plan.divisor != 1:
+            units = times // np.uint64(plan.divisor)
+            if plan.origin is None and (units * np.uint64(plan.divisor) != times).any():
+                at = int(np.argmax(units * np.uint64(plan.divisor) != times))
+                self._refuse(side, int(values[at]), first + at)
+            times = units
+        return times
+
+    def _require_fit(self, side: int, values: Array, first: int) -> None:
+        plan, origin = self._plan, self._origin or 0
+        factor, column = plan.factors[side], plan.columns[side]
+        top = origin + ((1 << plan.bits) - 1) * plan.divisor
+        if int(values[0]) * factor < origin:
+            raise DisorderError(column.name, first, -(-origin // factor), int(values[0]))
+        if int(values[-1]) * factor > top:
+            at = int(np.argmax(outside(values, -(-origin // factor), top // factor)))
+            needed = ((int(values[at]) * factor - origin) // plan.divisor).bit_length()
+            raise KeyRangeError(
+                column.name,
+                int(values[at]),
+                -(-origin // factor),
+                top // factor,
+                remedy=_remedy(needed),
+                row=first + at,
+            )
+
+    def _refuse(self, side: int, value: int, row: int) -> None:
+        plan, origin = self._plan, self._origin or 0
+        factor = plan.factors[side]
+        raise KeyRangeError(
+            plan.columns[side].name,
+            f"{value}, no whole number of steps from the first time",
+            origin // factor,
+            (origin + ((1 << plan.bits) - 1) * plan.divisor) // factor,
+            remedy="give the range of the column its true step",
+            row=row,
+        )
+
+
+def require_temporal(column: ColumnType) -> None:
+    """Raise unless the column can give an order.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If it holds text.
+    """
+    if column.kind is Kind.TEXT:
+        raise UnsupportedTypeError(column.name, column.dtype, SUPPORTED.removesuffix(", string"))
+
+
+def require_order(column: Column, declared_sorted: bool) -> None:
+    """Raise unless every row of a whole table has a place in time, in order if so declared.
+
+    Raises
+    ------
+    NullOrderError, DisorderError
+        Naming the row.
+    """
+    require_temporal(column.type)
+    if column.valid is not None:
+        raise NullOrderError(column.name, int(np.argmin(column.valid)))
+    if declared_sorted:
+        falls = column.integers[1:] < column.integers[:-1]
+        if falls.any():
+            at = int(np.argmax(falls))
+            raise DisorderError(
+                column.name, at + 1, column.data[at].as_py(), column.data[at + 1].as_py()
+            )
+
+
+def plan_table_times(
+    order: tuple[Column, Column], query: JoinQuery, manifest: Manifest
+) -> tuple[TimePlan, Window]:
+    """Plan the timestamps of whole tables, and the window.
+
+    Raises
+    ------
+    KeyRangeError
+        If they do not fit.
+    """
+    scale = scale_of(order)
+    timed = not isinstance(query.window, CountWindow)
+    bits = manifest.timestamp_bits if timed else 64
+    top = (1 << bits) - 1
+    if scale is not None and scale.top > top:
+        scale = scale.reduced(order)
+    if scale is None or scale.top > top:
+        raise _time_range(order, scale, bits)
+    types = (order[0].type, order[1].type)
+    plan = TimePlan(types, scale.factors, scale.divisor, bits, scale.minimum)
+    return plan, _window(query, types[0], scale.tick, scale.divisor, top)
+
+
+def plan_stream_times(
+    columns: tuple[ColumnType, ColumnType],
+    query: JoinQuery,
+    manifest: Manifest,
+    ranges: tuple[Ranges, Ranges],
+) -> tuple[TimePlan, Window]:
+    """Plan the timestamps of streams, whose first row is the origin, and the window."""
+    tick, factors = common_tick(*columns)
+    timed = not isinstance(query.window, CountWindow)
+    bits = manifest.timestamp_bits if timed else 64
+    divisor = span_of(columns, factors, ranges).step
+    plan = TimePlan(columns, factors, divisor, bits, None)
+    return plan, _window(query, columns[0], tick, divisor, (1 << bits) - 1)
+
+
+def _window(query: JoinQuery, column: ColumnType, tick: int, divisor: int, top: int) -> Window:
+    """Return the window in units of ``divisor`` ticks, no wider than all timestamps are."""
+    if isinstance(query.window, CountWindow):
+        return query.window
+    width = query.window.lifespan if isinstance(query.window, TimeWindow) else query.window
+    assert isinstance(width, (int, Duration, np.integer))
+    ticks = bound_in_ticks(
+        width if isinstance(width, Duration) else int(width), column, tick, "The window"
+    )
+    return TimeWindow(min(int(Fraction(ticks or 0) // divisor), top))
+
+
+def _time_range(order: tuple[Column, Column], scale: Scale | None, bits: int) -> KeyRangeError:
+    columns = [column for column in order if not column.is_empty]
+    tick = min(column.type.tick for column in columns)
+    least = min(int(column.integers.min()) * (column.type.tick // tick) for column in columns)
+    widest = max(columns, key=lambda column: int(column.integers.max()) * column.type.tick)
+    greatest = int(widest.integers.max()) * (widest.type.tick // tick)
+    divisor = 1 if scale is None else scale.divisor
+    needed = ((greatest - least) // divisor).bit_length()
+    return KeyRangeError(
+        widest.name,
+        greatest,
+        least,
+        least + ((1 << bits) - 1) * divisor,
+        remedy=_remedy(needed),
+    )
+
+
+def _remedy(bits: int) -> str:
+    if bits > 64:
+        return "the times lie too far apart, 64 bits are the most"
+    return (
+        f"cast it to a coarser unit, or build a bundle with {bits} bits of timestamp: "
+        f"`python -m hdl generate --preset demo --timestamp-bits {bits} --output DIR`"
+    )

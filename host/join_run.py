@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A join that can be run: its graph of execution streams, and what can be told of the last run."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.device import Device
+from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
+from host.streams.accelerator import Progress
+from host.streams.counters import StagingCounters
+from host.streams.device_join import JoinOptions, PreparedJoin
+from host.streams.watch import Deadline
+
+__all__ = ["JoinResult", "JoinRun", "Latency"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """What a trace shows, in clock cycles of the device.
+
+    Parameters
+    ----------
+    processing : array of int64
+        By tuple, in the order of arrival: from its acceptance to the star behind its results.
+    visiting : array of int64
+        By result: from the acceptance of the later tuple to the emission of the pair.
+    emitted : array of int64
+        By result: the cycle of its emission, since the device was opened.
+    """
+
+    processing: Int64s
+    visiting: Int64s
+    emitted: Int64s
+
+
+@dataclass(frozen=True)
+class JoinResult:
+    """A join that has been run.
+
+    Parameters
+    ----------
+    table : pa.Table
+        The left columns, then the right columns.
+    pairs : tuple of array of int64
+        Row of the left table, and of the right table, of every result.
+    counters : mapping of str to int
+        What the device's counters have grown by.
+    cycles, device_seconds : int, float
+        Clock cycles, and time, spent in the device.
+    latency : Latency or None
+        If it was traced.
+    """
+
+    table: pa.Table
+    pairs: tuple[Int64s, Int64s]
+    counters: Mapping[str, int]
+    cycles: int
+    device_seconds: float
+    latency: Latency | None = None
+
+
+class JoinRun:
+    """Base of joins that are run on a device: a derived class makes and prepares the graph.
+
+    Parameters
+    ----------
+    device : Device
+        An open device, used by nobody else meanwhile; it stays open.
+    trace : bool
+        Whether to take the cycles in which tuples and results come and go; implies ``record``.
+    record : bool
+        Whether to keep the row numbers of all results, for :attr:`pairs`.
+    deadline : Deadline, optional
+        How long the device may make no progress.
+    report : callable, optional
+        Is called with a :class:`Progress` now and then.
+    batch_rows : int
+        Most rows of a result batch.
+    buffer_rows : int
+        Rows in each buffer between two streams.
+    """
+
+    #: Of the results.
+    schema: pa.Schema
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        trace: bool = False,
+        record: bool = False,
+        deadline: Deadline | None = None,
+        report: Callable[[Progress], None] | None = None,
+        batch_rows: int = 1 << 16,
+        buffer_rows: int = 1 << 17,
+    ) -> None:
+        self.device = device
+        self._before: dict[str, int] = {}
+        self._visits: list[Columns] = []
+        self._recording = record or trace
+        self._quantum = Quantum(batch_rows)
+        self._options = JoinOptions(
+            trace=trace,
+            deadline=Deadline() if deadline is None else deadline,
+            report=report,
+            batch_rows=batch_rows,
+            observe=self._visit,
+        )
+        self._graph = ExecStreamGraph(buffer_rows)
+
+    def _run(self, join: PreparedJoin) -> None:
+        """Prepare the graph, of which ``join`` is a part."""
+        self.schema = join.schema
+        self.encoded = join.plan
+        self._accelerator = join.accelerator
+        self._graph.prepare()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the join, yielding the results in order as they come.
+
+        A reader that stops early just closes the iterator; the device can be used again.
+        """
+        self._before = self.device.counters()
+        self._visits.clear()
+        yield from Scheduler(self._graph, self._quantum).read()
+
+    @property
+    def staged(self) -> StagingCounters:
+        """What the staging of the last join's batches into input words has cost."""
+        return self._accelerator.staged
+
+    def describe(self) -> str:
+        """The streams and the buffers between them, a line each."""
+        return self._graph.plan()
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles that the device has run for the last join."""
+        return 0 if self._accelerator.watch is None else self._accelerator.watch.cycles
+
+    @property
+    def device_seconds(self) -> float:
+        """Time that the last join has spent in the device."""
+        return 0.0 if self._accelerator.watch is None else self._accelerator.watch.seconds
+
+    def counters(self) -> dict[str, int]:
+        """What the device's counters have grown by since the last join began."""
+        now = self.device.counters()
+        return {name: value - self._before.get(name, 0) for name, value in now.items()}
+
+    @property
+    def pairs(self) -> tuple[Int64s, Int64s]:
+        """Rows of the left and of the right input, of every result, if they were recorded."""
+        return self._visited("left"), self._visited("right")
+
+    @property
+    def latency(self) -> Latency | None:
+        """Latencies of the last join, if it was traced."""
+        trace = self._accelerator.trace
+        if trace is None:
+            return None
+        return Latency(trace.processing, self._visited("latency"), self._visited("emitted"))
+
+    def _visit(self, pairs: Columns) -> None:
+        if self._recording:
+            self._visits.append(pairs)
+
+    def _visited(self, name: str) -> Int64s:
+        parts = [pairs[name] for pairs in self._visits if name in pairs.arrays]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def run(self) -> JoinResult:
+        """Run the join and gather everything."""
+        self._recording = True
+        table = pa.Table.from_batches(list(self.batches()), schema=self.schema)
+        return JoinResult(
+            table, self.pairs, self.counters(), self.cycles, self.device_seconds, self.latency
+        )

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join on a device as a part of a graph: streams of rows in, a stream of joined rows out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from host.capacity import require_capacity
+from host.device import Device
+from host.encode import EncodingPlan, Ranges, plan_streams
+from host.ordering import Ordering
+from host.query import JoinQuery
+from host.runtime import Columns, ExecStreamGraph, SingleOutputExecStream
+from host.streams.accelerator import AcceleratorJoin, AcceleratorJoinParams, Progress
+from host.streams.materialize import Materialize, MaterializeParams
+from host.streams.row_store import Rows, RowStore, SharedRows
+from host.streams.tagged_intake import TaggedLayout
+from host.streams.watch import Deadline
+from host.tables import output_schema
+
+__all__ = ["JoinOptions", "PreparedJoin", "add_device_join", "add_tagged_join", "prepare_join"]
+
+Stream = SingleOutputExecStream[Any, Any]
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """How a join is run, as opposed to what is joined.
+
+    Parameters
+    ----------
+    trace : bool
+        Whether to take the cycles in which tuples and results come and go.
+    deadline : Deadline
+        How long the device may make no progress.
+    report : callable, optional
+        Is called with a :class:`Progress` now and then.
+    batch_rows : int
+        Most rows of a result batch.
+    observe : callable, optional
+        Is given the row numbers of all results: columns ``left`` and ``right``, and with a trace
+        ``latency`` and ``emitted``.
+    """
+
+    trace: bool = False
+    deadline: Deadline = field(default_factory=Deadline)
+    report: Callable[[Progress], None] | None = None
+    batch_rows: int = 1 << 16
+    observe: Callable[[Columns], None] | None = None
+
+
+@dataclass(frozen=True)
+class PreparedJoin:
+    """A join that has been checked and planned for a device, and can be part of one graph.
+
+    Parameters
+    ----------
+    plan : EncodingPlan
+        How rows become tuples.
+    device : Device
+        An open device, used by nobody else meanwhile; it stays open.
+    ordering : Ordering
+        Of the results.
+    left, right, schema : pa.Schema
+        Of the inputs and of the result.
+    options : JoinOptions
+        How it is run.
+    rows : tuple of Rows or None
+        Where the rows are, if they need not be kept as they pass.
+    accelerator : AcceleratorJoin
+        The stream that drives the device; tells cycles, seconds and counters of an execution.
+    """
+
+    plan: EncodingPlan
+    device: Device
+    ordering: Ordering
+    left: pa.Schema
+    right: pa.Schema
+    schema: pa.Schema
+    options: JoinOptions = field(default_factory=JoinOptions)
+    rows: tuple[Rows, Rows] | None = None
+    accelerator: AcceleratorJoin = field(default_factory=AcceleratorJoin)
+
+
+def prepare_join(
+    left: pa.Schema,
+    right: pa.Schema,
+    query: JoinQuery,
+    device: Device,
+    *,
+    ranges: tuple[Ranges, Ranges] = ({}, {}),
+    options: JoinOptions | None = None,
+) -> PreparedJoin:
+    """Plan the join of two streams, each sorted by its order column, of which there are schemas.
+
+    Parameters
+    ----------
+    left, right : pa.Schema
+        Of the streams.
+    query : JoinQuery
+        What to join; whether it declares the streams sorted does not matter, they must be.
+    device : Device
+        An open device.
+    ranges : tuple of mapping
+        What is known of columns, see :func:`~host.encode.plan.plan_streams`.
+    options : JoinOptions, optional
+        How it is run.
+
+    Raises
+    ------
+    UsageError
+        If the query does not suit the streams or the device.
+    """
+    plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
+    require_capacity(plan.window, device.manifest)
+    schema = output_schema(left, right, query.suffix)
+    chosen = JoinOptions() if options is None else options
+    return PreparedJoin(plan, device, query.ordering, left, right, schema, chosen)
+
+
+def add_device_join(
+    graph: ExecStreamGraph, left: Stream, right: Stream, join: PreparedJoin
+) -> Stream:
+    """Add the streams of a join behind two producers of record batches.
+
+    Parameters
+    ----------
+    graph : ExecStreamGraph
+        A graph that both producers are part of.
+    left, right : stream
+        Produce ``pyarrow.RecordBatch`` of the schemas of ``join``, sorted by the order columns.
+    join : PreparedJoin
+        From :func:`prepare_join`; it belongs to this graph from now on.
+
+    Returns
+    -------
+    stream
+        Produces the joined rows, as ``pyarrow.RecordBatch``; nobody consumes them yet.
+    """
+    rows = join.rows or (RowStore(), RowStore())
+    return _connected(graph, [left, right], join, rows, None)
+
+
+def add_tagged_join(
+    graph: ExecStreamGraph, tagged: Stream, join: PreparedJoin, layout: TaggedLayout
+) -> Stream:
+    """Add the streams of a join behind one producer of both sides' rows, in order of arrival.
+
+    Parameters
+    ----------
+    graph : ExecStreamGraph
+        A graph that the producer is part of.
+    tagged : stream
+        Produces ``pyarrow.RecordBatch`` as ``layout`` says, sorted by time, on a tie left rows
+        first.
+    join : PreparedJoin
+        From :func:`prepare_join`; it belongs to this graph from now on.
+    layout : TaggedLayout
+        Where the columns of both sides stand.
+
+    Returns
+    -------
+    stream
+        As :func:`add_device_join`.
+    """
+    rows = SharedRows.pair(RowStore(), *layout.slices)
+    return _connected(graph, [tagged], join, rows, layout)
+
+
+def _connected(
+    graph: ExecStreamGraph,
+    inputs: list[Stream],
+    join: PreparedJoin,
+    rows: tuple[Rows, Rows],
+    layout: TaggedLayout | None,
+) -> Stream:
+    options = join.options
+    accelerator, materialize = join.accelerator, Materialize()
+    graph.add(
+        accelerator,
+        AcceleratorJoinParams(
+            device=join.device,
+            plan=join.plan,
+            rows=rows,
+            layout=layout,
+            ordering=join.ordering,
+            trace=options.trace,
+            deadline=options.deadline,
+            report=options.report,
+        ),
+    )
+    graph.add(
+        materialize,
+        MaterializeParams(
+            store=rows, schema=join.schema, rows=options.batch_rows, observe=options.observe
+        ),
+    )
+    for stream in inputs:
+        graph.connect(stream, accelerator)
+    graph.connect(accelerator, materialize)
+    return materialize

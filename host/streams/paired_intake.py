@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two inputs, each sorted by time, in their common order of arrival."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from host.encode import EncodedBatch, EncodingPlan
+from host.manifest import Manifest
+from host.runtime import Buffer
+from host.side import Side
+from host.streams.arrival_order import merge_places, settled
+from host.streams.intake import Arrived, Intake, SideTuples
+from host.streams.row_store import Rows
+
+__all__ = ["PairedIntake"]
+
+
+class _Head:
+    """What has come of one side and was not handed out."""
+
+    def __init__(self) -> None:
+        self.raw: pa.RecordBatch | None = None  # not encoded yet
+        self.batch: EncodedBatch | None = None
+        self.begin = 0
+
+
+class PairedIntake(Intake):
+    """Merges input 0 (side R) and input 1 (side S) by time; on a tie R comes first.
+
+    A batch of either side waits until the other side has one too, or has ended.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Buffer[pa.RecordBatch]],
+        plan: EncodingPlan,
+        rows: tuple[Rows, Rows],
+        manifest: Manifest,
+    ) -> None:
+        super().__init__(inputs, plan, rows, manifest)
+        self._heads = {side: _Head() for side in Side}
+
+    @property
+    def at_end(self) -> bool:
+        return all(buffer.at_end for buffer in self._inputs) and all(
+            head.raw is None and head.batch is None for head in self._heads.values()
+        )
+
+    def take(self) -> Arrived | None:
+        while self._fill():
+            batches = {side: head.batch for side, head in self._heads.items() if head.batch}
+            if any(side not in batches and not self._inputs[side].at_end for side in Side):
+                continue  # no row of the batch that came is sent
+            return self._merge(batches) if batches else None
+        return None
+
+    def _fill(self) -> bool:
+        """See to it that either side has an encoded batch, unless it has ended."""
+        waits = False
+        for side, head in self._heads.items():
+            buffer = self._inputs[side]
+            if head.raw is None and head.batch is None and not buffer.at_end:
+                if buffer.demand():
+                    head.raw = self._receive(buffer)
+                    self._rows[side].append(head.raw)
+                else:
+                    waits = True
+        if waits:
+            return False
+        fresh = [(side, head.raw) for side, head in self._heads.items() if head.raw is not None]
+        if fresh:
+            self._settle(fresh)
+        for side, raw in fresh:
+            head = self._heads[side]
+            encoded = self._encode(side, raw)
+            head.raw, head.batch, head.begin = None, encoded if len(encoded) else None, 0
+        return True
+
+    def _merge(self, batches: dict[Side, EncodedBatch]) -> Arrived:
+        """Hand out as much of the first batches as no later row can come before."""
+        begins = {side: self._heads[side].begin for side in batches}
+        times = {side: batch.times[begins[side] :] for side, batch in batches.items()}
+        takes = {side: len(of_side) for side, of_side in times.items()}
+        if len(batches) == 2:
+            takes[Side.R], takes[Side.S] = settled(times[Side.R], times[Side.S])
+        empty = times[next(iter(times))][:0]
+        left, right = (
+            times[side][: takes[side]] if side in times else empty for side in (Side.R, Side.S)
+        )
+        places = dict(zip(Side, merge_places(left, right), strict=True))
+        sides = {}
+        for side, batch in batches.items():
+            if takes[side]:
+                end = begins[side] + takes[side]
+                sides[side] = SideTuples(batch, begins[side], end, places[side])
+                head = self._heads[side]
+                head.begin = end
+                if end == len(batch):
+                    head.batch = None
+        return Arrived(len(left) + len(right), sides)

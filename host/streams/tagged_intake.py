@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One input that holds the rows of both sides, in their order of arrival."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode import EncodedBatch, EncodingPlan
+from host.encode.kinds import integer_view
+from host.manifest import Manifest
+from host.runtime import Buffer
+from host.side import Side
+from host.streams.intake import Arrived, Intake, SideTuples
+from host.streams.row_store import Rows
+
+__all__ = ["TaggedIntake", "TaggedLayout"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TaggedLayout:
+    """Where the columns of both sides stand in tagged batches.
+
+    Parameters
+    ----------
+    left, right : pa.Schema
+        Columns of the sides, by the names that the query knows; those of the left side stand
+        first. In a row of one side the columns of the other one may be anything.
+    first : int
+        Position of the first left column.
+    side : str
+        Column of int8: 0 in a left row, 1 in a right one.
+    """
+
+    left: pa.Schema
+    right: pa.Schema
+    first: int
+    side: str = "side"
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """Positions of the columns of either side."""
+        middle = self.first + len(self.left)
+        return slice(self.first, middle), slice(middle, middle + len(self.right))
+
+
+class TaggedIntake(Intake):
+    """Takes the sides of a tagged input apart; the input's order is the order of arrival.
+
+    Rows are numbered over both sides, in :class:`~host.streams.row_store.SharedRows`.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Buffer[pa.RecordBatch]],
+        plan: EncodingPlan,
+        rows: tuple[Rows, Rows],
+        manifest: Manifest,
+        layout: TaggedLayout,
+    ) -> None:
+        super().__init__(inputs, plan, rows, manifest)
+        self._tag = layout.side
+        self._number = 0  # rows of both sides so far
+        # Per side: the columns that are encoded, and their names.
+        self._wanted: list[tuple[list[int], list[str]]] = []
+        for side, schema, columns in zip(
+            Side, (layout.left, layout.right), layout.slices, strict=True
+        ):
+            names = list(plan.columns(side))
+            self._wanted.append(
+                ([columns.start + schema.get_field_index(name) for name in names], names)
+            )
+
+    @property
+    def at_end(self) -> bool:
+        return self._inputs[0].at_end
+
+    def take(self) -> Arrived | None:
+        buffer = self._inputs[0]
+        while not buffer.at_end and buffer.demand():
+            batch = self._receive(buffer)
+            self._rows[Side.R].append(batch)
+            arrived = self._taken_apart(batch)
+            self._number += batch.num_rows
+            if arrived.count:
+                return arrived
+        return None
+
+    def _taken_apart(self, batch: pa.RecordBatch) -> Arrived:
+        tags = integer_view(batch.column(self._tag))
+        members = {side: np.flatnonzero(tags == side) for side in Side}
+        parts = [(side, self._part(batch, side, at)) for side, at in members.items() if len(at)]
+        self._settle(parts)
+        encoded: dict[Side, EncodedBatch] = {}
+        places: dict[Side, Int64s] = {}
+        for side, part in parts:
+            tuples = self._encode(side, part)
+            at = members[side]
+            if tuples.rows is not None:
+                at = at[tuples.rows - tuples.first]
+            encoded[side] = replace(tuples, rows=at + self._number)
+            places[side] = at
+        count = sum(len(at) for at in places.values())
+        if count < batch.num_rows:  # those left out take no place
+            sent = np.zeros(batch.num_rows, np.bool_)
+            for at in places.values():
+                sent[at] = True
+            number = np.cumsum(sent) - 1
+            places = {side: number[at] for side, at in places.items()}
+        return Arrived(
+            count,
+            {
+                side: SideTuples(tuples, 0, len(tuples), places[side])
+                for side, tuples in encoded.items()
+                if len(tuples)
+            },
+        )
+
+    def _part(self, batch: pa.RecordBatch, side: Side, at: Int64s) -> pa.RecordBatch:
+        """The columns of one side that are encoded, in its own rows."""
+        positions, names = self._wanted[side]
+        columns = [batch.column(position) for position in positions]
+        if len(at) < batch.num_rows:
+            indices = pa.array(at)
+            columns = [column.take(indices) for column in columns]
+            self.counters.copied_batches += 1
+            self.counters.copied_bytes += sum(column.nbytes for column in columns)
+        return pa.RecordBatch.from_arrays(columns, names=names)
