@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.device import Device
 from host.errors import FailureError, UnsupportedTypeError, UsageError
 from host.files import write_table
 from host.operators import CopyCounters
@@ -18,6 +19,7 @@ from host.pipeline.drawing import dot, svg
 from host.pipeline.execution import Execution, Settings
 from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag
+from host.pipeline.joining import Joined, Merged
 from host.pipeline.operations import (
     Distinct,
     Lazy,
@@ -33,7 +35,9 @@ from host.pipeline.operations import (
     updating,
 )
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
+from host.query import JoinQuery
 from host.runtime import Governor
+from host.streams.device_join import JoinOptions, PreparedJoin
 
 __all__ = ["Pipeline"]
 
@@ -176,6 +180,47 @@ class Pipeline:
     def limit(self, rows: int, skip: int = 0) -> "Pipeline":
         """Keep the first ``rows`` rows after ``skip``; what comes before is stopped then."""
         return self._with(Limited(rows, skip))
+
+    def merge(self, *others: "Pipeline", by: str | Sequence[str]) -> "Pipeline":
+        """Merge with other pipelines of the same columns into one order; ties in their order.
+
+        What is not known to be SORTED by the columns ``by`` is sorted.
+        """
+        columns = (by,) if isinstance(by, str) else tuple(by)
+        if not columns:
+            raise UsageError("merge() needs at least one column.")
+        return self._with(Merged(others, columns))
+
+    def join(
+        self,
+        right: "Pipeline",
+        query: JoinQuery,
+        device: Device,
+        *,
+        options: JoinOptions | None = None,
+        started: Callable[[PreparedJoin], None] | None = None,
+    ) -> "Pipeline":
+        """Join with the rows of another pipeline over a sliding window, on a device.
+
+        The result has the columns of this pipeline, then those of ``right``. Inputs that are not
+        known to be SORTED by the order columns of the query are sorted. If nobody can tell the
+        order of the result (``unordered``, ``count``), the device is not asked for any.
+
+        Parameters
+        ----------
+        right : Pipeline
+            The other rows.
+        query : JoinQuery
+            What to join.
+        device : Device
+            An open device, used by nobody else meanwhile; it stays open.
+        options : JoinOptions, optional
+            Deadline, progress, trace.
+        started : callable, optional
+            Is given the prepared join of each execution, which tells cycles and counters.
+        """
+        chosen = JoinOptions() if options is None else options
+        return self._with(Joined(right, query, device, chosen, started))
 
     def then(self, operation: Lazy) -> "Pipeline":
         """Append any operation, also one that is not the kit's."""
