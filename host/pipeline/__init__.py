@@ -7,7 +7,7 @@ of execution streams.
 
 from host.pipeline.execution import Execution, Settings
 from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.operations import Chained, Decision, Lazy, Operation, Stateful, Stateless
+from host.pipeline.operations import Chained, Decision, Lazy, Operation, Place, Stateful, Stateless
 from host.pipeline.pipeline import Pipeline
 from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
@@ -23,6 +23,7 @@ __all__ = [
     "Operation",
     "ParquetSource",
     "Pipeline",
+    "Place",
     "Settings",
     "Source",
     "Stateful",

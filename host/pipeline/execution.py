@@ -131,9 +131,7 @@ class Execution:
         for run in fused_runs(steps):
             operation = run[0].operation
             if isinstance(operation, Stateful):
-                producer = operation.build(
-                    graph, producer, run[0].before, run[0].columns, run[0].order_matters
-                )
+                producer = operation.build(graph, producer, run[0].place)
                 continue
             operators = [
                 step.operation.operator for step in run if isinstance(step.operation, Stateless)
@@ -174,7 +172,7 @@ class Execution:
             yield from self._in_parallel(gathered, rest[1:])
             return
         graph = self._empty_graph()
-        ordered = self.ordered if not steps else steps[0].order_matters
+        ordered = self.ordered if not steps else steps[0].place.order_matters
         tasks = [partial(self._part, split, own, limit) for split in splits]
         source = graph.add(Parallel(), ParallelParams(tasks, self.settings.threads, ordered))
         self._behind(graph, source, rest)

@@ -12,7 +12,7 @@ from host.errors import UsageError
 from host.ordering import Ordering
 from host.pipeline.execution import Execution
 from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.operations import Lazy, Sorted, Stateful
+from host.pipeline.operations import Lazy, Place, Sorted, Stateful
 from host.query import JoinQuery
 from host.runtime import ExecStreamGraph, Stream
 from host.streams.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
@@ -34,7 +34,7 @@ def _sorted_stream(
     graph: ExecStreamGraph, stream: Stream, by: tuple[str, ...], traits: Traits, schema: pa.Schema
 ) -> Stream:
     """Add a sort behind ``stream`` unless what it produces is sorted."""
-    return Sorted(by).build(graph, stream, traits, schema, True)
+    return Sorted(by).build(graph, stream, Place(traits, schema))
 
 
 def _sorting(side: str, by: tuple[str, ...], traits: Traits) -> str:
@@ -106,40 +106,33 @@ class BoundJoin(Stateful):
             key_columns(of_side, [column])
         return output_schema(schema, self.right.schema, self.join.query.suffix)
 
-    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
+    def reason(self, place: Place) -> str:
         left, right = self._orders
-        ordering = self._ordering(order_matters)
+        ordering = self._ordering(place)
         return "; ".join(
             [
-                _sorting("left", left, traits),
+                _sorting("left", left, place.traits),
                 _sorting("right", right, self.right.traits),
-                f"ordering {ordering}" + ("" if order_matters else ", as nobody can tell"),
+                f"ordering {ordering}" + ("" if place.order_matters else ", as nobody can tell"),
             ]
         )
 
-    def build(
-        self,
-        graph: ExecStreamGraph,
-        producer: Stream,
-        traits: Traits,
-        schema: pa.Schema,
-        order_matters: bool,
-    ) -> Stream:
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         left, right = self._orders
         other = self.right
         join = prepare_join(
-            schema,
+            place.schema,
             other.schema,
-            replace(self.join.query, sorted=True, ordering=self._ordering(order_matters)),
+            replace(self.join.query, sorted=True, ordering=self._ordering(place)),
             self.join.device,
-            ranges=(traits.ranges, other.traits.ranges),
+            ranges=(place.traits.ranges, other.traits.ranges),
             options=self.join.options,
         )
         if self.join.started is not None:
             self.join.started(join)
         return add_device_join(
             graph,
-            _sorted_stream(graph, producer, left, traits, schema),
+            _sorted_stream(graph, producer, left, place.traits, place.schema),
             _sorted_stream(graph, other.build(graph), right, other.traits, other.schema),
             join,
         )
@@ -149,8 +142,8 @@ class BoundJoin(Stateful):
         left, right = self.join.query.order
         return (left,), (right,)
 
-    def _ordering(self, order_matters: bool) -> Ordering:
-        return self.join.query.ordering if order_matters else Ordering.none()
+    def _ordering(self, place: Place) -> Ordering:
+        return self.join.query.ordering if place.order_matters else Ordering.none()
 
     def __str__(self) -> str:
         return str(self.join)
@@ -209,25 +202,18 @@ class BoundMerge(Stateful):
                 )
         return schema
 
-    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
-        inputs = [traits, *(other.traits for other in self.others)]
+    def reason(self, place: Place) -> str:
+        inputs = [place.traits, *(other.traits for other in self.others)]
         return "; ".join(
             _sorting(f"input {number}", self.by, each) for number, each in enumerate(inputs, 1)
         )
 
-    def build(
-        self,
-        graph: ExecStreamGraph,
-        producer: Stream,
-        traits: Traits,
-        schema: pa.Schema,
-        order_matters: bool,
-    ) -> Stream:
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         merge = graph.add(SortedMerge(), SortedMergeParams(by=self.by))
-        inputs = [(producer, traits)]
+        inputs = [(producer, place.traits)]
         inputs += [(other.build(graph), other.traits) for other in self.others]
         for stream, known in inputs:
-            graph.connect(_sorted_stream(graph, stream, self.by, known, schema), merge)
+            graph.connect(_sorted_stream(graph, stream, self.by, known, place.schema), merge)
         return merge
 
     def __str__(self) -> str:

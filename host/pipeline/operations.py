@@ -35,6 +35,7 @@ __all__ = [
     "Lazy",
     "Limited",
     "Operation",
+    "Place",
     "Sorted",
     "Stateful",
     "Stateless",
@@ -50,6 +51,25 @@ __all__ = [
 
 #: Streams with their parameters, one behind the other.
 Chain: TypeAlias = Sequence[tuple[Stream, StreamParams]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a stateful operation stands.
+
+    Parameters
+    ----------
+    traits : Traits
+        What is known of its input.
+    schema : Schema
+        Columns of its input.
+    order_matters : bool
+        Whether anybody can tell the order of its output.
+    """
+
+    traits: Traits
+    schema: pa.Schema
+    order_matters: bool = True
 
 
 @dataclass(frozen=True)
@@ -229,32 +249,21 @@ class Unordered(Operation):
 
 
 class Stateful(Operation):
-    """An operation that must see other rows; it ends a segment.
-
-    Its methods are told what is known of its input, the input's columns, and (``order_matters``)
-    whether anybody can tell the order of its output.
-    """
+    """An operation that must see other rows; it ends a segment."""
 
     needs_order = True
 
     @abstractmethod
-    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
+    def reason(self, place: Place) -> str:
         """Say how it is done and why."""
 
     @abstractmethod
-    def build(
-        self,
-        graph: ExecStreamGraph,
-        producer: Stream,
-        traits: Traits,
-        schema: pa.Schema,
-        order_matters: bool,
-    ) -> Stream:
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         """Add the streams behind ``producer``; return the last one."""
 
-    def vanishes(self, traits: Traits, schema: pa.Schema) -> bool:
+    def vanishes(self, place: Place) -> bool:
         """Whether it would change nothing."""
-        del traits, schema  # it changes something whatever they are
+        del place  # it changes something wherever it stands
         return False
 
 
@@ -262,24 +271,17 @@ class Chained(Stateful):
     """A stateful operation that becomes streams one behind the other, or none."""
 
     @abstractmethod
-    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
+    def decide(self, place: Place) -> Decision:
         """Choose the streams."""
 
-    def reason(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> str:
-        return self.decide(traits, schema, order_matters).reason
+    def reason(self, place: Place) -> str:
+        return self.decide(place).reason
 
-    def vanishes(self, traits: Traits, schema: pa.Schema) -> bool:
-        return not self.decide(traits, schema, True).chain
+    def vanishes(self, place: Place) -> bool:
+        return not self.decide(place).chain
 
-    def build(
-        self,
-        graph: ExecStreamGraph,
-        producer: Stream,
-        traits: Traits,
-        schema: pa.Schema,
-        order_matters: bool,
-    ) -> Stream:
-        for stream, params in self.decide(traits, schema, order_matters).chain:
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        for stream, params in self.decide(place).chain:
             graph.add(stream, params)
             graph.connect(producer, stream)
             producer = stream
@@ -313,9 +315,10 @@ class Sorted(Chained):
         key_columns(schema, self.by)
         return schema
 
-    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
-        if traits.is_sorted_by(self.by):
-            return Decision([], f"vanishes: its input is SORTED by {', '.join(traits.sorted_by)}")
+    def decide(self, place: Place) -> Decision:
+        if place.traits.is_sorted_by(self.by):
+            known = ", ".join(place.traits.sorted_by)
+            return Decision([], f"vanishes: its input is SORTED by {known}")
         return Decision([(Sort(), SortParams(by=self.by))], "external sort")
 
     def __str__(self) -> str:
@@ -347,7 +350,8 @@ class Distinct(Chained):
         key_columns(schema, self.by)
         return schema
 
-    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
+    def decide(self, place: Place) -> Decision:
+        traits, schema = place.traits, place.schema
         by = key_columns(schema, self.by)
         if traits.is_distinct_by(by):
             known = ", ".join(traits.distinct_by)
@@ -362,7 +366,7 @@ class Distinct(Chained):
             (Sort(), SortParams(by=by)),
             (Uniq(), UniqParams(by=by)),
         ]
-        if not (order_matters and traits.has(Flag.ORDERED)):
+        if not (place.order_matters and traits.has(Flag.ORDERED)):
             return Decision(unique, "sorts and compares neighbours; no order to restore")
         number = _unused(schema)
         return Decision(
@@ -416,9 +420,10 @@ class Limited(Chained):
         rows = None if traits.rows is None else min(self.rows, max(0, traits.rows - self.skip))
         return traits.after(self.effect(traits), rows=rows)
 
-    def decide(self, traits: Traits, schema: pa.Schema, order_matters: bool) -> Decision:
-        if traits.rows is not None and not self.skip and traits.rows <= self.rows:
-            return Decision([], f"vanishes: its input is SIZED, {traits.rows} rows")
+    def decide(self, place: Place) -> Decision:
+        rows = place.traits.rows
+        if rows is not None and not self.skip and rows <= self.rows:
+            return Decision([], f"vanishes: its input is SIZED, {rows} rows")
         return Decision(
             [(Limit(), LimitParams(rows=self.rows, skip=self.skip))],
             "closes what comes before it when it has its rows",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.pipeline.flags import Traits
-from host.pipeline.operations import Operation, Stateful, Stateless, Unordered
+from host.pipeline.operations import Operation, Place, Stateful, Stateless, Unordered
 
 __all__ = ["Step", "fused_runs", "plan_steps"]
 
@@ -20,36 +20,34 @@ class Step:
     ----------
     operation : Operation
         What is done.
-    before, after : Traits
-        What is known of its input and of its output.
-    columns, output : Schema
-        Of its input and of its output.
-    order_matters : bool
-        Whether anybody behind it can tell in which order its output comes.
+    place : Place
+        Where it stands: what is known of its input, and whether order matters behind it.
+    after : Traits
+        What is known of its output.
+    output : Schema
+        Of its output.
     segment : int
         Counted from one; a segment ends with a stateful operation that does something.
     """
 
     operation: Operation
-    before: Traits
+    place: Place
     after: Traits
-    columns: pa.Schema
     output: pa.Schema
-    order_matters: bool
     segment: int
 
     @property
     def vanishes(self) -> bool:
         """Whether nothing is left of it when the pipeline runs."""
         if isinstance(self.operation, Stateful):
-            return self.operation.vanishes(self.before, self.columns)
+            return self.operation.vanishes(self.place)
         return isinstance(self.operation, Unordered)
 
     @property
     def reason(self) -> str:
         """What becomes of it, and why."""
         if isinstance(self.operation, Stateful):
-            return self.operation.reason(self.before, self.columns, self.order_matters)
+            return self.operation.reason(self.place)
         if isinstance(self.operation, Stateless):
             return ""
         return "vanishes: it only says that the order does not matter"
@@ -80,11 +78,9 @@ def plan_steps(
             traits = traits.unordered()
         step = Step(
             operation,
-            traits,
+            Place(traits, schema, wanted),
             operation.traits(traits),
-            schema,
             operation.schema(schema),
-            wanted,
             segment,
         )
         steps.append(step)
