@@ -183,6 +183,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             return PairedIntake(self.inputs, params.plan, params.rows, manifest)
         return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout)
 
+    @property
+    def stores(self) -> tuple[Rows, Rows]:
+        """Where the rows of both sides are."""
+        assert self._params is not None
+        return self._params.rows
+
     def execute(self, quantum: Quantum) -> StreamResult:
         params, run = self._params, self._run
         assert params is not None
