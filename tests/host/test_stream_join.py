@@ -21,8 +21,15 @@ from host.errors import (
     WindowOverflowError,
 )
 from host.query import JoinQuery, Term
-from host.runtime import ExecStreamGraph, Scheduler
-from host.streams.device_join import JoinOptions, add_device_join, prepare_join
+from host.runtime import ExecStreamGraph, GraphError, Scheduler
+from host.streams.accelerator import AcceleratorJoinParams
+from host.streams.device_join import (
+    JoinOptions,
+    add_device_join,
+    add_tagged_join,
+    prepare_join,
+)
+from host.streams.row_store import RowStore
 from host.streams.source import ArrowSource, ArrowSourceParams
 from tests.host.tables import bundle, naive_join
 
@@ -475,3 +482,69 @@ def test_order_columns_of_64_bits_are_exact(bundles):
             assert rows_of(join) == naive_join(table, table, query)
     counted = JoinQuery(order=("t", "t"), window=CountWindow(2), sorted=True)
     fail(bundles, left, late, counted, KeyRangeError, "too far apart")
+
+
+def test_a_graph_of_ones_own_can_have_a_join_of_tagged_rows(bundles):
+    left = pa.table({"t": [1, 2], "x": [1, 1]})
+    right = pa.table({"t": [1, 3], "x": [1, 2]})
+    both, layout = tagged(left, right)
+    query = JoinQuery(terms=[Term("x", "x", -1, 0)], order=("t", "t"), window=TimeWindow(2))
+    seen = []
+    with open_device(f"software:{bundles['seven']}") as device:
+        graph = ExecStreamGraph(3)
+        source = ArrowSource()
+        graph.add(source, ArrowSourceParams(supply=lambda: both.to_batches(max_chunksize=1)))
+        options = JoinOptions(observe=seen.append, batch_rows=1)
+        join = prepare_join(layout.left, layout.right, query, device, options=options)
+        outlet = add_tagged_join(graph, source, join, layout)
+        graph.prepare()
+        assert graph.outlet is outlet
+        for _ in range(2):
+            table = pa.Table.from_batches(Scheduler(graph).run(), schema=join.schema)
+            assert table.to_pydict() == {
+                "t": [1, 2, 1, 2], "x": [1] * 4, "t_right": [1, 1, 3, 3], "x_right": [1, 1, 2, 2]
+            }  # fmt: skip
+    # Rows of a tagged stream are numbered over both sides.
+    assert [int(pairs["left"][0]) for pairs in seen] == [0, 2, 0, 2] * 2
+
+
+def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
+    left, right = pa.table({"t": [5, 6]}), pa.table({"t": [1]})
+    both, layout = tagged(left, right)
+    backwards = both.take([1, 2, 0])
+    query = JoinQuery(order=("t", "t"), window=TimeWindow(2))
+    with open_device(f"software:{bundles['one core']}") as device:
+        join = TaggedJoin(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
+        with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 5"):
+            list(join.batches())
+        graph = ExecStreamGraph()
+        source = ArrowSource()
+        graph.add(source, ArrowSourceParams(supply=both.to_batches))
+        prepared = prepare_join(layout.left, layout.right, query, device)
+        graph.add(prepared.accelerator, accelerator_params(prepared))
+        graph.connect(source, prepared.accelerator)
+        with pytest.raises(GraphError, match=r"needs 2 input\(s\), not 1"):
+            graph.prepare()
+
+
+def accelerator_params(join):
+    return AcceleratorJoinParams(join.device, join.plan, (RowStore(), RowStore()))
+
+
+def test_every_batch_may_have_a_dictionary_of_its_own(bundles):
+    words = [["b", "a"], ["c", None], ["a", "b"], ["d", "b"]]
+    batches = [
+        pa.record_batch(
+            {"t": pa.array([2 * i, 2 * i + 1]), "word": pa.array(pair).dictionary_encode()}
+        )
+        for i, pair in enumerate(words)
+    ]
+    plain = pa.table({"t": range(8), "word": [word for pair in words for word in pair]})
+    query = JoinQuery(
+        terms=[Term("word", "word")], order=("t", "t"), window=CountWindow(9), sorted=True
+    )
+    with open_device(f"software:{bundles['groups']}") as device:
+        join = TableJoin(iter(batches), iter(batches), query, device, record=True, batch_rows=3)
+        result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
+    assert rows_of(join) == naive_join(plain, plain, query)
+    assert result["word"].to_pylist() == result["word_right"].to_pylist()
