@@ -548,3 +548,20 @@ def test_every_batch_may_have_a_dictionary_of_its_own(bundles):
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
     assert rows_of(join) == naive_join(plain, plain, query)
     assert result["word"].to_pylist() == result["word_right"].to_pylist()
+
+
+def test_ranges_may_be_times_and_dates(bundles):
+    start = datetime(2024, 1, 1)
+    times = [start + timedelta(minutes=minute) for minute in (0, 5, 700)]
+    table = pa.table({"t": np.arange(3), "at": pa.array(times, pa.timestamp("us"))})
+    second = 1_000_000
+    known = {"at": (start, start + timedelta(hours=18), second)}
+    terms = [Term("at", "at", parse_duration("-5min"), parse_duration("5min"))]
+    query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(9), sorted=True)
+    with open_device(f"software:{bundles['groups']}") as device:
+        join = TableJoin(
+            iter(table.to_batches()), table, query, device, ranges=(known, known), record=True
+        )
+        assert "in steps of 1000000" in join.encoded.fields[0].meaning
+        list(join.batches())
+    assert rows_of(join) == naive_join(table, table, query)
