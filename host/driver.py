@@ -180,6 +180,7 @@ def _tables_join(
 ) -> tuple[PreparedJoin, list[Supply]]:
     """Plan the join of whole tables; return it with the columns that are sent, in order."""
     manifest = device.manifest
+    left, right = left.combine_chunks(), right.combine_chunks()
     schema = output_schema(left.schema, right.schema, query.suffix)
     plan = plan_tables(left, right, query, manifest)
     require_capacity(plan.window, manifest)

@@ -100,9 +100,8 @@ class Supply:
 
     @staticmethod
     def _gathered(table: pa.Table, order: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-        whole = table.combine_chunks()
         for begin in range(0, len(order), GATHERED):
-            part = whole.take(pa.array(order[begin : begin + GATHERED]))
+            part = table.take(pa.array(order[begin : begin + GATHERED]))
             yield from part.combine_chunks().to_batches()
 
 

@@ -130,8 +130,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     Input 0 is side R, input 1 side S, each sorted by time; or there is one input of tagged batches.
     Values go from the Arrow buffers into the words that the device is offered, and nowhere else.
     The output has the columns ``left`` and ``right``, and with a trace ``emitted`` and ``latency``
-    (visiting latency, in cycles). Result words are decoded as they come; what is kept is the window
-    and the open groups.
+    (visiting latency, in cycles). Result words are decoded as they come; what is kept is the
+    window and the open groups.
 
     Attributes
     ----------
@@ -182,6 +182,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.layout is None:
             return PairedIntake(self.inputs, params.plan, params.rows, manifest)
         return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout)
+
+    @property
+    def stores(self) -> tuple[Rows, Rows]:
+        """Where the rows of both sides are."""
+        assert self._params is not None
+        return self._params.rows
 
     def execute(self, quantum: Quantum) -> StreamResult:
         params, run = self._params, self._run
@@ -280,7 +286,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.strict:
             ready = run.order.push(parts, complete)
             parts = [] if ready is None else [ready]
-        run.ready += [_output(pairs) for pairs in parts if pairs.num_rows]
+        run.ready += [pairs for pairs in parts if pairs.num_rows]
         for side in Side:
             run.release.allow(side, self._needed(run, side))
         if params.report is not None and self.watch is not None:
@@ -329,9 +335,3 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 del run.ready[0]
         run.release.handed_on()
         return True
-
-
-def _output(pairs: Columns) -> Columns:
-    """Those columns that the next stream is given."""
-    wanted = ("left", "right", "emitted", "latency")
-    return Columns({name: pairs[name] for name in wanted if name in pairs.arrays})

@@ -22,10 +22,9 @@ class StrictOrder:
 
     def __init__(self) -> None:
         self._held: list[Columns] = []
-        self._by_probe = True  # whether it was enough so far to sort by probe
 
     def push(self, parts: Sequence[Columns], complete: int) -> Columns | None:
-        """Take pairs; return, sorted, those whose probe is below ``complete``.
+        """Take pairs; return, sorted, those whose probe is below ``complete``, without its columns.
 
         Parameters
         ----------
@@ -38,29 +37,20 @@ class StrictOrder:
         if not self._held:
             return None
         held = Columns.concatenate(self._held)
-        ready = held["probe"] < complete
+        probe, stored = held["probe"], held["stored"]
+        ready = probe < complete
         count = int(np.count_nonzero(ready))
         if not count:
             self._held = [held]
             return None
         if count == held.num_rows:
-            self._held, done = [], held
+            self._held, order = [], _order(probe, stored)
         else:
             self._held = [held.take(np.flatnonzero(~ready))]
-            done = held.take(np.flatnonzero(ready))
-        return done.take(self._order(done["probe"], done["stored"]))
-
-    def _order(self, probe: Int64s, stored: Int64s) -> Int64s:
-        """Sort by ``probe``, then ``stored``."""
-        start = int(probe.min())
-        if self._by_probe and int(probe.max()) - start < 1 << 16:
-            # Groups of one core come with `stored` ascending, so a radix sort is all it takes.
-            order = np.argsort((probe - start).astype(np.uint16), kind="stable")
-            major, minor = probe[order], stored[order]
-            if ((major[1:] > major[:-1]) | (minor[1:] > minor[:-1])).all():
-                return order
-            self._by_probe = False
-        return _order(probe, stored)
+            at = np.flatnonzero(ready)
+            order = at[_order(probe[at], stored[at])]
+        rest = [name for name in held.arrays if name not in ("probe", "stored")]
+        return Columns({name: held[name][order] for name in rest})
 
     def least(self, column: str) -> int | None:
         """Least value of ``column`` among the pairs that are held; None if there are none."""
@@ -74,5 +64,6 @@ def _order(major: Int64s, minor: Int64s) -> Int64s:
     start = int(major.min())
     if (int(major.max()) - start).bit_length() + bits <= 63:
         packed = ((major - start) << np.int64(bits)) | (minor - least)
-        return np.argsort(packed).astype(np.int64, copy=False)
-    return np.lexsort((minor, major)).astype(np.int64, copy=False)
+        # The groups come one after the other, which a stable sort makes use of, as it merges runs.
+        return np.argsort(packed, kind="stable")
+    return np.lexsort((minor, major))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 __all__ = ["RowStore", "Rows", "SharedRows", "TableRows"]
 
@@ -60,7 +61,7 @@ class TableRows(Rows):
 
     def take(self, numbers: Int64s) -> list[pa.Array]:
         indices = pa.array(self.original(numbers))
-        return [column.take(indices) for column in self._columns]
+        return [_taken(column, indices) for column in self._columns]
 
     def append(self, batch: pa.RecordBatch) -> None:
         del batch  # it is a part of the table
@@ -124,13 +125,15 @@ class RowStore(Rows):
         wanted = range(batches[0].num_columns)[columns]
         if len(batches) == 1:
             indices = pa.array(numbers - first)
-            return [batches[0].column(index).take(indices) for index in wanted]
+            return [_taken(batches[0].column(index), indices) for index in wanted]
         if sum(batch.num_rows for batch in batches) > SPARSE * len(numbers):
             return self._take_sparsely(numbers, begin, end, wanted)
         # This makes one array of the batches first, which costs less than to sort the numbers.
         indices = pa.array(numbers - first)
         return [
-            _contiguous(pa.chunked_array([batch.column(index) for batch in batches]).take(indices))
+            _contiguous(
+                _taken(pa.chunked_array([batch.column(index) for batch in batches]), indices)
+            )
             for index in wanted
         ]
 
@@ -201,6 +204,11 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
         for index in range(batches[0].num_columns)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+
+
+def _taken(column: Any, indices: pa.Array) -> Any:
+    """Take rows of a column that are known to be there."""
+    return pc.take(column, indices, boundscheck=False)
 
 
 def _contiguous(column: Any) -> pa.Array:

@@ -53,7 +53,7 @@ class Staging:
 
     def __init__(self, device: Device, columns: int) -> None:
         self._device = device
-        self._area = np.empty((1 << 10, columns), np.uint64)
+        self._area = np.empty((1 << 16, columns), np.uint64)
         self._begin, self._end = 0, 0  # of the words that wait
         self._answered: deque[int] = deque()  # which words, counted from the first, make a mark
         self._accepted = 0

@@ -22,6 +22,7 @@ EXAMPLES = [
     errors.UnknownColumnError("a", ["b", "c"], table="left.csv"),
     errors.UnsupportedTypeError("a", "struct<x: int>", "integers"),
     errors.KeyRangeError("a", 300, -128, 127),
+    errors.KeyRangeError("a", 300, -128, 127, row=7),
     errors.NullOrderError("time", 4),
     errors.PredicateError("A predicate is missing."),
 ]
