@@ -114,6 +114,11 @@ class BoundJoin(Stateful):
                 _sorting("left", left, place.traits),
                 _sorting("right", right, self.right.traits),
                 f"ordering {ordering}" + ("" if place.order_matters else ", as nobody can tell"),
+                *(
+                    f"one match at most on the {side}: its keys are DISTINCT"
+                    for side, known in zip(("left", "right"), self._distinct(place), strict=True)
+                    if known
+                ),
             ]
         )
 
@@ -127,6 +132,7 @@ class BoundJoin(Stateful):
             self.join.device,
             ranges=(place.traits.ranges, other.traits.ranges),
             options=self.join.options,
+            distinct=self._distinct(place),
         )
         if self.join.started is not None:
             self.join.started(join)
@@ -141,6 +147,17 @@ class BoundJoin(Stateful):
     def _orders(self) -> tuple[tuple[str], tuple[str]]:
         left, right = self.join.query.order
         return (left,), (right,)
+
+    def _distinct(self, place: Place) -> tuple[bool, bool]:
+        """Whether a row of the other side can match one row at most of the left, of the right.
+
+        A null stands as some other value in a count-based window, where it holds a place.
+        """
+        query = self.join.query
+        equal = [term for term in query.terms if term.is_equality]
+        left = place.traits.is_distinct_by(tuple(term.left for term in equal))
+        right = self.right.traits.is_distinct_by(tuple(term.right for term in equal))
+        return (left, right) if query.is_timed else (False, False)
 
     def _ordering(self, place: Place) -> Ordering:
         return self.join.query.ordering if place.order_matters else Ordering.none()

@@ -64,6 +64,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         Of the batches, if both sides come in one input; else there are two inputs.
     ordering : Ordering
         Of the results; strict order is restored from full groups, at full speed.
+    distinct : tuple of bool
+        Whether a probe can match one row at most of the left side, and of the right side.
     trace : bool
         Whether to take the cycles in which words came and went.
     deadline : Deadline
@@ -79,6 +81,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     rows: tuple[Rows, Rows]
     layout: TaggedLayout | None = None
     ordering: Ordering = field(default_factory=Ordering.outer)
+    distinct: tuple[bool, bool] = (False, False)
     trace: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None
@@ -161,7 +164,11 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._params = params
         self._codec = WordCodec(params.device.manifest)
         self._setup = configuration(
-            params.device.manifest, params.plan.bounds, params.plan.window, params.precision
+            params.device.manifest,
+            params.plan.bounds,
+            params.plan.window,
+            params.precision,
+            params.distinct,
         )
 
     def open(self, restart: bool = False) -> None:

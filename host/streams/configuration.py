@@ -21,11 +21,30 @@ MARKS = 2
 
 
 def configuration(
-    manifest: Manifest, bounds: Mapping[str, Bounds], window: Window, ordering: Ordering
+    manifest: Manifest,
+    bounds: Mapping[str, Bounds],
+    window: Window,
+    ordering: Ordering,
+    distinct: tuple[bool, bool] = (False, False),
 ) -> UInt64s:
     """Return the control words for a query.
 
-    Bounds, the parts of the fields in a bucket, windows of both sides, precision, CLEAR.
+    Bounds, the parts of the fields in a bucket, whether keys are distinct, windows of both sides,
+    precision, CLEAR.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    bounds : mapping of str to Bounds
+        By key field; fields that are absent are open.
+    window : CountWindow or TimeWindow
+        Of both sides.
+    ordering : Ordering
+        What the accelerator is set to.
+    distinct : tuple of bool
+        Whether a probe can match one tuple at most in the window of R, and of S: an index ends its
+        search with the first match then.
     """
     codec = WordCodec(manifest)
     words = []
@@ -41,6 +60,8 @@ def configuration(
     if manifest.engine == "index" and manifest.comparator == "band":
         for index, part in enumerate(bucket_plan(manifest, bounds).values()):
             words.append(codec.pack_control("COORDINATE", index, part.value(manifest)))
+    if manifest.engine == "index":
+        words += [codec.pack_control("DISTINCT", side, int(distinct[side])) for side in Side]
     for side in Side:
         if isinstance(window, CountWindow):
             words.append(codec.pack_control("WINDOW", side, int(window.size)))

@@ -66,6 +66,8 @@ class PreparedJoin:
         How it is run.
     rows : tuple of Rows or None
         Where the rows are, if they need not be kept as they pass.
+    distinct : tuple of bool
+        Whether a probe can match one row at most of the left side, and of the right side.
     accelerator : AcceleratorJoin
         The stream that drives the device; tells cycles, seconds and counters of an execution.
     """
@@ -78,6 +80,7 @@ class PreparedJoin:
     schema: pa.Schema
     options: JoinOptions = field(default_factory=JoinOptions)
     rows: tuple[Rows, Rows] | None = None
+    distinct: tuple[bool, bool] = (False, False)
     accelerator: AcceleratorJoin = field(default_factory=AcceleratorJoin)
 
 
@@ -89,6 +92,7 @@ def prepare_join(
     *,
     ranges: tuple[Ranges, Ranges] = ({}, {}),
     options: JoinOptions | None = None,
+    distinct: tuple[bool, bool] = (False, False),
 ) -> PreparedJoin:
     """Plan the join of two streams, each sorted by its order column, of which there are schemas.
 
@@ -104,6 +108,9 @@ def prepare_join(
         What is known of columns, see :func:`~host.encode.plan.plan_streams`.
     options : JoinOptions, optional
         How it is run.
+    distinct : tuple of bool
+        Whether the caller knows that a probe can match one row at most of the left side, and of
+        the right side.
 
     Raises
     ------
@@ -114,7 +121,9 @@ def prepare_join(
     require_capacity(plan.window, device.manifest)
     schema = output_schema(left, right, query.suffix)
     chosen = JoinOptions() if options is None else options
-    return PreparedJoin(plan, device, query.ordering, left, right, schema, chosen)
+    return PreparedJoin(
+        plan, device, query.ordering, left, right, schema, chosen, distinct=distinct
+    )
 
 
 def add_device_join(
@@ -183,6 +192,7 @@ def _connected(
             rows=rows,
             layout=layout,
             ordering=join.ordering,
+            distinct=join.distinct,
             trace=options.trace,
             deadline=options.deadline,
             report=options.report,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hdl.bundle import write_bundle
@@ -9,6 +10,7 @@ from host.__main__ import main
 from host.driver import TableJoin, join_tables
 from host.errors import MissingToolError
 from host.files import read_table, write_table
+from host.pipeline import Pipeline
 from host.query import JoinQuery, Term
 from tests.host.tables import naive_join
 from tests.host.test_driver import random_table
@@ -104,3 +106,21 @@ def test_files_are_joined_on_the_simulated_accelerator(simulator, tmp_path, caps
     assert "agree with the reference join" in capsys.readouterr().err
     query = JoinQuery(terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=TimeWindow(12))
     assert read_table(tmp_path / "out.csv").num_rows == len(naive_join(*tables.values(), query))
+
+
+def test_the_answer_is_the_same_if_keys_are_known_to_be_distinct(simulator):
+    rows = 40
+    left = pa.table({"t": np.arange(rows), "x": np.arange(rows) % 8})
+    right = pa.table({"t": np.arange(0, 8), "x": np.arange(8)})
+    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(50))
+    answers = []
+    with open_device(simulator) as device:
+        for known in ([], ["x"], []):
+            sides = (
+                Pipeline.of_table(left, sorted_by=["t"]),
+                Pipeline.of_table(right, sorted_by=["t"], distinct_by=known),
+            )
+            answers.append(sides[0].join(sides[1], query, device).collect())
+    assert answers[0].num_rows == len(naive_join(left, right, query))
+    assert answers[1].equals(answers[0])
+    assert answers[2].equals(answers[0])

@@ -94,6 +94,24 @@ def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
     assert prepared[1].accelerator.watch is not None
 
 
+def test_distinct_keys_let_an_index_stop_at_the_first_match(device):
+    table = table_of([(t, t) for t in range(9)])
+    prepared = []
+
+    def run(query, **known):
+        right = Pipeline.of_table(table, sorted_by=["t"], **known)
+        joined = Pipeline.of_table(table).join(right, query, device, started=prepared.append)
+        return joined.explain()
+
+    assert "DISTINCT" not in run(QUERIES[1])
+    assert "one match at most on the right: its keys are DISTINCT" in run(
+        QUERIES[1], distinct_by=["x"]
+    )
+    assert prepared[-1].distinct == (False, True)
+    assert "DISTINCT" not in run(QUERIES[1], distinct_by=["row"])
+    assert "DISTINCT" not in run(QUERIES[0], distinct_by=["x"])  # a band may match several
+
+
 def test_operations_around_a_join(device):
     rows = [(t, t % 3) for t in range(50)]
     table = table_of(rows)
