@@ -30,7 +30,7 @@ from host.streams.trace import Trace
 from host.streams.watch import DeviceWatch
 from host.words import Blocks, WordCodec
 
-__all__ = ["AcceleratorJoin"]
+__all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 
 
 class _Execution:
