@@ -18,7 +18,7 @@ from host.encode import Ranges, arrange, plan_tables
 from host.join_run import JoinResult, JoinRun, Latency
 from host.query import JoinQuery
 from host.runtime import ExecStreamGraph
-from host.streams.accelerator import Progress
+from host.streams.accelerator_params import Progress
 from host.streams.device_join import (
     JoinOptions,
     PreparedJoin,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from host.device import Device
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
-from host.streams.accelerator import Progress
+from host.streams.accelerator_params import Progress
 from host.streams.counters import StagingCounters
 from host.streams.device_join import JoinOptions, PreparedJoin
 from host.streams.watch import Deadline

@@ -1,27 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator as a stream: batches of rows in, pairs of row numbers out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 import numpy as np
 import pyarrow as pa
 
-from host.device import Device
-from host.encode import EncodingPlan
 from host.encode.values import FieldValues
 from host.errors import DisorderError, WindowOverflowError
 from host.exact import UInt64s
-from host.ordering import Ordering
 from host.runtime import (
     Columns,
     ConfluenceExecStream,
-    ConfluenceParams,
     GraphError,
     Quantum,
     StreamResult,
 )
 from host.side import Side
+from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.configuration import MARKS, configuration
 from host.streams.counters import StagingCounters
 from host.streams.intake import Arrived, Intake
@@ -31,73 +25,12 @@ from host.streams.restore import StrictOrder
 from host.streams.results import ResultDecoder
 from host.streams.row_store import Rows
 from host.streams.staging import Staging
-from host.streams.tagged_intake import TaggedIntake, TaggedLayout
+from host.streams.tagged_intake import TaggedIntake
 from host.streams.trace import Trace
-from host.streams.watch import Deadline, DeviceWatch
+from host.streams.watch import DeviceWatch
 from host.words import Blocks, WordCodec
 
 __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What has passed the device so far."""
-
-    tuples: int
-    pairs: int
-    cycles: int
-
-
-@dataclass(frozen=True)
-class AcceleratorJoinParams(ConfluenceParams):
-    """Parameters of :class:`AcceleratorJoin`.
-
-    Parameters
-    ----------
-    device : Device
-        An open device; the stream does not close it.
-    plan : EncodingPlan
-        How rows become tuples, the bounds and the window.
-    rows : tuple of Rows
-        Where the rows of either side are kept as long as a pair can mean them.
-    layout : TaggedLayout or None
-        Of the batches, if both sides come in one input; else there are two inputs.
-    ordering : Ordering
-        Of the results; strict order is restored from full groups, at full speed.
-    distinct : tuple of bool
-        Whether a probe can match one row at most of the left side, and of the right side.
-    trace : bool
-        Whether to take the cycles in which words came and went.
-    deadline : Deadline
-        When to give up.
-    report : callable or None
-        Is called with a :class:`Progress` now and then.
-    result_words, chunk_cycles, low_water : int
-        Result words and clock cycles of one exchange; tuples below which more input is wanted.
-    """
-
-    device: Device
-    plan: EncodingPlan
-    rows: tuple[Rows, Rows]
-    layout: TaggedLayout | None = None
-    ordering: Ordering = field(default_factory=Ordering.outer)
-    distinct: tuple[bool, bool] = (False, False)
-    trace: bool = False
-    deadline: Deadline = field(default_factory=Deadline)
-    report: Callable[[Progress], None] | None = None
-    result_words: int = 1 << 16
-    chunk_cycles: int = 1 << 16
-    low_water: int = 1 << 12
-
-    @property
-    def strict(self) -> bool:
-        """Whether pairs leave by the later tuple, then by the earlier one."""
-        return self.ordering.period == 1
-
-    @property
-    def precision(self) -> Ordering:
-        """What the accelerator is set to."""
-        return Ordering(self.device.manifest.probes) if self.strict else self.ordering
 
 
 class _Execution:

@@ -12,7 +12,8 @@ from host.encode import EncodingPlan, Ranges, plan_streams
 from host.ordering import Ordering
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Stream
-from host.streams.accelerator import AcceleratorJoin, AcceleratorJoinParams, Progress
+from host.streams.accelerator import AcceleratorJoin
+from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.materialize import Materialize, MaterializeParams
 from host.streams.row_store import Rows, RowStore, SharedRows
 from host.streams.tagged_intake import TaggedLayout

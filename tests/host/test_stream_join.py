@@ -22,7 +22,7 @@ from host.errors import (
 )
 from host.query import JoinQuery, Term
 from host.runtime import ExecStreamGraph, GraphError, Scheduler
-from host.streams.accelerator import AcceleratorJoinParams
+from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.device_join import (
     JoinOptions,
     add_device_join,
