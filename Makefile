@@ -113,6 +113,10 @@ sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 k
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures
 
+.PHONY: bench-spark
+bench-spark: need-compiler need-java $(STAMP) ## Measure the join against Spark's own (minutes)
+	$(PY) -m spark_offload bench
+
 .PHONY: doctor
 doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 	@$(PY) -m host doctor

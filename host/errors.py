@@ -17,6 +17,7 @@ __all__ = [
     "DeviceTimeoutError",
     "DeviceUriError",
     "DisorderError",
+    "DuplicateKeyError",
     "FailureError",
     "ForeignManifestError",
     "JoinError",
@@ -399,3 +400,23 @@ def _name(side: object) -> str:
 def _place(where: object) -> str:
     name = getattr(where, "name", None)
     return f"column {where!r}" if name is None else f"side {name}"
+
+
+class DuplicateKeyError(UsageError):
+    """A row stands twice where every row must be different.
+
+    Parameters
+    ----------
+    key : object
+        The values that are compared.
+    row : int
+        Number of the second of the equal rows; the first row is 0.
+    """
+
+    def __init__(self, key: object, row: int) -> None:
+        self.key = key
+        self.row = row
+        super().__init__(
+            f"Row {row} (the first is 0) repeats {key!r}; remove the duplicates, or leave them out "
+            f"with fail_on_duplicate=False."
+        )

@@ -2,19 +2,24 @@
 """`python -m host join`: join two files on a device."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 import sys
 import time
 
 import pyarrow as pa
 
 from host.bundles import default_bundle
-from host.device import open_device
+from host.device import Device, open_device
 from host.driver import TableJoin
+from host.encode import EncodingPlan
 from host.engine_choice import suitable_engine
-from host.errors import FailureError
-from host.files import read_table, require_writable, write_table
+from host.errors import FailureError, KeyRangeError
+from host.files import format_of, read_table, require_writable, write_table
+from host.pipeline import Pipeline
+from host.query import JoinQuery
 from host.query_arguments import add_join_arguments, query_from
+from host.streams.device_join import PreparedJoin
 from host.verification import compare_pairs, reference_pairs
 
 __all__ = ["add_parser", "explain", "main"]
@@ -36,47 +41,99 @@ def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = query_from(options)
     require_writable(options.output)
-    left, right = read_table(options.left), read_table(options.right)
     uri = options.device or f"sim:{default_bundle(suitable_engine(query).engine)}"
     with open_device(uri) as device:
-        join = TableJoin(left, right, query, device, record=options.verify)
+        work = _streamed(options, query, device) or _gathered(options, query, device)
         if options.explain:
-            print(explain(join))
+            print(work.explanation)
         began = time.monotonic()
-
-        def checked() -> Iterator[pa.RecordBatch]:
-            yield from join.batches()
-            if options.verify:
-                expected = reference_pairs(left, right, query)
-                verdict = compare_pairs(join.pairs, expected, ordered=True)
-                print(f"verify: {verdict.text}", file=sys.stderr)
-                if not verdict.agrees:
-                    raise FailureError(f"Verification failed: {verdict.text}.")
-
-        rows = write_table(checked(), join.schema, options.output)
+        rows = write_table(work.batches(), work.schema, options.output)
         seconds = time.monotonic() - began
+        left, right = work.rows
         print(
-            f"{left.num_rows} + {right.num_rows} rows, {rows} results, {seconds:.2f} s, "
-            f"{join.cycles} cycles on {uri}: {options.output}",
+            f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {work.cycles()} cycles on "
+            f"{uri}: {options.output}",
             file=sys.stderr,
         )
     return 0
 
 
+@dataclass(frozen=True)
+class _Work:
+    """A join of two files that is ready to run."""
+
+    explanation: str
+    schema: pa.Schema
+    rows: tuple[int, int]
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    cycles: Callable[[], int]
+
+
+def _streamed(options: argparse.Namespace, query: JoinQuery, device: Device) -> _Work | None:
+    """Stream sorted Parquet files, whatever their size; None if the files must be read whole."""
+    paths = options.left, options.right
+    if options.verify or not query.sorted or {format_of(path) for path in paths} != {".parquet"}:
+        return None
+    left, right = (
+        Pipeline.of_parquet(path, sorted_by=[column])
+        for path, column in zip(paths, query.order, strict=True)
+    )
+    prepared: list[PreparedJoin] = []
+    joined = left.join(right, query, device, started=prepared.append)
+    execution = joined.execution()
+    try:
+        execution.graph()
+    except KeyRangeError:
+        return None  # with all values at hand their common divisor may still make them fit
+    counts = [side.execution().traits.rows or 0 for side in (left, right)]
+    plan = prepared[-1].plan
+    text = f"{_heading(query, device, plan)}\n{joined.explain()}"
+
+    def cycles() -> int:
+        watch = prepared[-1].accelerator.watch
+        return 0 if watch is None else watch.cycles
+
+    return _Work(text, execution.schema, (counts[0], counts[1]), execution.batches, cycles)
+
+
+def _gathered(options: argparse.Namespace, query: JoinQuery, device: Device) -> _Work:
+    """Read both files whole."""
+    left, right = read_table(options.left), read_table(options.right)
+    join = TableJoin(left, right, query, device, record=options.verify)
+
+    def checked() -> Iterator[pa.RecordBatch]:
+        yield from join.batches()
+        if options.verify:
+            expected = reference_pairs(left, right, query)
+            verdict = compare_pairs(join.pairs, expected, ordered=True)
+            print(f"verify: {verdict.text}", file=sys.stderr)
+            if not verdict.agrees:
+                raise FailureError(f"Verification failed: {verdict.text}.")
+
+    return _Work(
+        explain(join), join.schema, (left.num_rows, right.num_rows), checked, lambda: join.cycles
+    )
+
+
 def explain(join: TableJoin) -> str:
     """Say how ``join`` is run."""
-    manifest, encoded = join.device.manifest, join.encoded
+    streams = [f"streams  {line}" for line in join.describe().splitlines()]
+    return "\n".join([_heading(join.query, join.device, join.encoded), *streams])
+
+
+def _heading(query: JoinQuery, device: Device, plan: EncodingPlan) -> str:
+    """Say what is joined, on what, and what becomes of the columns."""
+    manifest = device.manifest
     storage = manifest.storage
     lines = [
-        f"query    {join.query}",
-        f"device   {join.device.uri}: {storage.cores} cores x {storage.sub_window} tuples a side",
-        f"window   {encoded.window}, of {manifest.capacity} tuples at most",
+        f"query    {query}",
+        f"device   {device.uri}: {storage.cores} cores x {storage.sub_window} tuples a side",
+        f"window   {plan.window}, of {manifest.capacity} tuples at most",
     ]
-    for field in encoded.fields:
+    for field in plan.fields:
         bounds = f"{field.bounds.low} .. {field.bounds.high}"
         lines.append(f"field    {field.name}: {field.meaning}; difference {bounds}")
-    unused = [key.name for key in manifest.keys[len(encoded.fields) :]]
+    unused = [key.name for key in manifest.keys[len(plan.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")
-    lines += [f"streams  {line}" for line in join.describe().splitlines()]
     return "\n".join(lines)

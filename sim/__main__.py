@@ -13,6 +13,10 @@ from host.errors import JoinError
 __all__ = ["main"]
 
 
+#: Where the figures are.
+MODULES = ("scan_figures", "index_figures", "host_figures", "pipeline_figures")
+
+
 def say(text):
     """Report progress, apart from what the command prints."""
     print(f"sim: {text}", file=sys.stderr, flush=True)
@@ -50,7 +54,7 @@ def bench(options):
 
 def figures(options):
     """Measure and print the figures."""
-    for module in ("scan_figures", "index_figures"):  # they register what they can measure
+    for module in MODULES:  # they register what they can measure
         import_module(f"sim.{module}")
     from .figures import FIGURES, measure
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bases of streams by their ports: leaf, conduit and confluence."""
+"""Bases of streams by their ports: leaf, conduit, confluence and diffluence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from host.runtime.buffer import Batch, Buffer, BufferState
 from host.runtime.errors import GraphError
@@ -14,6 +14,8 @@ __all__ = [
     "ConduitParams",
     "ConfluenceExecStream",
     "ConfluenceParams",
+    "DiffluenceExecStream",
+    "DiffluenceParams",
     "SingleOutputExecStream",
     "SingleOutputParams",
 ]
@@ -34,7 +36,12 @@ class ConfluenceParams(SingleOutputParams):
     """Parameters of a stream with several inputs and one output."""
 
 
-P = TypeVar("P", bound=SingleOutputParams)
+@dataclass(frozen=True)
+class DiffluenceParams(StreamParams):
+    """Parameters of a stream with one input and several outputs."""
+
+
+P = TypeVar("P", bound=StreamParams)
 In = TypeVar("In", bound=Batch)
 Out = TypeVar("Out", bound=Batch)
 
@@ -42,35 +49,12 @@ Out = TypeVar("Out", bound=Batch)
 class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
     """A stream with one output; with no input it is a leaf of the graph."""
 
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__(name)
-        self._output: Buffer[Out] | None = None
-
-    @property
-    def outputs(self) -> Sequence[Buffer[Any]]:
-        return () if self._output is None else (self._output,)
-
     @property
     def output(self) -> Buffer[Out]:
         """The output buffer."""
-        if self._output is None:
+        if not self._outputs:
             raise GraphError(f"Stream {self.name!r} has no output buffer")
-        return self._output
-
-    def connect_output(self, buffer: Buffer[Out]) -> None:
-        """Set the output buffer; once."""
-        if self._output is not None:
-            raise GraphError(f"Stream {self.name!r} has one output, and it is connected")
-        self._output = buffer
-
-    def open(self, restart: bool = False) -> None:
-        super().open(restart)
-        self.output.clear()
-
-    def finish(self) -> StreamResult:
-        """End the output, for ``return self.finish()``."""
-        self.output.finish()
-        return StreamResult.EOS
+        return self._outputs[0]
 
     def precheck_output_buffer(self) -> StreamResult:
         """YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
@@ -80,29 +64,11 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
 class ConfluenceExecStream(SingleOutputExecStream[P, Out], Generic[P, In, Out]):
     """A stream with any number of inputs and one output."""
 
-    #: Inputs that the stream must have; None: any number.
     fan_in: int | None = None
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__(name)
-        self._inputs: list[Buffer[In]] = []
 
     @property
     def inputs(self) -> Sequence[Buffer[In]]:
         return self._inputs
-
-    def connect_input(self, buffer: Buffer[In]) -> None:
-        """Add an input buffer; inputs are numbered in the order of connection."""
-        if self.fan_in is not None and len(self._inputs) >= self.fan_in:
-            raise GraphError(f"Stream {self.name!r} has {self.fan_in} input(s), all connected")
-        self._inputs.append(buffer)
-
-    def prepare(self, params: P) -> None:
-        if self.fan_in is not None and len(self._inputs) != self.fan_in:
-            raise GraphError(
-                f"Stream {self.name!r} needs {self.fan_in} input(s), not {len(self._inputs)}"
-            )
-        super().prepare(params)
 
     def precheck_confluence_buffers(self) -> StreamResult:
         """Whether there is something to do for a stream that needs data of *every* open input.
@@ -149,3 +115,33 @@ class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
         if not self.input.demand():
             return StreamResult.BUF_UNDERFLOW
         return self.precheck_output_buffer()
+
+
+class DiffluenceExecStream(ExecStream[P], Generic[P, In, Out]):
+    """A stream with exactly one input and any number of outputs, such as a broadcast."""
+
+    fan_in = 1
+    fan_out = None
+
+    @property
+    def input(self) -> Buffer[In]:
+        """The input buffer."""
+        if not self._inputs:
+            raise GraphError(f"Stream {self.name!r} has no input buffer")
+        return self._inputs[0]
+
+    def precheck_diffluence_buffers(self) -> StreamResult:
+        """Whether there is something to do for a stream that serves *every* output at once.
+
+        Returns
+        -------
+        StreamResult
+            EOS, with the outputs ended, at the end of the input; BUF_UNDERFLOW without data;
+            BUF_OVERFLOW if an output has no room; else YIELD.
+        """
+        if self.input.state is BufferState.EOS:
+            return self.finish()
+        if not self.input.demand():
+            return StreamResult.BUF_UNDERFLOW
+        rooms = [buffer.provide() for buffer in self._outputs]
+        return StreamResult.YIELD if all(rooms) else StreamResult.BUF_OVERFLOW

@@ -3,11 +3,12 @@
 
 from collections import deque
 from enum import Enum
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from host.runtime.errors import LifeCycleError
+from host.runtime.mutability import Passing
 
-__all__ = ["Batch", "Buffer", "BufferState"]
+__all__ = ["Batch", "Buffer", "BufferState", "Writable"]
 
 
 class Batch(Protocol):
@@ -19,6 +20,17 @@ class Batch(Protocol):
 
     def slice(self, offset: int = 0, length: int | None = None) -> Self:
         """Rows from ``offset``, without copying them."""
+
+
+@runtime_checkable
+class Writable(Protocol):
+    """A batch whose arrays can be written into; an Arrow batch never can."""
+
+    def copy(self) -> Self:
+        """The same rows in arrays of their own."""
+
+    def read_only(self) -> Self:
+        """The same arrays; writing through the result raises."""
 
 
 class BufferState(Enum):
@@ -58,6 +70,14 @@ class Buffer(Generic[B]):
         Rows that the buffer holds, at least one.
     name : str
         Name in messages.
+
+    Attributes
+    ----------
+    passing : Passing
+        How batches get to the consumer; copies and read-only views are made by :meth:`produce`,
+        of batches that can be written into (they have ``copy`` and ``read_only``).
+    produced, copied : int
+        Batches of this execution, and how many of them were copied.
     """
 
     def __init__(self, capacity: int = 1 << 17, name: str = "buffer") -> None:
@@ -65,6 +85,7 @@ class Buffer(Generic[B]):
             raise LifeCycleError(f"Buffer {name!r} must hold at least one row, not {capacity}")
         self.capacity = capacity
         self.name = name
+        self.passing = Passing.REFERENCE
         self.clear()
 
     def clear(self) -> None:
@@ -75,6 +96,8 @@ class Buffer(Generic[B]):
         self._pending = False
         self._demanded = False
         self._refused = False
+        self.produced = 0
+        self.copied = 0
         #: Grows with every change; whoever waits for the buffer compares it.
         self.version = 0
 
@@ -98,7 +121,7 @@ class Buffer(Generic[B]):
         return room
 
     def produce(self, batch: B) -> bool:
-        """Hand over ``batch`` by reference; false, and nothing happens, if there is no room.
+        """Hand over ``batch``; false, and nothing happens, if there is no room.
 
         An empty batch is accepted and dropped: every batch that a consumer sees has rows.
         """
@@ -108,11 +131,28 @@ class Buffer(Generic[B]):
             return True
         if not self.provide():
             return False
-        self._batches.append(batch)
+        self._batches.append(self._passed(batch))
         self.rows += batch.num_rows
+        self.produced += 1
         self._demanded = False
         self.version += 1
         return True
+
+    def _passed(self, batch: B) -> B:
+        if self.passing is Passing.COPY:
+            if not isinstance(batch, Writable):
+                raise LifeCycleError(
+                    f"Buffer {self.name!r}: its consumer writes into batches, and a "
+                    f"{type(batch).__name__} cannot be copied for that; produce Columns"
+                )
+            self.copied += 1
+            return batch.copy()
+        # Arrow batches, which are constant anyway, have no such method. (Asking whether a batch is
+        # Writable takes ten times as long.)
+        if self.passing is Passing.CONSTANT and (view := getattr(batch, "read_only", None)):
+            constant: B = view()
+            return constant
+        return batch
 
     def finish(self) -> None:
         """Say that no batch follows; saying it again does nothing."""

@@ -42,6 +42,17 @@ class Columns:
         """The given ``rows``, copied."""
         return Columns({name: array[rows] for name, array in self.arrays.items()})
 
+    def copy(self) -> "Columns":
+        """The same rows in arrays of their own, which can be written into."""
+        return Columns({name: array.copy() for name, array in self.arrays.items()})
+
+    def read_only(self) -> "Columns":
+        """The same arrays as views; writing through one raises ``ValueError``."""
+        views = {name: array.view() for name, array in self.arrays.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        return Columns(views)
+
     @staticmethod
     def concatenate(batches: Sequence["Columns"]) -> "Columns":
         """All rows of ``batches``, which have the same names, in order; one copy if several."""

@@ -3,7 +3,7 @@
 
 from host.errors import FailureError
 
-__all__ = ["GraphError", "LifeCycleError", "StuckGraphError"]
+__all__ = ["GraphError", "LifeCycleError", "ResourceError", "StuckGraphError"]
 
 
 class LifeCycleError(FailureError):
@@ -12,6 +12,10 @@ class LifeCycleError(FailureError):
 
 class GraphError(FailureError):
     """Streams are wired in a way that cannot run: a mistake in the program."""
+
+
+class ResourceError(FailureError):
+    """There are not enough threads or buffers for what the streams need at least."""
 
 
 class StuckGraphError(FailureError):

@@ -1,35 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of streams: wiring, and the life cycle of all of them together."""
+"""A graph of streams: wiring, copies, and the life cycle of all of them together."""
 
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
-from host.runtime.bases import ConfluenceExecStream, SingleOutputExecStream
+from host.runtime.broadcast import Broadcast, BroadcastParams
 from host.runtime.buffer import Buffer
 from host.runtime.errors import GraphError, LifeCycleError
+from host.runtime.governor import Governor
+from host.runtime.mutability import plan_transfers
 from host.runtime.stream import ExecStream, StreamParams
 
-__all__ = ["ExecStreamGraph"]
+__all__ = ["ExecStreamGraph", "Stream"]
 
-Stream = SingleOutputExecStream[Any, Any]
+Stream = ExecStream[Any]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """One connection; ``rows`` is the capacity of its buffer."""
+
+    producer: Stream
+    consumer: Stream
+    rows: int | None
 
 
 class ExecStreamGraph:
     """Streams and the buffers between them.
 
-    The stream whose output nobody consumes is the *outlet*; the scheduler reads from it.
+    The stream whose output nobody consumes is the *outlet*; the scheduler reads from it. A graph
+    may have sinks (streams without outputs) besides it or instead of it. A stream with one output
+    may be connected to several consumers: they are served in the order of connection.
 
     Parameters
     ----------
     buffer_rows : int
         Capacity of a buffer unless :meth:`connect` says otherwise.
+    governor : Governor, optional
+        Shares out threads and staging buffers; by default the graph has one of its own.
     """
 
-    def __init__(self, buffer_rows: int = 1 << 17) -> None:
+    def __init__(self, buffer_rows: int = 1 << 17, governor: Governor | None = None) -> None:
         self.buffer_rows = buffer_rows
+        self.governor = Governor() if governor is None else governor
         self.streams: list[Stream] = []  # producers before their consumers, once prepared
         self._params: dict[int, StreamParams] = {}
-        self._producer: dict[int, Stream] = {}
+        self._edges: list[_Edge] = []
         self._outlet: Stream | None = None
+        self._prepared = False
+        self._producer: dict[int, Stream] = {}
+        self._reasons: dict[int, str] = {}
+        self._grant = ExitStack()
 
     def add(self, stream: Stream, params: StreamParams) -> Stream:
         """Add ``stream``, to be prepared with ``params``; its name is made unique."""
@@ -42,19 +64,101 @@ class ExecStreamGraph:
         self._params[id(stream)] = params
         return stream
 
-    def connect(
-        self,
-        producer: Stream,
-        consumer: ConfluenceExecStream[Any, Any, Any],
-        rows: int | None = None,
-    ) -> Buffer[Any]:
+    def connect(self, producer: Stream, consumer: Stream, rows: int | None = None) -> None:
         """Let ``consumer`` consume what ``producer`` produces, through a buffer of ``rows``."""
         for stream in (producer, consumer):
             if id(stream) not in self._params:
                 raise GraphError(f"Stream {stream.name!r} is connected but not part of the graph")
-        buffer = self._new_buffer(producer, f"{producer.name} -> {consumer.name}", rows)
-        consumer.connect_input(buffer)
-        return buffer
+        if producer.fan_out == 0:
+            raise GraphError(f"Stream {producer.name!r} has no output")
+        taken = sum(edge.consumer is consumer for edge in self._edges)
+        if consumer.fan_in is not None and taken >= consumer.fan_in:
+            raise GraphError(
+                f"Stream {consumer.name!r} has {consumer.fan_in} input(s), all connected"
+            )
+        self._edges.append(_Edge(producer, consumer, rows))
+
+    @property
+    def outlet(self) -> Stream | None:
+        """The stream whose output the scheduler reads; None if the graph has sinks only."""
+        if not self._prepared:
+            raise LifeCycleError("The graph has not been prepared")
+        return self._outlet
+
+    @property
+    def sinks(self) -> list[Stream]:
+        """Streams without outputs."""
+        return [stream for stream in self.streams if stream.fan_out == 0]
+
+    @property
+    def buffers(self) -> list[Buffer[Any]]:
+        """All buffers, those of producers before those of their consumers."""
+        return [buffer for stream in self.streams for buffer in stream.outputs]
+
+    def producer_of(self, buffer: Buffer[Any]) -> Stream:
+        """Return the stream that fills ``buffer``."""
+        return self._producer[id(buffer)]
+
+    def prepare(self) -> None:
+        """Find the outlet, decide on copies, order the streams, and prepare each of them."""
+        fed = {id(edge.producer) for edge in self._edges}
+        loose = [each for each in self.streams if each.fan_out != 0 and id(each) not in fed]
+        if len(loose) > 1 or not (loose or self.sinks):
+            names = ", ".join(repr(stream.name) for stream in loose) or "none"
+            raise GraphError(f"A graph needs exactly one unconsumed output, but has: {names}")
+        self._outlet = loose[0] if loose else None
+        self._insert_broadcasts()
+        buffers: dict[int, Buffer[Any]] = {}
+        for stream in self.streams:
+            buffers |= self._connect_outputs(stream)
+        for edge in self._edges:  # inputs are numbered in the order of connection
+            edge.consumer.connect_input(buffers[id(edge)])
+        if self._outlet is not None:
+            self._new_buffer(self._outlet, f"{self._outlet.name} -> reader", None)
+        self.streams = self._ordered([*loose, *self.sinks])
+        for stream in self.streams:
+            stream.prepare(self._params[id(stream)])
+        self._params.clear()
+        self._prepared = True
+
+    def _insert_broadcasts(self) -> None:
+        """Put a broadcast behind every single output that has several consumers."""
+        for stream in list(self.streams):
+            mine = [edge for edge in self._edges if edge.producer is stream]
+            if stream.fan_out != 1 or len(mine) < 2:
+                continue
+            broadcast = Broadcast(f"{stream.name} to all")
+            broadcast.mutable_output = stream.mutable_output
+            self.add(broadcast, BroadcastParams())
+            self._edges = [
+                _Edge(broadcast, edge.consumer, edge.rows) if edge.producer is stream else edge
+                for edge in self._edges
+            ]
+            self._edges.append(_Edge(stream, broadcast, None))
+
+    def _connect_outputs(self, stream: Stream) -> dict[int, Buffer[Any]]:
+        """Give every edge of ``stream`` a buffer, and return the buffers by edge."""
+        edges = [edge for edge in self._edges if edge.producer is stream]
+        consumers = [edge.consumer for edge in edges]
+        if isinstance(stream, Broadcast) or len(edges) == 1:
+            transfers = plan_transfers(
+                stream.mutable_output,
+                [consumer.mutates_input for consumer in consumers],
+                [consumer.retains_input for consumer in consumers],
+            )
+        else:  # several outputs of its own: what is produced into one is in no other
+            transfers = [
+                plan_transfers(stream.mutable_output, [consumer.mutates_input])[0]
+                for consumer in consumers
+            ]
+        buffers = {}
+        for edge, transfer in zip(edges, transfers, strict=True):
+            name = f"{stream.name} -> {edge.consumer.name}"
+            buffers[id(edge)] = buffer = self._new_buffer(stream, name, edge.rows)
+            if not isinstance(edge.consumer, Broadcast):
+                buffer.passing = transfer.passing
+                self._reasons[id(buffer)] = transfer.reason
+        return buffers
 
     def _new_buffer(self, producer: Stream, name: str, rows: int | None) -> Buffer[Any]:
         buffer: Buffer[Any] = Buffer(self.buffer_rows if rows is None else rows, name)
@@ -62,30 +166,10 @@ class ExecStreamGraph:
         self._producer[id(buffer)] = producer
         return buffer
 
-    @property
-    def outlet(self) -> Stream:
-        """The stream whose output the scheduler reads."""
-        if self._outlet is None:
-            raise LifeCycleError("The graph has not been prepared")
-        return self._outlet
-
-    def prepare(self) -> None:
-        """Find the outlet, order the streams, and prepare each of them."""
-        loose = [stream for stream in self.streams if not stream.outputs]
-        if len(loose) != 1:
-            names = ", ".join(repr(stream.name) for stream in loose) or "none"
-            raise GraphError(f"A graph needs exactly one unconsumed output, but has: {names}")
-        self.streams = self._ordered(loose[0])
-        self._outlet = loose[0]
-        self._new_buffer(loose[0], f"{loose[0].name} -> reader", None)
-        for stream in self.streams:
-            stream.prepare(self._params[id(stream)])
-        self._params.clear()
-
-    def _ordered(self, outlet: Stream) -> list[Stream]:
+    def _ordered(self, ends: list[Stream]) -> list[Stream]:
         """All streams, producers before consumers; by depth, as graphs may be long chains."""
         ordered: list[Stream] = []
-        stack: list[tuple[Stream, bool]] = [(outlet, False)]
+        stack: list[tuple[Stream, bool]] = [(end, False) for end in reversed(ends)]
         seen: set[int] = set()
         while stack:
             stream, done = stack.pop()
@@ -97,11 +181,17 @@ class ExecStreamGraph:
                 stack.extend((self._producer[id(buffer)], False) for buffer in stream.inputs)
         left = [stream.name for stream in self.streams if id(stream) not in seen]
         if left:
-            raise GraphError(f"Streams do not lead to {outlet.name!r}: {', '.join(left)}")
+            names = ", ".join(repr(end.name) for end in ends)
+            raise GraphError(f"Streams do not lead to {names}: {', '.join(left)}")
         return ordered
 
     def open(self, restart: bool = False) -> None:
-        """Open every stream, producers last, so that all buffers are clear when data comes."""
+        """Get resources from the governor, then open every stream, producers last.
+
+        So all buffers are clear when data comes.
+        """
+        self._grant.close()
+        self._grant.enter_context(self.governor.granting(self.streams))
         try:
             for stream in reversed(self.streams):
                 stream.open(restart)
@@ -117,22 +207,27 @@ class ExecStreamGraph:
                 stream.close()
             except Exception as error:
                 errors.append(error)
+        self._grant.close()
         if errors:
             for other in errors[1:]:
                 errors[0].add_note(f"while closing, also: {other}")
             raise errors[0]
 
     def plan(self) -> str:
-        """One line per buffer: who fills it, who empties it, how much it holds."""
-        buffers = [buffer for stream in self.streams for buffer in stream.outputs]
-        return "\n".join(f"{buffer.name}: up to {buffer.capacity} rows" for buffer in buffers)
+        """One line per buffer: who fills it, who empties it, how much it holds, how it passes."""
+        return "\n".join(self._planned(buffer) for buffer in self.buffers)
+
+    def _planned(self, buffer: Buffer[Any]) -> str:
+        reason = self._reasons.get(id(buffer))
+        how = "" if reason is None else f", {buffer.passing.value} ({reason})"
+        return f"{buffer.name}: up to {buffer.capacity} rows{how}"
 
     def describe(self) -> str:
         """One line per stream: its state and that of its buffers."""
         return "\n".join(describe(stream) for stream in self.streams)
 
 
-def describe(stream: ExecStream[Any]) -> str:
+def describe(stream: Stream) -> str:
     """State of ``stream`` and of its buffers, on one line."""
     buffers = [f"in {buffer!r}" for buffer in stream.inputs]
     buffers += [f"out {buffer!r}" for buffer in stream.outputs]

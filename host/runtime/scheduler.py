@@ -1,14 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """One scheduler drives a graph: no thread, no blocking, bounded buffers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
+from enum import Enum
 from typing import Any
 
 from host.runtime.errors import StuckGraphError
 from host.runtime.graph import ExecStreamGraph, Stream, describe
 from host.runtime.stream import Quantum, StreamResult, StreamState
 
-__all__ = ["Scheduler"]
+__all__ = ["OnError", "Scheduler"]
+
+
+#: Seconds to wait at a time for what happens outside of a graph.
+_PATIENCE = 1.0
+
+
+class OnError(Enum):
+    """What happens when a stream raises."""
+
+    #: The execution ends with the error.
+    RAISE = "raise"
+    #: The error is put into :attr:`Scheduler.errors`, and the stream is executed again: it has
+    #: skipped the offending row, or tries a failed request once more.
+    RESUME = "resume"
 
 
 class Scheduler:
@@ -18,8 +34,11 @@ class Scheduler:
     graph before new data enters it. A stream that answered YIELD lets all others that can move go
     first; one that answered BUF_UNDERFLOW waits until one of its
     inputs changes, one that answered BUF_OVERFLOW until one of its outputs changes. When every
-    stream waits and the outlet has not ended, nothing will ever change again:
-    :exc:`StuckGraphError` names the streams and their states.
+    stream waits and the outlet has not ended, and none waits for something outside of the graph,
+    nothing will ever change again: :exc:`StuckGraphError` names the streams and their states.
+
+    When a stream has ended, its producers are closed at once if nobody else reads them and they
+    agree (``can_early_close``): a limit that is reached stops the streams before it.
 
     However an execution ends (completion, error, or a reader that loses interest), every stream
     is closed. The graph can then be executed again.
@@ -32,6 +51,14 @@ class Scheduler:
         What one ``execute`` may do.
     observe : callable or None
         ``observe(stream, result)`` after every ``execute``, for progress and for tests.
+    on_error : OnError
+        Whether an error ends the execution. With RESUME an error that comes back without
+        anything having moved meanwhile ends it too, so resuming is never for ever.
+
+    Attributes
+    ----------
+    errors : list of (Stream, Exception)
+        What was resumed from in this execution.
     """
 
     def __init__(
@@ -39,30 +66,31 @@ class Scheduler:
         graph: ExecStreamGraph,
         quantum: Quantum | None = None,
         observe: Callable[[Stream, StreamResult], None] | None = None,
+        on_error: OnError = OnError.RAISE,
     ) -> None:
         self.graph = graph
         self.quantum = quantum if quantum is not None else Quantum()
+        self.on_error = on_error
+        self.errors: list[tuple[Stream, Exception]] = []
         self._observe = observe
+        self._failed: dict[int, tuple[int, ...]] = {}
         self._last: dict[int, StreamResult] = {}
         self._waits: dict[int, tuple[int, ...]] = {}
         self._gave_way: set[int] = set()
 
-    def read(self, restart: bool = False) -> Iterator[Any]:
+    def read(self, restart: bool = False) -> Generator[Any, None, None]:
         """Execute the graph, yielding the batches of its outlet as they come."""
         try:
             self.graph.open(restart)
-            self._last.clear()
-            self._waits.clear()
-            self._gave_way.clear()
-            outlet = self.graph.outlet.output
-            while True:
-                while outlet.demand():
+            self._forget()
+            outlet = None if self.graph.outlet is None else self.graph.outlet.outputs[0]
+            while not self._ended():
+                while outlet is not None and outlet.demand():
                     batch = outlet.access()
                     outlet.consume()
                     yield batch
-                if outlet.at_end:
-                    break
-                self.step()
+                if not self._ended():
+                    self.step()
         except BaseException as error:
             try:
                 self.graph.close()
@@ -75,14 +103,43 @@ class Scheduler:
         """Execute the graph and return all batches of its outlet."""
         return list(self.read(restart))
 
+    def complete(self) -> None:
+        """Execute a graph of sinks to its end."""
+        with closing(self.read()) as reader:
+            for _ in reader:
+                pass
+
+    def _forget(self) -> None:
+        self.errors.clear()
+        self._last.clear()
+        self._waits.clear()
+        self._gave_way.clear()
+        self._failed.clear()
+
+    def _ended(self) -> bool:
+        outlet = self.graph.outlet
+        return (outlet is None or outlet.outputs[0].at_end) and all(
+            sink.state is not StreamState.OPEN for sink in self.graph.sinks
+        )
+
     def step(self) -> None:
         """Execute the stream nearest to the outlet that can move."""
-        movable = [stream for stream in reversed(self.graph.streams) if self._can_move(stream)]
-        if movable:
-            waiting = [stream for stream in movable if id(stream) not in self._gave_way]
-            if not waiting:
-                self._gave_way.clear()
-            self._execute((waiting or movable)[0])
+        gave_way = None
+        for stream in reversed(self.graph.streams):
+            if not self._can_move(stream):
+                continue
+            if id(stream) not in self._gave_way:
+                self._execute(stream)
+                return
+            gave_way = gave_way or stream
+        if gave_way is not None:
+            self._gave_way.clear()
+            self._execute(gave_way)
+            return
+        outside = [stream for stream in self.graph.streams if stream.wait(_PATIENCE)]
+        for stream in outside:
+            self._waits.pop(id(stream), None)
+        if outside:
             return
         lines = [
             f"  {describe(stream)}; last answer {self._answer(stream)}"
@@ -107,7 +164,13 @@ class Scheduler:
         return tuple(buffer.version for buffer in buffers)
 
     def _execute(self, stream: Stream) -> None:
-        result = stream.execute(self.quantum)
+        try:
+            result = stream.execute(self.quantum)
+        except Exception as error:
+            if self.on_error is OnError.RAISE or not self._may_resume(stream):
+                raise
+            self.errors.append((stream, error))
+            result = StreamResult.YIELD
         self._last[id(stream)] = result
         self._waits.pop(id(stream), None)
         if result in (StreamResult.BUF_UNDERFLOW, StreamResult.BUF_OVERFLOW):
@@ -118,5 +181,33 @@ class Scheduler:
             for buffer in stream.outputs:
                 buffer.finish()
             stream.state = StreamState.ENDED
+            self._close_unread(stream)
         if self._observe is not None:
             self._observe(stream, result)
+
+    def _may_resume(self, stream: Stream) -> bool:
+        """Whether anything around ``stream`` has moved since its last error."""
+        versions = tuple(buffer.version for buffer in (*stream.inputs, *stream.outputs))
+        moved = self._failed.get(id(stream)) != versions
+        self._failed[id(stream)] = versions
+        return moved
+
+    def _close_unread(self, ended: Stream) -> None:
+        """Close the streams that only produced for ``ended``, as far as they let us."""
+        waiting = [ended]
+        while waiting:
+            for buffer in waiting.pop().inputs:
+                producer = self.graph.producer_of(buffer)
+                if self._is_unread(producer) and producer.can_early_close:
+                    producer.close()
+                    waiting.append(producer)
+
+    def _is_unread(self, stream: Stream) -> bool:
+        done = (StreamState.ENDED, StreamState.CLOSED)
+        outputs = {id(buffer) for buffer in stream.outputs}
+        readers = [
+            other
+            for other in self.graph.streams
+            if any(id(buffer) in outputs for buffer in other.inputs)
+        ]
+        return stream.state is StreamState.OPEN and all(other.state in done for other in readers)

@@ -8,7 +8,8 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from host.runtime.buffer import Buffer
-from host.runtime.errors import LifeCycleError
+from host.runtime.errors import GraphError, LifeCycleError
+from host.runtime.resources import Quantity, Requirements
 
 __all__ = ["ExecStream", "Quantum", "StreamParams", "StreamResult", "StreamState"]
 
@@ -79,28 +80,80 @@ class ExecStream(ABC, Generic[P]):
     ----------
     name : str or None
         Name in messages; the class name if left out. A graph makes names unique.
+
+    Attributes
+    ----------
+    allocation : Quantity
+        What the governor has granted for this execution; see :meth:`requirements`.
     """
+
+    #: Inputs and outputs that the stream must have; None: any number.
+    fan_in: int | None = 0
+    fan_out: int | None = 1
+
+    #: Whether the stream writes into the batches it is given. If so it gets batches of its own.
+    mutates_input = False
+    #: Whether a receiver may write into the batches that the stream has produced. If not, the
+    #: stream, or somebody before it, still refers to them.
+    mutable_output = False
+    #: Whether state or output of the stream may refer to its input's memory after ``execute``.
+    retains_input = True
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name if name is not None else type(self).__name__
         self.state = StreamState.NEW
+        self.allocation = Quantity()
+        self._inputs: list[Buffer[Any]] = []
+        self._outputs: list[Buffer[Any]] = []
 
     @property
     def inputs(self) -> Sequence[Buffer[Any]]:
-        """Connected buffers that this stream consumes from."""
-        return ()
+        """Connected buffers that this stream consumes from, in the order of connection."""
+        return self._inputs
 
     @property
     def outputs(self) -> Sequence[Buffer[Any]]:
-        """Connected buffers that this stream produces into."""
-        return ()
+        """Connected buffers that this stream produces into, in the order of connection."""
+        return self._outputs
+
+    def connect_input(self, buffer: Buffer[Any]) -> None:
+        """Add an input buffer."""
+        if self.fan_in is not None and len(self._inputs) >= self.fan_in:
+            raise GraphError(f"Stream {self.name!r} has {self.fan_in} input(s), all connected")
+        self._inputs.append(buffer)
+
+    def connect_output(self, buffer: Buffer[Any]) -> None:
+        """Add an output buffer."""
+        if self.fan_out is not None and len(self._outputs) >= self.fan_out:
+            raise GraphError(f"Stream {self.name!r} has {self.fan_out} output(s), all connected")
+        self._outputs.append(buffer)
 
     def prepare(self, params: P) -> None:
         """Record ``params`` and precompute what all executions need; allocate nothing big."""
         del params  # nothing to record here
         if self.state is not StreamState.NEW:
             raise LifeCycleError(f"Stream {self.name!r} is prepared twice")
+        if self.fan_in is not None and len(self._inputs) != self.fan_in:
+            raise GraphError(
+                f"Stream {self.name!r} needs {self.fan_in} input(s), not {len(self._inputs)}"
+            )
         self.state = StreamState.PREPARED
+
+    def requirements(self) -> Requirements:
+        """Costly resources without which the stream cannot run, and those it can make use of.
+
+        The governor asks before every ``open`` and answers in :attr:`allocation`. Streams that
+        need none leave this as it is.
+        """
+        return Requirements()
+
+    @property
+    def can_early_close(self) -> bool:
+        """Whether the stream may be closed as soon as nobody reads its outputs any more.
+
+        False for a stream whose work has an effect besides its output and should be completed.
+        """
+        return True
 
     def open(self, restart: bool = False) -> None:
         """Begin an execution.
@@ -113,7 +166,15 @@ class ExecStream(ABC, Generic[P]):
         del restart  # nothing costly here
         if self.state is StreamState.NEW:
             raise LifeCycleError(f"Stream {self.name!r} is opened before it is prepared")
+        for buffer in self._outputs:
+            buffer.clear()
         self.state = StreamState.OPEN
+
+    def finish(self) -> StreamResult:
+        """End all outputs, for ``return self.finish()``."""
+        for buffer in self._outputs:
+            buffer.finish()
+        return StreamResult.EOS
 
     @abstractmethod
     def execute(self, quantum: Quantum) -> StreamResult:
@@ -122,6 +183,15 @@ class ExecStream(ABC, Generic[P]):
         A stream that raises has first updated its state so that executing it again is
         meaningful: the offending row is skipped, or a failed request is made again.
         """
+
+    def wait(self, seconds: float) -> bool:
+        """Wait up to ``seconds`` for something outside of the graph; false if there is nothing.
+
+        The scheduler calls this when no stream can move, before it declares the graph stuck. A
+        stream that works in other threads, or with a device, extends it.
+        """
+        del seconds
+        return False
 
     def close(self) -> None:
         """End the execution, if there is one, and let go of what ``prepare`` did not allocate."""

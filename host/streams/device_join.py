@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
 from host.ordering import Ordering
 from host.query import JoinQuery
-from host.runtime import Columns, ExecStreamGraph, SingleOutputExecStream
+from host.runtime import Columns, ExecStreamGraph, Stream
 from host.streams.accelerator import AcceleratorJoin
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.materialize import Materialize, MaterializeParams
@@ -22,8 +21,6 @@ from host.streams.watch import Deadline
 from host.tables import output_schema
 
 __all__ = ["JoinOptions", "PreparedJoin", "add_device_join", "add_tagged_join", "prepare_join"]
-
-Stream = SingleOutputExecStream[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ EXAMPLES = [
     errors.WindowOverflowError(Side.S, 1024, 7, needed=3000),
     errors.WindowOverflowError(Side.S, 1024),
     errors.DisorderError("time", 3, 9, 8),
+    errors.DuplicateKeyError({"a": 1}, 7),
     errors.MissingManifestError("build/x", "is not there"),
     errors.ForeignManifestError("build/x", "is none"),
     errors.StaleManifestError("build/x", "was changed"),

@@ -52,6 +52,21 @@ def test_join_writes_the_answer_in_order(files, capsys, output):
     assert "left -> AcceleratorJoin: up to" in shown.out
 
 
+def test_sorted_parquet_is_streamed(files, capsys):
+    folder, left, right = files
+    for name, table in (("left", left), ("right", right)):
+        ordered = table.sort_by("at")
+        write_table(ordered.to_batches(), ordered.schema, folder / f"{name}.parquet")
+    more = ("--equal", "k", "--within", "10min", "--explain")
+    assert main(arguments(folder, *more, output="whole.parquet")) == 0
+    assert "source" not in capsys.readouterr().out
+    assert main(arguments(folder, *more, "--sorted")) == 0
+    shown = capsys.readouterr()
+    assert "left is SORTED by at; right is SORTED by at" in shown.out
+    assert shown.err.startswith("150 + 150 rows, ")
+    assert read_table(folder / "out.parquet").equals(read_table(folder / "whole.parquet"))
+
+
 def test_the_options_make_the_query():
     base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--order", "a:b"]
     more = ["--equal", "x:y", "--equal", "z", "--band", "p:q:-2:", "--band", "u:v:-30s:1h",

@@ -1,119 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams for tests: a mock producer, the seed's Uniq, and others whose answer a list knows."""
+"""Streams for tests, whose answer a list knows."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from host.runtime import (
-    Columns,
     ConduitExecStream,
     ConduitParams,
     ConfluenceExecStream,
     ConfluenceParams,
-    SingleOutputExecStream,
-    SingleOutputParams,
     StreamResult,
 )
+from host.runtime.testing import MockProducerParams
 
 __all__ = [
     "Concatenate",
     "ConfluenceParams",
     "Fault",
     "FaultParams",
-    "MockProducer",
-    "MockProducerParams",
     "Repeat",
     "RepeatParams",
-    "Uniq",
-    "UniqParams",
-    "values_of",
+    "given_values",
 ]
 
 
-def values_of(batches):
-    """All values of the only column."""
-    return [int(value) for batch in batches for value in batch["value"]]
-
-
-@dataclass(frozen=True)
-class MockProducerParams(SingleOutputParams):
-    values: tuple = ()
-    rows: int = 3
-
-
-class MockProducer(SingleOutputExecStream):
-    """Produces given values, a few rows at a time, and gives way now and then."""
-
-    def __init__(self, name=None):
-        super().__init__(name)
-        self.position = 0
-        self.closed = 0
-
-    def prepare(self, params):
-        super().prepare(params)
-        self.values = params.values
-        self.rows = params.rows
-
-    def open(self, restart=False):
-        super().open(restart)
-        self.position = 0
-
-    def execute(self, quantum):
-        result = self.precheck_output_buffer()
-        if result is not StreamResult.YIELD:
-            return result
-        if self.position == len(self.values):
-            return self.finish()
-        count = min(self.rows, quantum.rows, self.output.provide())
-        part = self.values[self.position : self.position + count]
-        self.output.produce(Columns({"value": np.array(part, np.int64)}))
-        self.position += len(part)
-        return StreamResult.YIELD
-
-    def close_impl(self):
-        self.closed += 1
-
-
-@dataclass(frozen=True)
-class UniqParams(ConduitParams):
-    fail_on_duplicate: bool = False
-
-
-class Uniq(ConduitExecStream):
-    """The seed's example: removes duplicates from sorted input."""
-
-    def __init__(self, name=None):
-        super().__init__(name)
-        self.previous = None
-
-    def prepare(self, params):
-        super().prepare(params)
-        self.fail_on_duplicate = params.fail_on_duplicate
-
-    def open(self, restart=False):
-        super().open(restart)
-        self.previous = None
-
-    def execute(self, quantum):
-        done = 0
-        while done < quantum.rows:
-            result = self.precheck_conduit_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            batch = self.input.access()
-            count = min(batch.num_rows, self.output.provide())
-            values = batch["value"][:count]
-            fresh = np.ones(count, bool)
-            fresh[1:] = values[1:] != values[:-1]
-            fresh[0] = self.previous is None or values[0] != self.previous
-            self.previous = values[-1]
-            self.output.produce(Columns({"value": values[fresh]}))
-            self.input.consume(count)
-            if self.fail_on_duplicate and not fresh.all():
-                raise ValueError(f"duplicate {values[~fresh][0]}")
-            done += count
-        return StreamResult.QUANTUM_EXPIRED
+def given_values(values, batch_rows=3):
+    """Parameters of a mock producer of these values."""
+    array = np.array(values, np.int64)
+    return MockProducerParams(
+        rows=len(array), generate=lambda rows: array[rows], batch_rows=batch_rows
+    )
 
 
 @dataclass(frozen=True)

@@ -13,18 +13,19 @@ from host.runtime import (
     StreamState,
     StuckGraphError,
 )
+from host.runtime.testing import MockProducer, values_of
+from host.streams.limit import Limit, LimitParams
+from host.streams.sort import Sort, SortParams
+from host.streams.sorted_merge import SortedMerge, SortedMergeParams
+from host.streams.uniq import Uniq, UniqParams
 from tests.host.runtime.streams import (
     Concatenate,
     ConfluenceParams,
     Fault,
     FaultParams,
-    MockProducer,
-    MockProducerParams,
     Repeat,
     RepeatParams,
-    Uniq,
-    UniqParams,
-    values_of,
+    given_values,
 )
 
 
@@ -48,9 +49,7 @@ def chain(*streams, rows=2):
 
 
 def test_a_graph_that_cannot_move_names_its_streams_and_states():
-    graph = chain(
-        (MockProducer(), MockProducerParams(values=(1, 2, 3, 4, 5))), (Idler(), ConduitParams())
-    )
+    graph = chain((MockProducer(), given_values([1, 2, 3, 4, 5])), (Idler(), ConduitParams()))
     with pytest.raises(StuckGraphError) as caught:
         Scheduler(graph).run()
     text = str(caught.value)
@@ -64,9 +63,7 @@ def test_a_graph_that_cannot_move_names_its_streams_and_states():
 
 def test_an_error_closes_every_stream_and_the_graph_can_be_executed_again():
     source = MockProducer()
-    graph = chain(
-        (source, MockProducerParams(values=tuple(range(9)))), (Fault(), FaultParams(after=2))
-    )
+    graph = chain((source, given_values(range(9))), (Fault(), FaultParams(after=2)))
     for _ in range(2):
         with pytest.raises(ValueError, match="broken"):
             Scheduler(graph).run()
@@ -81,19 +78,19 @@ def test_an_error_while_closing_does_not_hide_the_first_one_nor_stop_the_closing
             raise OSError("stuck")
 
     source = Sticky()
-    graph = chain((source, MockProducerParams(values=(1,))), (Fault(), FaultParams()))
+    graph = chain((source, given_values([1])), (Fault(), FaultParams()))
     with pytest.raises(ValueError, match="broken") as caught:
         Scheduler(graph).run()
     assert caught.value.__notes__ == ["while closing, also: stuck"]
     assert source.state is StreamState.CLOSED
-    good = chain((Sticky(), MockProducerParams(values=(1,))))
+    good = chain((Sticky(), given_values([1])))
     with pytest.raises(OSError, match="stuck"):
         Scheduler(good).run()
 
 
 def test_a_stream_that_gives_way_lets_others_go_first():
     graph = chain(
-        (MockProducer(), MockProducerParams(values=tuple(range(4)), rows=1)),
+        (MockProducer(), given_values(range(4), 1)),
         (Uniq(), UniqParams()),
     )
     results = []
@@ -105,14 +102,17 @@ def test_a_stream_that_gives_way_lets_others_go_first():
 @st.composite
 def plans(draw):
     """A random tree of streams, as nested tuples."""
-    leaf = st.lists(st.integers(0, 5), max_size=12).map(lambda values: ("values", sorted(values)))
+    leaf = st.lists(st.integers(0, 5), max_size=12).map(lambda values: ("values", values))
     return draw(
         st.recursive(
             leaf,
             lambda inner: st.one_of(
                 st.tuples(st.just("uniq"), inner),
+                st.tuples(st.just("sort"), inner),
                 st.tuples(st.just("repeat"), inner, st.integers(0, 3)),
+                st.tuples(st.just("limit"), inner, st.integers(0, 9)),
                 st.tuples(st.just("concatenate"), st.lists(inner, min_size=1, max_size=3)),
+                st.tuples(st.just("merge"), st.lists(inner, min_size=1, max_size=3)),
             ),
             max_leaves=6,
         )
@@ -125,26 +125,45 @@ def expected(plan):
     if kind == "values":
         return rest[0]
     if kind == "uniq":
-        values = expected(rest[0])
-        return [v for i, v in enumerate(values) if i == 0 or v != values[i - 1]]
+        return sorted(set(expected(rest[0])))
+    if kind == "sort":
+        return sorted(expected(rest[0]))
     if kind == "repeat":
         return [value for value in expected(rest[0]) for _ in range(rest[1])]
-    return [value for part in rest[0] for value in expected(part)]
+    if kind == "limit":
+        return expected(rest[0])[: rest[1]]
+    joined = [value for part in rest[0] for value in expected(part)]
+    return sorted(joined) if kind == "merge" else joined
 
 
 def build(graph, plan, draw_rows):
     kind, *rest = plan
     if kind == "values":
-        params = MockProducerParams(values=tuple(rest[0]), rows=draw_rows())
-        return graph.add(MockProducer(), params)
-    if kind == "uniq":
-        stream, parts = graph.add(Uniq(), UniqParams()), [rest[0]]
-    elif kind == "repeat":
-        stream, parts = graph.add(Repeat(), RepeatParams(times=rest[1])), [rest[0]]
-    else:
-        stream, parts = graph.add(Concatenate(), ConfluenceParams()), rest[0]
-    for part in parts:
-        graph.connect(build(graph, part, draw_rows), stream, draw_rows())
+        return graph.add(MockProducer(), given_values(rest[0], draw_rows()))
+    parts = rest[0] if kind in ("concatenate", "merge") else [rest[0]]
+    producers = [build(graph, part, draw_rows) for part in parts]
+    if kind in ("uniq", "merge"):
+        producers = [behind(graph, each, Sort(), SORT, draw_rows) for each in producers]
+    stream, params = {
+        "uniq": (Uniq(), UniqParams()),
+        "sort": (Sort(), SORT),
+        "repeat": (Repeat(), RepeatParams(times=rest[-1])),
+        "limit": (Limit(), LimitParams(rows=rest[-1])),
+        "concatenate": (Concatenate(), ConfluenceParams()),
+        "merge": (SortedMerge(), SortedMergeParams(by=["value"])),
+    }[kind]
+    graph.add(stream, params)
+    for producer in producers:
+        graph.connect(producer, stream, draw_rows())
+    return stream
+
+
+SORT = SortParams(by=["value"], rows=3)
+
+
+def behind(graph, producer, stream, params, draw_rows):
+    graph.add(stream, params)
+    graph.connect(producer, stream, draw_rows())
     return stream
 
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stateless operators on rows, and several of them fused into one pass over a batch."""
+
+from host.operators.fused import Fused, Node
+from host.operators.operator import Emit, Operator
+from host.operators.rows import CopyCounters, ReadOnlyError, Rows
+from host.operators.stateless import Filter, FlatMap, Map, MapBatches, Peek, Project, Update
+
+__all__ = [
+    "CopyCounters",
+    "Emit",
+    "Filter",
+    "FlatMap",
+    "Fused",
+    "Map",
+    "MapBatches",
+    "Node",
+    "Operator",
+    "Peek",
+    "Project",
+    "ReadOnlyError",
+    "Rows",
+    "Update",
+]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations on two or more pipelines: the join on a device, the merge of sorted rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from host.device import Device
+from host.errors import UsageError
+from host.ordering import Ordering
+from host.pipeline.execution import Execution
+from host.pipeline.flags import Effect, Flag, Traits
+from host.pipeline.operations import Lazy, Place, Sorted, Stateful
+from host.query import JoinQuery
+from host.runtime import ExecStreamGraph, Stream
+from host.streams.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
+from host.streams.sort_keys import key_columns
+from host.streams.sorted_merge import SortedMerge, SortedMergeParams
+from host.tables import output_schema
+
+__all__ = ["BoundJoin", "BoundMerge", "Joined", "Merged"]
+
+
+class Feed(Protocol):
+    """Another pipeline."""
+
+    def execution(self, *, ordered: bool = True) -> Execution:
+        """Bind its source and plan."""
+
+
+def _sorted_stream(
+    graph: ExecStreamGraph, stream: Stream, by: tuple[str, ...], traits: Traits, schema: pa.Schema
+) -> Stream:
+    """Add a sort behind ``stream`` unless what it produces is sorted."""
+    return Sorted(by).build(graph, stream, Place(traits, schema))
+
+
+def _sorting(side: str, by: tuple[str, ...], traits: Traits) -> str:
+    columns = ", ".join(by)
+    return (
+        f"{side} is SORTED by {columns}"
+        if traits.is_sorted_by(by)
+        else f"{side} is sorted first, by {columns}"
+    )
+
+
+@dataclass(frozen=True)
+class Joined(Lazy):
+    """The join with the rows of another pipeline over a sliding window, on a device.
+
+    Parameters
+    ----------
+    right : Pipeline
+        The other rows.
+    query : JoinQuery
+        What to join. Inputs that are not known to be SORTED by their order columns are sorted.
+    device : Device
+        An open device, used by nobody else meanwhile.
+    options : JoinOptions
+        How it is run.
+    started : callable, optional
+        Is given the prepared join of each execution, which tells cycles and counters.
+    """
+
+    right: Feed
+    query: JoinQuery
+    device: Device
+    options: JoinOptions = field(default_factory=JoinOptions)
+    started: Callable[[PreparedJoin], None] | None = None
+
+    def bound(self) -> "BoundJoin":
+        return BoundJoin(self, self.right.execution())
+
+    def __str__(self) -> str:
+        return f"join({self.query}; {self.device.uri})"
+
+
+@dataclass(frozen=True)
+class BoundJoin(Stateful):
+    """A join whose right input has been looked at.
+
+    Parameters
+    ----------
+    join : Joined
+        What is wanted.
+    right : Execution
+        The right input.
+    """
+
+    join: Joined
+    right: Execution
+
+    def effect(self, traits: Traits) -> Effect:
+        lost = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
+        if self.join.query.ordering.period == 1:
+            return Effect(inject=Flag.ORDERED, clear=lost)
+        return Effect(clear=lost | Flag.ORDERED)
+
+    def traits(self, traits: Traits) -> Traits:
+        return replace(traits.after(self.effect(traits)), ranges={})
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        for column, of_side in zip(self.join.query.order, (schema, self.right.schema), strict=True):
+            key_columns(of_side, [column])
+        return output_schema(schema, self.right.schema, self.join.query.suffix)
+
+    def reason(self, place: Place) -> str:
+        left, right = self._orders
+        ordering = self._ordering(place)
+        return "; ".join(
+            [
+                _sorting("left", left, place.traits),
+                _sorting("right", right, self.right.traits),
+                f"ordering {ordering}" + ("" if place.order_matters else ", as nobody can tell"),
+            ]
+        )
+
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        left, right = self._orders
+        other = self.right
+        join = prepare_join(
+            place.schema,
+            other.schema,
+            replace(self.join.query, sorted=True, ordering=self._ordering(place)),
+            self.join.device,
+            ranges=(place.traits.ranges, other.traits.ranges),
+            options=self.join.options,
+        )
+        if self.join.started is not None:
+            self.join.started(join)
+        return add_device_join(
+            graph,
+            _sorted_stream(graph, producer, left, place.traits, place.schema),
+            _sorted_stream(graph, other.build(graph), right, other.traits, other.schema),
+            join,
+        )
+
+    @property
+    def _orders(self) -> tuple[tuple[str], tuple[str]]:
+        left, right = self.join.query.order
+        return (left,), (right,)
+
+    def _ordering(self, place: Place) -> Ordering:
+        return self.join.query.ordering if place.order_matters else Ordering.none()
+
+    def __str__(self) -> str:
+        return str(self.join)
+
+
+@dataclass(frozen=True)
+class Merged(Lazy):
+    """The rows of several pipelines of one schema, in one order.
+
+    Parameters
+    ----------
+    others : sequence of Pipeline
+        The other rows; rows that tie come in the order of the pipelines.
+    by : tuple of str
+        Columns of the order. Inputs that are not known to be SORTED by them are sorted.
+    """
+
+    others: Sequence[Feed]
+    by: tuple[str, ...]
+
+    def bound(self) -> "BoundMerge":
+        return BoundMerge(self.by, [each.execution() for each in self.others])
+
+    def __str__(self) -> str:
+        return f"merge({len(self.others) + 1} inputs by {', '.join(self.by)})"
+
+
+@dataclass(frozen=True)
+class BoundMerge(Stateful):
+    """A merge whose other inputs have been looked at.
+
+    Parameters
+    ----------
+    by : tuple of str
+        Columns of the order.
+    others : sequence of Execution
+        The inputs besides the first.
+    """
+
+    by: tuple[str, ...]
+    others: Sequence[Execution]
+
+    def effect(self, traits: Traits) -> Effect:
+        return Effect(inject=Flag.ORDERED | Flag.SORTED, clear=Flag.SIZED | Flag.DISTINCT)
+
+    def traits(self, traits: Traits) -> Traits:
+        return replace(traits.after(self.effect(traits), sorted_by=self.by), ranges={})
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        key_columns(schema, self.by)
+        for number, other in enumerate(self.others, 2):
+            if not other.schema.equals(schema):
+                raise UsageError(
+                    f"Pipelines are merged that differ in their columns: the first has "
+                    f"{schema.to_string()!r}, number {number} has {other.schema.to_string()!r}."
+                )
+        return schema
+
+    def reason(self, place: Place) -> str:
+        inputs = [place.traits, *(other.traits for other in self.others)]
+        return "; ".join(
+            _sorting(f"input {number}", self.by, each) for number, each in enumerate(inputs, 1)
+        )
+
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        merge = graph.add(SortedMerge(), SortedMergeParams(by=self.by))
+        inputs = [(producer, place.traits)]
+        inputs += [(other.build(graph), other.traits) for other in self.others]
+        for stream, known in inputs:
+            graph.connect(_sorted_stream(graph, stream, self.by, known, place.schema), merge)
+        return merge
+
+    def __str__(self) -> str:
+        return f"merge({len(self.others) + 1} inputs by {', '.join(self.by)})"

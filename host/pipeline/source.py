@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where rows come from: suppliers, bound when a terminal operation begins."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from host.errors import UsageError
+from host.pipeline.flags import Flag, Traits
+
+__all__ = ["BatchSource", "Bound", "ParquetSource", "Source", "Split", "TableSource"]
+
+#: Yields the batches of one part of a source; may be called in any thread.
+Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A source, looked at.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of all batches.
+    traits : Traits
+        What is known of the rows.
+    splits : sequence of callable
+        Parts that can be read independently; in order, if the source is ORDERED.
+    """
+
+    schema: pa.Schema
+    traits: Traits
+    splits: Sequence[Split]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all batches, split after split."""
+        for split in self.splits:
+            yield from split()
+
+
+class Source(ABC):
+    """A supplier of rows.
+
+    Attributes
+    ----------
+    traits : Traits
+        What is declared, before anything has been looked at.
+    """
+
+    traits: Traits = Traits()
+
+    @abstractmethod
+    def bind(self) -> Bound:
+        """Look at the data; called at the start of every terminal operation, not before."""
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+
+def _declared(flags: Flag, sorted_by: Sequence[str], distinct_by: Sequence[str]) -> Traits:
+    if sorted_by:
+        flags |= Flag.SORTED
+    if distinct_by:
+        flags |= Flag.DISTINCT
+    return Traits(flags, None, tuple(sorted_by), tuple(distinct_by))
+
+
+class TableSource(Source):
+    """A table, or a function that returns one: SIZED and ORDERED, splittable.
+
+    Parameters
+    ----------
+    table : Table or callable
+        A function is called at the start of each terminal operation, and what it returns then is
+        what the operation sees.
+    sorted_by, distinct_by : sequence of str
+        Columns that the caller knows the rows to be sorted by, or to differ in.
+    split_rows : int
+        Rows of a part.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table | Callable[[], pa.Table],
+        sorted_by: Sequence[str] = (),
+        distinct_by: Sequence[str] = (),
+        split_rows: int = 1 << 20,
+    ) -> None:
+        self._table = table
+        self._split_rows = split_rows
+        self.traits = _declared(Flag.SIZED | Flag.ORDERED, sorted_by, distinct_by)
+
+    def bind(self) -> Bound:
+        table = self._table() if callable(self._table) else self._table
+        traits = replace(self.traits, rows=table.num_rows)
+        starts = range(0, table.num_rows, self._split_rows)
+        splits = [table.slice(start, self._split_rows).to_batches for start in starts]
+        return Bound(table.schema, traits, splits)
+
+    def __str__(self) -> str:
+        rows = "late" if callable(self._table) else f"{self._table.num_rows} rows"
+        return f"table({rows})"
+
+
+class BatchSource(Source):
+    """Batches that a function supplies, of unknown number: ORDERED, one part.
+
+    Parameters
+    ----------
+    supply : callable
+        Returns the batches; called once by every terminal operation.
+    schema : Schema
+        Of all batches.
+    sorted_by, distinct_by : sequence of str
+        As for :class:`TableSource`.
+    """
+
+    def __init__(
+        self,
+        supply: Split,
+        schema: pa.Schema,
+        sorted_by: Sequence[str] = (),
+        distinct_by: Sequence[str] = (),
+    ) -> None:
+        self._supply = supply
+        self._schema = schema
+        self.traits = _declared(Flag.ORDERED, sorted_by, distinct_by)
+
+    def bind(self) -> Bound:
+        return Bound(self._schema, self.traits, [self._checked])
+
+    def _checked(self) -> Iterator[pa.RecordBatch]:
+        for number, batch in enumerate(self._supply()):
+            if not batch.schema.equals(self._schema):
+                raise UsageError(
+                    f"Batch {number} (the first is 0) has columns {batch.schema.to_string()!r}, "
+                    f"not the declared {self._schema.to_string()!r}."
+                )
+            yield batch
+
+    def __str__(self) -> str:
+        return f"batches({', '.join(self._schema.names)})"
+
+
+class ParquetSource(Source):
+    """Parquet files: SIZED and ORDERED, a part for each row group, read a batch at a time.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        The files, in order.
+    columns : sequence of str, optional
+        Columns to read; all if left out.
+    sorted_by, distinct_by : sequence of str
+        As for :class:`TableSource`.
+    rows : int
+        Most rows of a batch.
+    """
+
+    def __init__(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        columns: Sequence[str] | None = None,
+        sorted_by: Sequence[str] = (),
+        distinct_by: Sequence[str] = (),
+        rows: int = 1 << 16,
+    ) -> None:
+        if isinstance(paths, (str, Path)):
+            paths = [paths]
+        self._paths = [Path(each) for each in paths]
+        self._columns = None if columns is None else list(columns)
+        self._rows = rows
+        self.traits = _declared(Flag.SIZED | Flag.ORDERED, sorted_by, distinct_by)
+
+    def bind(self) -> Bound:
+        schemas, rows = [], 0
+        splits: list[Split] = []
+        ranges: list[dict[str, tuple[Any, Any]]] = []
+        for path in self._paths:
+            with _opened(path) as file:
+                schema = file.schema_arrow
+                for group in range(file.num_row_groups):
+                    metadata = file.metadata.row_group(group)
+                    rows += metadata.num_rows
+                    ranges.append(_statistics(metadata))
+                    splits.append(self._reader(path, group))
+            schemas.append(schema if self._columns is None else _selected(schema, self._columns))
+        if any(not schema.equals(schemas[0]) for schema in schemas):
+            raise UsageError(
+                f"The files {', '.join(map(str, self._paths))} differ in their columns."
+            )
+        traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
+        return Bound(schemas[0].remove_metadata(), traits, splits)
+
+    def _reader(self, path: Path, group: int) -> Split:
+        def read() -> Iterator[pa.RecordBatch]:
+            with _opened(path) as file:
+                for batch in file.iter_batches(
+                    batch_size=self._rows, row_groups=[group], columns=self._columns
+                ):
+                    yield batch.replace_schema_metadata()
+
+        return read
+
+    def __str__(self) -> str:
+        names = ", ".join(path.name for path in self._paths)
+        return f"parquet({names})"
+
+
+def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
+    """The least and the greatest value of each column of a row group that says so."""
+    known = {}
+    for index in range(group.num_columns):
+        column = group.column(index)
+        if column.is_stats_set and column.statistics.has_min_max:
+            known[column.path_in_schema] = (column.statistics.min, column.statistics.max)
+    return known
+
+
+def _covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple[Any, Any]]:
+    """Ranges that cover those of all groups, of the columns that all groups know."""
+    names = set.intersection(*(set(group) for group in groups)) if groups else set()
+    return {
+        name: (min(group[name][0] for group in groups), max(group[name][1] for group in groups))
+        for name in sorted(names)
+    }
+
+
+def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([schema.field(name) for name in columns])
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, pre_buffer=False)
+    except OSError as error:
+        raise UsageError(
+            f"File {str(path)!r} cannot be read: {error.strerror or error}."
+        ) from error
+    except pa.ArrowException as error:
+        raise UsageError(f"File {str(path)!r} is not valid Parquet: {error}.") from error

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One budget of threads and staging buffers, shared out among the streams that ask."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+import threading
+from typing import Any
+
+from host.runtime.errors import ResourceError
+from host.runtime.resources import Quantity, Requirements
+from host.runtime.stream import ExecStream
+
+__all__ = ["Governor", "shares"]
+
+
+class Governor:
+    """Grants every stream of a graph at least its minimum, and as much of the rest as there is.
+
+    Several graphs may share a governor, in several threads; what a graph was granted returns when
+    its execution ends.
+
+    Parameters
+    ----------
+    budget : Quantity
+        All that there is.
+    """
+
+    def __init__(self, budget: Quantity | None = None) -> None:
+        self.budget = Quantity(threads=4, buffers=64) if budget is None else budget
+        self._granted = Quantity()
+        self._lock = threading.Lock()
+
+    @property
+    def available(self) -> Quantity:
+        """What nobody holds now."""
+        return self.budget - self._granted
+
+    @contextmanager
+    def granting(self, streams: Sequence[ExecStream[Any]]) -> Iterator[None]:
+        """Set ``allocation`` of all ``streams`` for the length of the block.
+
+        Raises
+        ------
+        ResourceError
+            If the minima exceed what is available; nothing has been granted then.
+        """
+        wanted = [stream.requirements() for stream in streams]
+        with self._lock:
+            granted = self._share(streams, wanted)
+            total = sum(granted, Quantity())
+            self._granted += total
+        for stream, quantity in zip(streams, granted, strict=True):
+            stream.allocation = quantity
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._granted -= total
+            for stream in streams:
+                stream.allocation = Quantity()
+
+    def _share(
+        self, streams: Sequence[ExecStream[Any]], wanted: Sequence[Requirements]
+    ) -> list[Quantity]:
+        available = self.available
+        minimum = sum((each.minimum for each in wanted), Quantity())
+        if not available.covers(minimum):
+            needs = "; ".join(
+                f"{stream.name}: {each.minimum}"
+                for stream, each in zip(streams, wanted, strict=True)
+                if each.minimum != Quantity()
+            )
+            raise ResourceError(
+                f"The streams need {minimum} at least, and {available} of {self.budget} are "
+                f"available ({needs}); raise the governor's budget, or run fewer graphs at once."
+            )
+        spare = available - minimum
+        columns = {
+            field.name: shares(
+                getattr(spare, field.name),
+                [
+                    getattr(each.optimum, field.name) - getattr(each.minimum, field.name)
+                    for each in wanted
+                ],
+            )
+            for field in fields(Quantity)
+        }
+        return [
+            each.minimum + Quantity(**{name: column[index] for name, column in columns.items()})
+            for index, each in enumerate(wanted)
+        ]
+
+
+def shares(amount: int, wishes: Sequence[int]) -> list[int]:
+    """Divide ``amount`` in proportion to ``wishes``, none of which gets more than it wishes for.
+
+    Whole numbers; what rounding leaves goes one by one to the largest remainders, the first of
+    equal ones first.
+    """
+    total = sum(wishes)
+    if total <= amount:
+        return list(wishes)
+    exact = [divmod(amount * wish, total) for wish in wishes]
+    result = [whole for whole, _ in exact]
+    order = sorted(range(len(wishes)), key=lambda index: -exact[index][1])
+    for index in order[: amount - sum(result)]:
+        result[index] += 1
+    return result

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A harness for tests of streams: a mock producer, generators, and verified output (seed 002).
+
+A generator is a function from row numbers to values, both arrays of int64. So a test of a stream is
+three lines: what goes in, the stream, what must come out.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.runtime.bases import SingleOutputExecStream, SingleOutputParams
+from host.runtime.graph import ExecStreamGraph, Stream
+from host.runtime.scheduler import Scheduler
+from host.runtime.stream import Quantum, StreamParams, StreamResult
+
+__all__ = [
+    "Generator",
+    "MockProducer",
+    "MockProducerParams",
+    "duplicates",
+    "ramp",
+    "transform_graph",
+    "values_of",
+    "verify_output",
+]
+
+Int64s = npt.NDArray[np.int64]
+Generator = Callable[[Int64s], Int64s]
+
+
+def ramp(rows: Int64s) -> Int64s:
+    """0, 1, 2, …"""
+    return rows
+
+
+def duplicates(times: int) -> Generator:
+    """Return the generator of 0, 0, 1, 1, 2, 2, …, every value ``times`` times."""
+    return lambda rows: rows // times
+
+
+@dataclass(frozen=True)
+class MockProducerParams(SingleOutputParams):
+    """Parameters of :class:`MockProducer`.
+
+    Parameters
+    ----------
+    rows : int
+        Rows in all.
+    generate : callable
+        Their values.
+    batch_rows : int
+        Most rows of a batch.
+    column : str
+        Name of the only column, int64.
+    """
+
+    rows: int
+    generate: Generator = ramp
+    batch_rows: int = 1000
+    column: str = "value"
+
+
+class MockProducer(SingleOutputExecStream[MockProducerParams, pa.RecordBatch]):
+    """Produces generated rows, one batch per ``execute``, and gives way after each.
+
+    Attributes
+    ----------
+    closed : int
+        How often it has been closed.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._row = 0
+        self.closed = 0
+
+    def prepare(self, params: MockProducerParams) -> None:
+        super().prepare(params)
+        self._params = params
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._row = 0
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        result = self.precheck_output_buffer()
+        if result is not StreamResult.YIELD:
+            return result
+        left = self._params.rows - self._row
+        if not left:
+            return self.finish()
+        count = min(left, self._params.batch_rows, quantum.rows, self.output.provide())
+        values = self._params.generate(np.arange(self._row, self._row + count))
+        self.output.produce(pa.record_batch({self._params.column: values}))
+        self._row += count
+        return StreamResult.YIELD
+
+    def close_impl(self) -> None:
+        self.closed += 1
+
+
+def transform_graph(
+    source: MockProducerParams,
+    *stages: tuple[Stream, StreamParams],
+    buffer_rows: int = 1000,
+) -> ExecStreamGraph:
+    """Return a prepared graph: a mock producer, then the stages, one behind the other."""
+    graph = ExecStreamGraph(buffer_rows)
+    previous = graph.add(MockProducer(), source)
+    for stream, params in stages:
+        graph.add(stream, params)
+        graph.connect(previous, stream)
+        previous = stream
+    graph.prepare()
+    return graph
+
+
+def values_of(batches: Iterable[pa.RecordBatch]) -> list[int | None]:
+    """All values of the first column."""
+    return [value for batch in batches for value in batch.column(0).to_pylist()]
+
+
+def verify_output(
+    graph: ExecStreamGraph,
+    rows: int,
+    generate: Generator,
+    quanta: Sequence[int] = (1, 7, 1000, 1 << 16),
+) -> None:
+    """Execute ``graph`` once with each quantum; every time it must produce generated rows.
+
+    Raises
+    ------
+    AssertionError
+        If the output differs, naming the row.
+    """
+    expected = generate(np.arange(rows))
+    for quantum in quanta:
+        got = values_of(Scheduler(graph, Quantum(quantum)).run())
+        wrong = [index for index, value in enumerate(got[:rows]) if value != expected[index]]
+        if wrong:
+            at = wrong[0]
+            raise AssertionError(
+                f"With a quantum of {quantum}, row {at} is {got[at]}, not {expected[at]}"
+            )
+        if len(got) != rows:
+            raise AssertionError(f"With a quantum of {quantum}: {len(got)} rows, not {rows}")

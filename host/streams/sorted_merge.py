@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorted inputs as one sorted stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from host.runtime import ConfluenceExecStream, ConfluenceParams, Quantum, StreamResult
+from host.streams.sort_keys import key_columns, sorting_permutation
+
+__all__ = ["SortedMerge", "SortedMergeParams", "merge_heads"]
+
+
+def merge_heads(
+    heads: Sequence[pa.RecordBatch], open_ends: Sequence[bool], by: Sequence[str], most: int
+) -> tuple[pa.RecordBatch, list[int]]:
+    """Merge as much of the first batches of sorted inputs as no later row can come before.
+
+    Equal rows come in the order of the inputs, and within an input in its own order.
+
+    Parameters
+    ----------
+    heads : sequence of RecordBatch
+        The first rows of every input, none empty, at least one.
+    open_ends : sequence of bool
+        Whether more rows of each input may follow.
+    by : sequence of str
+        Columns of the order.
+    most : int
+        Rows wanted, at least one.
+
+    Returns
+    -------
+    merged : RecordBatch
+        At least one row.
+    taken : list of int
+        Rows taken of each head.
+    """
+    if len(heads) == 1:
+        only = heads[0].slice(0, most)
+        return only, [only.num_rows]
+    rows = pa.concat_batches([head.select(list(by)) for head in heads])
+    order = sorting_permutation(rows, by).to_numpy()
+    sizes = [head.num_rows for head in heads]
+    ends = np.cumsum(sizes)
+    # The last row of an input that goes on is the last one that may leave: whichever comes first.
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    limits = [int(place[end - 1]) for end, more in zip(ends, open_ends, strict=True) if more]
+    order = order[: min(most, min(limits, default=len(order) - 1) + 1)]
+    taken = np.diff(np.searchsorted(np.sort(order), np.concatenate([[0], ends])))
+    merged = pa.concat_batches(list(heads)).take(pa.array(order))
+    return merged, [int(count) for count in taken]
+
+
+@dataclass(frozen=True)
+class SortedMergeParams(ConfluenceParams):
+    """Parameters of :class:`SortedMerge`.
+
+    Parameters
+    ----------
+    by : sequence of str
+        Columns that every input is sorted by, ascending, nulls last.
+    """
+
+    by: Sequence[str]
+
+
+class SortedMerge(ConfluenceExecStream[SortedMergeParams, pa.RecordBatch, pa.RecordBatch]):
+    """Merges any number of inputs of one schema, all sorted alike; stable."""
+
+    def prepare(self, params: SortedMergeParams) -> None:
+        super().prepare(params)
+        self._by = tuple(params.by)
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            result = self.precheck_confluence_buffers()
+            if result is not StreamResult.YIELD:
+                return result
+            buffers = [buffer for buffer in self.inputs if not buffer.at_end]
+            heads = [buffer.access() for buffer in buffers]
+            by = key_columns(heads[0].schema, self._by)
+            more = [
+                not buffer.last or buffer.rows > head.num_rows
+                for buffer, head in zip(buffers, heads, strict=True)
+            ]
+            merged, taken = merge_heads(heads, more, by, self.output.provide())
+            self.output.produce(merged)
+            for buffer, count in zip(buffers, taken, strict=True):
+                buffer.consume(count)
+            done += merged.num_rows
+        return StreamResult.QUANTUM_EXPIRED

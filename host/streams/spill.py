@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorted runs in temporary files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+import tempfile
+
+import pyarrow as pa
+
+from host.errors import FailureError
+
+__all__ = ["SpillFolder"]
+
+
+class SpillFolder:
+    """A temporary folder of runs; it goes away with :meth:`close`, whatever has happened.
+
+    Parameters
+    ----------
+    parent : str or Path, optional
+        Where it is made; the system's folder for temporary files if left out.
+    """
+
+    def __init__(self, parent: str | Path | None = None) -> None:
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="splitjoin-sort-", dir=parent)
+        except OSError as error:
+            raise FailureError(f"Cannot make a folder to sort in: {error}.") from error
+        self._runs: list[Path] = []
+        self._readers: list[pa.NativeFile] = []
+        #: Bytes written so far.
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def write(self, run: pa.Table, rows: int) -> None:
+        """Add a run, in batches of up to ``rows``."""
+        path = Path(self._folder.name) / f"{len(self._runs)}.arrow"
+        try:
+            with (
+                pa.OSFile(str(path), "wb") as file,
+                pa.ipc.new_file(file, run.schema) as writer,
+            ):
+                writer.write_table(run, max_chunksize=rows)
+        except OSError as error:
+            raise FailureError(
+                f"Sorting needs room for {run.nbytes} bytes in {path.parent}, and writing there "
+                f"failed: {error}. Name another folder for temporary files (TMPDIR), or allow more "
+                f"memory."
+            ) from error
+        self.bytes += path.stat().st_size
+        self._runs.append(path)
+
+    def read(self, run: int) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a run; memory holds one at a time."""
+        file = pa.OSFile(str(self._runs[run]), "rb")
+        self._readers.append(file)
+        reader = pa.ipc.open_file(file)
+        for index in range(reader.num_record_batches):
+            yield reader.get_batch(index)
+
+    def close(self) -> None:
+        """Remove everything; again does nothing."""
+        for file in self._readers:
+            file.close()
+        self._readers.clear()
+        self._folder.cleanup()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+from contextlib import closing
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from host import CountWindow, TimeWindow, UsageError, open_device
+from host.errors import NullOrderError, UnknownColumnError
+from host.pipeline import Pipeline
+from host.query import JoinQuery, Term
+from host.tables import output_schema
+from tests.host.tables import bundle, naive_join
+
+SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("row", pa.int64())])
+ROWS = st.lists(
+    st.tuples(st.integers(0, 30), st.one_of(st.none(), st.integers(-4, 4))), max_size=40
+)
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    """The result words of three cores, from the reference join."""
+    folder = tmp_path_factory.mktemp("bundle")
+    parameters = {"cores": 3, "sub_window": 20, "probes": 4, "lanes": 2, "timestamp_bits": 20}
+    with open_device(f"software:{bundle(folder / 'three', keys=('x16',), **parameters)}") as opened:
+        yield opened
+
+
+def table_of(rows):
+    return pa.Table.from_pylist(
+        [{"t": t, "x": x, "row": row} for row, (t, x) in enumerate(rows)], schema=SCHEMA
+    )
+
+
+def expected(left, right, query):
+    """The joined rows; ties of one table in its own order, as a stable sort leaves them."""
+    pairs = naive_join(left, right, query)
+    names = output_schema(left.schema, right.schema).names
+    sides = left.to_pylist(), right.to_pylist()
+    return [
+        dict(zip(names, (*sides[0][r].values(), *sides[1][s].values()), strict=True))
+        for r, s in pairs
+    ]
+
+
+QUERIES = [
+    JoinQuery(terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=CountWindow(9)),
+    JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(3)),
+]
+
+
+@settings(max_examples=60)
+@given(ROWS, ROWS, st.sampled_from(QUERIES), st.booleans(), st.data())
+def test_a_join_in_a_pipeline_does_what_a_loop_does(device, left, right, query, is_sorted, data):
+    if is_sorted:
+        left, right = (sorted(rows, key=lambda row: row[0]) for rows in (left, right))
+    tables = [table_of(rows) for rows in (left, right)]
+    sorted_by = ["t"] if is_sorted else []
+
+    def side(table):
+        made = Pipeline.of_table(table, sorted_by=sorted_by, split_rows=7)
+        return made.batch_rows(data.draw(st.integers(1, 9))).parallel(data.draw(st.integers(1, 3)))
+
+    joined = side(tables[0]).join(side(tables[1]), query, device)
+    want = expected(*tables, query)
+    limit = data.draw(st.integers(0, 9))
+    with closing(joined.limit(limit).batches()) as reader:
+        got = [row for batch in reader for row in batch.to_pylist()]
+    assert got == want[:limit]
+    assert joined.collect().to_pylist() == want
+    unordered = joined.unordered().collect().to_pylist()
+    assert sorted(unordered, key=str) == sorted(want, key=str)
+    assert joined.count() == len(want)
+
+
+def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
+    table = table_of([(t, 0) for t in range(20)])
+    prepared = []
+    joined = Pipeline.of_table(table).join(
+        Pipeline.of_table(table, sorted_by=["t"]), QUERIES[0], device, started=prepared.append
+    )
+    text = joined.explain()
+    assert "left is sorted first, by t; right is SORTED by t; ordering outer" in text
+    assert "ordering none, as nobody can tell" in joined.unordered().explain()
+    prepared.clear()
+    joined.count()
+    joined.collect()
+    assert [str(join.ordering) for join in prepared] == ["none", "outer"]
+    assert prepared[1].accelerator.watch is not None
+
+
+def test_operations_around_a_join(device):
+    rows = [(t, t % 3) for t in range(50)]
+    table = table_of(rows)
+    even = Pipeline.of_table(table).filter(lambda row: pc.equal(pc.bit_wise_and(row, 1), 0))
+    joined = (
+        even.join(Pipeline.of_table(table), QUERIES[1], device)
+        .filter(lambda row, row_right: pc.less(row, row_right))
+        .select("row", other="row_right")
+        .sorted("other", "row")
+    )
+    pairs = [
+        (left, right)
+        for left in range(0, 50, 2)
+        for right in range(50)
+        if left % 3 == right % 3 and left < right <= left + 3
+    ]
+    assert [tuple(row.values()) for row in joined.collect().to_pylist()] == sorted(
+        pairs, key=lambda pair: pair[::-1]
+    )
+
+
+def test_ranges_of_a_file_tell_how_wide_the_values_are(device, tmp_path):
+    """x lies far from zero, but close together: 16 bits hold it, which only the file can tell."""
+    far = pa.table({"t": np.arange(100), "x": np.arange(100) + 10**15})
+    pq.write_table(far, tmp_path / "far.parquet")
+    side = Pipeline.of_parquet(tmp_path / "far.parquet", sorted_by=["t"])
+    assert side.execution().traits.ranges["x"] == (10**15, 10**15 + 99)
+    assert side.select(y="x").execution().traits.ranges == {"y": (10**15, 10**15 + 99)}
+    assert side.update("x", abs).execution().traits.ranges == {"t": (0, 99)}
+    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(50))
+    assert side.join(side, query, device).count() == 100
+
+
+def test_sorted_pipelines_are_merged():
+    tables = [pa.table({"t": values, "n": [n] * len(values)}) for n, values in enumerate(
+        [[3, 1, 2], [], [2, 2, 0]]
+    )]  # fmt: skip
+    tables[1] = tables[0].slice(0, 0)
+    first, *others = (Pipeline.of_table(table) for table in tables)
+    merged = first.merge(*others, by="t")
+    assert [tuple(row.values()) for row in merged.collect().to_pylist()] == [
+        (0, 2), (1, 0), (2, 0), (2, 2), (2, 2), (3, 0)
+    ]  # fmt: skip
+    assert merged.sorted("t").execution().steps[1].vanishes
+    with pytest.raises(UsageError, match="differ in their columns"):
+        first.merge(Pipeline.of_table(pa.table({"t": [1]})), by="t").collect()
+    with pytest.raises(UsageError, match="at least one column"):
+        first.merge(by=[])
+
+
+def test_mistakes_are_named(device):
+    table = table_of([(1, 1)])
+    side = Pipeline.of_table(table)
+    missing = JoinQuery(terms=[], order=("t", "z"), window=CountWindow(1))
+    with pytest.raises(UnknownColumnError, match="'z'"):
+        side.join(side, missing, device).collect()
+    nulls = Pipeline.of_table(pa.table({"t": pa.array([None, 1]), "x": [1, 2], "row": [0, 1]}))
+    with pytest.raises(NullOrderError):
+        side.join(nulls, QUERIES[0], device).collect()

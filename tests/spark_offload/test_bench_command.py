@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+
+from spark_offload.__main__ import main
+
+
+def test_all_ways_have_one_answer(spark, tmp_path, capsys):
+    path = tmp_path / "bench" / "spark.json"
+    words = ["bench", "--tuples", "2000", "--window", "800", "--turns", "1"]
+    assert main([*words, "--device", "software:", "--output", str(path)]) == 0
+    shown = capsys.readouterr()
+    rows = [line.rpartition(", ")[2] for line in shown.err.splitlines() if " s, " in line]
+    assert len(rows) == 3
+    assert len(set(rows)) == 1
+    names = [row["name"] for row in json.loads(path.read_text())]
+    assert names == [
+        "spark.band.speedup_vs_spark",
+        "spark.band.speedup_vs_recipe",
+        "spark.overhead_us_per_row",
+    ]
+    assert all(name in shown.out for name in names)
+
+
+@pytest.mark.parametrize("option", ["--tuples", "--window", "--turns"])
+def test_a_number_that_makes_no_sense_is_an_error(capsys, option):
+    assert main(["bench", option, "0"]) == 2
+    assert f"{option} must be at least 1" in capsys.readouterr().err
