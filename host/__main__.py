@@ -7,7 +7,7 @@ import sys
 
 import pyarrow as pa
 
-from host import devices_command, doctor, join_command
+from host import devices_command, doctor, join_command, types_command
 from host.errors import JoinError
 
 __all__ = ["main", "parser"]
@@ -20,6 +20,7 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_parser(commands)
     join_command.add_parser(commands)
     devices_command.add_parser(commands)
+    types_command.add_parser(commands)
     return result
 
 

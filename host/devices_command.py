@@ -14,6 +14,7 @@ KINDS = {
     "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
     "software:": "the reference join; always there, windows of any size",
     "software:BUNDLE": "the reference join, with the result words of the bundle's accelerator",
+    "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 
 
@@ -30,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
     del options
     print("Kinds of devices:")
     for form, meaning in KINDS.items():
-        print(f"  {form:16} {meaning}")
+        print(f"  {form:21} {meaning}")
     place = bundle_directory()
     bundles = find_bundles(place)
     print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from host.encode.dictionary import GrowingCodes
 from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of, wider
-from host.encode.kinds import Kind, validity
+from host.encode.kinds import validity
 from host.encode.scale import common_tick
 from host.encode.values import FieldValues
 from host.errors import KeyRangeError
@@ -45,8 +45,8 @@ class _CodedEncoder(FieldEncoder):
         for index, term in enumerate(self._plan.terms):
             array = term.columns[side].read(batch)
             known = self._values[index]
-            if term.left.kind is Kind.TEXT:
-                own = known.of_text(array)
+            if term.left.kind.is_coded:
+                own = known.of_values(array)
             else:
                 own = known.of_integers(array, self._factors[index][side])
             valid = validity(array)

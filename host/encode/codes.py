@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import Column, Kind
+from host.encode.kinds import Column
 
 __all__ = ["Codes", "codes_of_columns", "codes_of_distances", "combined", "dense"]
 
@@ -47,10 +47,9 @@ def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
 
 
 def codes_of_columns(left: Column, right: Column) -> Codes:
-    """Number the values of two text columns, or of two integer columns of any width."""
-    if left.kind is Kind.TEXT:
-        large = pa.large_string()
-        return dense(left.data.cast(large), right.data.cast(large))
+    """Number the values of two columns of a coded kind, or of two integer columns of any width."""
+    if left.kind.is_coded:
+        return dense(left.data, right.data)
     arrays = [column.integers for column in (left, right)]
     low = dense(*(_chunked(array.view(np.uint64)) for array in arrays))
     # The lower 64 bits and the sign are equal if, and only if, the values are.

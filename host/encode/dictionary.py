@@ -26,8 +26,8 @@ class GrowingCodes:
     def __len__(self) -> int:
         return len(self._codes)
 
-    def of_text(self, array: pa.Array) -> UInt64s:
-        """Return the code of every string; a null has that of some other value."""
+    def of_values(self, array: pa.Array) -> UInt64s:
+        """Return the code of every value; a null has that of some other value."""
         return self._spread(array.dictionary_encode())
 
     def of_integers(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from host.encode.kinds import ColumnType, Kind
+from host.encode.kinds import ColumnType
 from host.encode.scale import bound_in_ticks, require_same_kind
 from host.encode.values import FieldValues
 from host.errors import UsageError
@@ -22,7 +22,7 @@ __all__ = [
     "assigned",
     "bounds_of",
     "place_of",
-    "require_text_equality",
+    "require_coded_equality",
     "wider",
 ]
 
@@ -139,14 +139,16 @@ def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
             )
 
 
-def require_text_equality(term: TermTypes) -> bool:
-    """Whether the term compares text; then raise unless it is an equality."""
-    if term.left.kind is not Kind.TEXT:
+def require_coded_equality(term: TermTypes) -> bool:
+    """Whether the term compares values as codes; then raise unless it is an equality."""
+    if not term.left.kind.is_coded:
         return False
     for bound in (term.term.low, term.term.high):
         bound_in_ticks(bound, term.left, 1, f"In '{term.term}', bound")
     if not term.term.is_equality:
-        raise UsageError(f"In '{term.term}': strings can be compared for equality only.")
+        raise UsageError(
+            f"In '{term.term}': {term.left.kind.plural} can be compared for equality only."
+        )
     return True
 
 

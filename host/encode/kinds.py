@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.encode.canonical import DECIMAL_DIGITS, canonical_binary, canonical_float, unscaled
 from host.errors import UnknownColumnError, UnsupportedTypeError, UsageError
 
 __all__ = [
+    "ORDERED",
     "SUPPORTED",
     "Column",
     "ColumnType",
@@ -25,8 +27,11 @@ __all__ = [
 
 #: For messages.
 SUPPORTED = (
-    "int8 to int64, uint8 to uint64, bool, date32, date64, timestamp, time, duration, string"
+    "int8 to int64, uint8 to uint64, bool, date32, date64, timestamp, time, duration, decimal, "
+    "float, string, binary"
 )
+#: Types that give an order, for messages.
+ORDERED = SUPPORTED.partition(", decimal")[0]
 
 NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 DAY = 86_400_000_000_000
@@ -42,12 +47,34 @@ class Kind(Enum):
     INSTANT = "timestamp with zone"
     TIME = "time of day"
     DURATION = "duration"
+    DECIMAL = "decimal"
+    FLOAT = "floating point"
     TEXT = "string"
+    BINARY = "binary"
 
     @property
     def is_temporal(self) -> bool:
         """Whether differences are durations."""
-        return self not in (Kind.INTEGER, Kind.BOOLEAN, Kind.TEXT)
+        return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.DURATION)
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether values are compared for equality only, as codes."""
+        return self in (Kind.FLOAT, Kind.TEXT, Kind.BINARY)
+
+    @property
+    def is_order(self) -> bool:
+        """Whether a column can give the order of arrival."""
+        return not self.is_coded and self is not Kind.DECIMAL
+
+    @property
+    def plural(self) -> str:
+        """Values of this kind, for messages."""
+        return {
+            Kind.FLOAT: "floating-point numbers",
+            Kind.TEXT: "strings",
+            Kind.BINARY: "binary values",
+        }.get(self, f"values of kind {self.value}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +92,8 @@ class ColumnType:
     kind : Kind
         What they measure.
     tick : int
-        Nanoseconds of its unit if it is temporal, else one.
+        Nanoseconds of its unit if it is temporal, units of ``10 ** -38`` if it is decimal, else
+        one.
     """
 
     name: str
@@ -75,15 +103,29 @@ class ColumnType:
     tick: int
 
     def read(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return this column of ``batch``, decoded."""
-        array = batch.column(self.column)
-        return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        """Return this column of ``batch``, ready to be compared."""
+        return self.comparable(batch.column(self.column))
+
+    def comparable(self, array: pa.Array) -> pa.Array:
+        """Return ``array`` in the form in which its values are compared: decoded, and so on."""
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if self.kind is Kind.TEXT:
+            return array.cast(pa.large_string())
+        if self.kind is Kind.BINARY:
+            return canonical_binary(array)
+        if self.kind is Kind.FLOAT:
+            return canonical_float(array)
+        return unscaled(array, self.name) if self.kind is Kind.DECIMAL else array
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Least and greatest value that the type can have; not for text."""
+        """Least and greatest value that the type can have; not for kinds that are coded."""
         if self.kind is Kind.BOOLEAN:
             return 0, 1
+        if self.kind is Kind.DECIMAL:
+            most = min(10**self.dtype.precision - 1, (1 << 63) - 1)
+            return -most, most
         bits = self.dtype.bit_width
         if pa.types.is_unsigned_integer(self.dtype):
             return 0, (1 << bits) - 1
@@ -99,7 +141,7 @@ class Column:
     type : ColumnType
         What it is.
     data : ChunkedArray
-        The column, decoded if it was dictionary-encoded.
+        The column, in the form in which it is compared.
     """
 
     type: ColumnType
@@ -178,10 +220,9 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
         If there is none, or it cannot be compared.
     """
     found = column_type(table.schema, name, side)
-    data = table.column(name)
-    if pa.types.is_dictionary(data.type):
-        data = data.cast(data.type.value_type)
-    return Column(found, data)
+    chunks = [found.comparable(chunk) for chunk in table.column(name).chunks]
+    empty = found.comparable(pa.array([], table.schema.field(name).type))
+    return Column(found, pa.chunked_array(chunks, type=empty.type))
 
 
 def integer_view(array: pa.Array) -> npt.NDArray[Any]:
@@ -222,6 +263,14 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
         return Kind.TIME, NANOSECONDS[dtype.unit]
     if types.is_duration(dtype):
         return Kind.DURATION, NANOSECONDS[dtype.unit]
+    if types.is_decimal(dtype):
+        return Kind.DECIMAL, 10 ** (DECIMAL_DIGITS - dtype.scale)
+    if types.is_floating(dtype):
+        return Kind.FLOAT, 1
     if types.is_string(dtype) or types.is_large_string(dtype):
         return Kind.TEXT, 1
+    if any(
+        test(dtype) for test in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    ):
+        return Kind.BINARY, 1
     raise UnsupportedTypeError(label, dtype, SUPPORTED)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host.durations import Duration
+from host.encode.canonical import DECIMAL_DIGITS
 from host.encode.kinds import Column, ColumnType, Kind
 from host.errors import UsageError
 from host.query import Bound
@@ -43,7 +44,8 @@ class Scale:
     Parameters
     ----------
     tick : int
-        Nanoseconds of a tick if the columns are temporal, else one.
+        Nanoseconds of a tick if the columns are temporal, units of ``10 ** -38`` if they are
+        decimal, else one.
     factors : tuple of int
         Ticks of a unit of the left and of the right column.
     minimum, span : int
@@ -122,10 +124,10 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
             f"{what} {bound} is a plain number, but column {column.name!r} has type "
             f"{column.dtype}; write a duration, like 30s or 180min."
         )
-    if column.kind is Kind.TEXT and bound:
-        raise UsageError(f"{what} {bound}: strings can be compared for equality only.")
+    if column.kind.is_coded and bound:
+        raise UsageError(f"{what} {bound}: {column.kind.plural} can be compared for equality only.")
     assert isinstance(bound, (int, Fraction))
-    return bound
+    return Fraction(bound) * 10**DECIMAL_DIGITS / tick if column.kind is Kind.DECIMAL else bound
 
 
 def _full(columns: Sequence[Column]) -> list[tuple[int, Column]]:

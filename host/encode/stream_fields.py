@@ -8,7 +8,7 @@ from host.encode.fields import (
     TermTypes,
     bounds_of,
     place_of,
-    require_text_equality,
+    require_coded_equality,
     wider,
 )
 from host.encode.ranges import Ranges, Span, span_of
@@ -31,7 +31,7 @@ def plan_stream_field(
     UsageError
         If a range does not fit, or values cannot be compared like that.
     """
-    if len(terms) > 1 or require_text_equality(terms[0]):
+    if len(terms) > 1 or require_coded_equality(terms[0]):
         return CodedStreamField(
             field.name, terms, Bounds(0, 0), "codes of the values, shared by both sides", field
         )

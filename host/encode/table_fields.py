@@ -16,10 +16,10 @@ from host.encode.fields import (
     TermTypes,
     bounds_of,
     place_of,
-    require_text_equality,
+    require_coded_equality,
     wider,
 )
-from host.encode.kinds import Column, ColumnType, Kind, integer_view
+from host.encode.kinds import Column, ColumnType, integer_view
 from host.encode.scale import Scale, scale_of
 from host.encode.values import FieldValues
 from host.errors import KeyRangeError, UsageError
@@ -98,7 +98,7 @@ def plan_table_field(
     UsageError
         If a value does not fit, or cannot be compared like that.
     """
-    if len(terms) > 1 or require_text_equality(terms[0]):
+    if len(terms) > 1 or require_coded_equality(terms[0]):
         return _coded(terms, field, columns)
     (term,) = terms
     pair = (columns[term.left], columns[term.right])
@@ -143,7 +143,7 @@ def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns)
 
 
 def _codes(left: Column, right: Column) -> Codes:
-    if left.kind is Kind.TEXT:
+    if left.kind.is_coded:
         return codes_of_columns(left, right)
     scale = scale_of((left, right))
     if scale is not None:

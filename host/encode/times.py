@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host.durations import Duration
-from host.encode.kinds import SUPPORTED, Column, ColumnType, Kind
+from host.encode.kinds import ORDERED, Column, ColumnType
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
 from host.errors import DisorderError, KeyRangeError, NullOrderError, UnsupportedTypeError
@@ -145,10 +145,10 @@ def require_temporal(column: ColumnType) -> None:
     Raises
     ------
     UnsupportedTypeError
-        If it holds text.
+        If its kind gives no order of arrival.
     """
-    if column.kind is Kind.TEXT:
-        raise UnsupportedTypeError(column.name, column.dtype, SUPPORTED.removesuffix(", string"))
+    if not column.kind.is_order:
+        raise UnsupportedTypeError(column.name, column.dtype, ORDERED)
 
 
 def require_order(column: Column, declared_sorted: bool) -> None:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrays whose values are compared otherwise than they lie in memory, in a form that is."""
+
+import numpy as np
+import pyarrow as pa
+
+from host.errors import KeyRangeError
+
+__all__ = ["DECIMAL_DIGITS", "canonical_binary", "canonical_float", "unscaled"]
+
+#: Decimals are measured in units of ten to the minus this.
+DECIMAL_DIGITS = 38
+
+
+def canonical_binary(array: pa.Array) -> pa.Array:
+    """Return binary values of any layout as ``large_binary``."""
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
+    return array.cast(pa.large_binary())
+
+
+def canonical_float(array: pa.Array) -> pa.Array:
+    """Return floating-point numbers as int64 that are equal where SQL has them equal.
+
+    All NaN are equal to each other, and -0.0 is equal to 0.0; nulls stay.
+    """
+    doubles = array.cast(pa.float64())
+    valid = doubles.is_valid().to_numpy(zero_copy_only=False)
+    values = doubles.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # turns -0.0 into 0.0
+    values[np.isnan(values)] = np.nan
+    return pa.array(values.view(np.int64), mask=None if valid.all() else ~valid)
+
+
+def unscaled(array: pa.Array, name: str) -> pa.Array:
+    """Return decimals as int64, in units of their last digit; nulls stay.
+
+    Raises
+    ------
+    KeyRangeError
+        If one has more digits than 64 bits hold.
+    """
+    kind = array.type
+    wide = array.cast(pa.decimal128(DECIMAL_DIGITS, kind.scale))
+    valid = wide.is_valid().to_numpy(zero_copy_only=False)
+    data = wide.buffers()[1]
+    if data is None or not len(wide):
+        return pa.array(np.zeros(len(array), np.int64), mask=None if valid.all() else ~valid)
+    words = np.frombuffer(data, np.int64, 2 * (len(wide) + wide.offset))[2 * wide.offset :]
+    low, high = words[0::2], words[1::2]
+    beyond = valid & (high != low >> np.int64(63))
+    if beyond.any():
+        value = array[int(np.argmax(beyond))].as_py()
+        limit = (1 << 63) - 1
+        raise KeyRangeError(
+            name,
+            f"{value} (in units of 1e-{kind.scale}, of which 64 bits must hold the number)",
+            -limit,
+            limit,
+            remedy="cast the column to fewer digits",
+        )
+    return pa.array(low, mask=None if valid.all() else ~valid)
