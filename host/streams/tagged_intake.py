@@ -100,11 +100,14 @@ class TaggedIntake(Intake):
         self._settle(parts)
         encoded: dict[Side, EncodedBatch] = {}
         places: dict[Side, Int64s] = {}
+        own: dict[Side, EncodedBatch] = {}  # with the rows numbered within the side
         for side, part in parts:
-            tuples = encoded[side] = self._encode(side, part)
+            tuples = own[side] = self._encode(side, part)
             at = members[side]
-            places[side] = at if tuples.rows is None else at[tuples.rows - tuples.first]
-        rows = {side: at + self._number for side, at in places.items()}
+            if tuples.rows is not None:
+                at = at[tuples.rows - tuples.first]
+            encoded[side] = replace(tuples, rows=at + self._number)
+            places[side] = at
         count = sum(len(at) for at in places.values())
         if count < batch.num_rows:  # those left out take no place
             sent = np.zeros(batch.num_rows, np.bool_)
@@ -112,11 +115,11 @@ class TaggedIntake(Intake):
                 sent[at] = True
             number = np.cumsum(sent) - 1
             places = {side: number[at] for side, at in places.items()}
-        self._require_order(count, encoded, places, dict(parts))
+        self._require_order(count, own, places, dict(parts))
         return Arrived(
             count,
             {
-                side: SideTuples(replace(tuples, rows=rows[side]), 0, len(tuples), places[side])
+                side: SideTuples(tuples, 0, len(tuples), places[side])
                 for side, tuples in encoded.items()
                 if len(tuples)
             },
