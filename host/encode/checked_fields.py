@@ -57,6 +57,7 @@ class _Floating(FieldEncoder):
     def settle(self, batches: Batches) -> None:
         if self._minimum is not None:
             return
+        first: int | None = None
         extremes: list[int] = []
         for side, batch in batches:
             array = self._term.columns[side].read(batch)
@@ -64,9 +65,11 @@ class _Floating(FieldEncoder):
             if len(values):
                 factor = self._plan.factors[side]
                 extremes += [int(values.min()) * factor, int(values.max()) * factor]
-        if extremes:
+                first = int(values[0]) * factor if first is None else first
+        if first is not None:
             low, high = min(extremes), max(extremes)
-            self._minimum = low - max(0, self._room - (high - low)) // 2
+            fits = high - low <= self._room
+            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
 
     def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
         array = self._term.columns[side].read(batch)

@@ -20,7 +20,8 @@ class StagingCounters:
         Bytes written into input words, each of them once.
     copied_batches, copied_bytes : int
         Batches of which a column was copied on the way, because it is not made of integers (text,
-        booleans), holds nulls, or shares its batch with the other side; and those copies.
+        booleans), holds nulls, or shares its batch with the other side, and small ones that were
+        put together; and those copies.
     moved_words : int
         Words that were moved to the front of the staging area, as it was full.
     """

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["RowStore", "Rows", "SharedRows", "TableRows"]
+__all__ = ["RowStore", "Rows", "SharedRows", "TableRows", "joined"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -103,7 +103,7 @@ class RowStore(Rows):
         while len(self._batches) > 1 and self._is_small():
             last = self._batches.pop()
             self._firsts.pop()
-            self._batches[-1] = _joined([self._batches[-1], last])
+            self._batches[-1] = joined([self._batches[-1], last])
 
     def _is_small(self) -> bool:
         before, last = (batch.num_rows for batch in self._batches[-2:])
@@ -197,7 +197,7 @@ class SharedRows(Rows):
         self._store.clear()
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     """All rows of several batches."""
     columns = [
         pa.concat_arrays([batch.column(index) for batch in batches])

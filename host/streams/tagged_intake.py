@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from host.encode import EncodedBatch, EncodingPlan
 from host.encode.kinds import integer_view
+from host.errors import DisorderError
 from host.manifest import Manifest
 from host.runtime import Buffer
 from host.side import Side
@@ -65,6 +66,8 @@ class TaggedIntake(Intake):
         super().__init__(inputs, plan, rows, manifest)
         self._tag = layout.side
         self._number = 0  # rows of both sides so far
+        self._last: tuple[int, object] = (0, None)  # the last time, encoded and as it was
+        self._order = {side: plan.times.columns[side].column for side in Side}
         # Per side: the columns that are encoded, and their names.
         self._wanted: list[tuple[list[int], list[str]]] = []
         for side, schema, columns in zip(
@@ -97,8 +100,9 @@ class TaggedIntake(Intake):
         self._settle(parts)
         encoded: dict[Side, EncodedBatch] = {}
         places: dict[Side, Int64s] = {}
+        own: dict[Side, EncodedBatch] = {}  # with the rows numbered within the side
         for side, part in parts:
-            tuples = self._encode(side, part)
+            tuples = own[side] = self._encode(side, part)
             at = members[side]
             if tuples.rows is not None:
                 at = at[tuples.rows - tuples.first]
@@ -111,6 +115,7 @@ class TaggedIntake(Intake):
                 sent[at] = True
             number = np.cumsum(sent) - 1
             places = {side: number[at] for side, at in places.items()}
+        self._require_order(count, own, places, dict(parts))
         return Arrived(
             count,
             {
@@ -119,6 +124,38 @@ class TaggedIntake(Intake):
                 if len(tuples)
             },
         )
+
+    def _require_order(
+        self,
+        count: int,
+        encoded: dict[Side, EncodedBatch],
+        places: dict[Side, Int64s],
+        parts: dict[Side, pa.RecordBatch],
+    ) -> None:
+        """Raise unless the rows of both sides together come in the order of time."""
+        times = np.empty(count + 1, np.uint64)
+        times[0] = self._last[0]
+        for side, at in places.items():
+            times[1 + at] = encoded[side].times
+        falls = times[1:] < times[:-1]
+
+        def value(place: int) -> tuple[Side, int, object]:
+            """Side, row and time of what stands at a place."""
+            for side, at in places.items():
+                index = int(np.searchsorted(at, place))
+                if index < len(at) and at[index] == place:
+                    row = int(encoded[side].row_numbers(index, index + 1)[0])
+                    time = parts[side].column(self._order[side])[row - encoded[side].first]
+                    return side, row, time.as_py()
+            return Side.R, 0, self._last[1]
+
+        if falls.any():
+            fall = int(np.argmax(falls))
+            side, row, time = value(fall)
+            label = self._plan.times.columns[side].name
+            raise DisorderError(label, row, value(fall - 1)[2], time)
+        if count:
+            self._last = int(times[-1]), value(count - 1)[2]
 
     def _part(self, batch: pa.RecordBatch, side: Side, at: Int64s) -> pa.RecordBatch:
         """The columns of one side that are encoded, in its own rows."""

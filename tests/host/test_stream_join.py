@@ -515,7 +515,7 @@ def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
     query = JoinQuery(order=("t", "t"), window=TimeWindow(2))
     with open_device(f"software:{bundles['one core']}") as device:
         join = TaggedJoin(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
-        with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 5"):
+        with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 6"):
             list(join.batches())
         graph = ExecStreamGraph()
         source = ArrowSource()
