@@ -117,6 +117,10 @@ bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/
 bench-spark: need-compiler need-java $(STAMP) ## Measure the join against Spark's own (minutes)
 	$(PY) -m spark_offload bench
 
+.PHONY: spark-zip
+spark-zip: $(STAMP) ## Write the packages as an archive for spark-submit --py-files
+	@$(PY) -m spark_offload zip
+
 .PHONY: doctor
 doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 	@$(PY) -m host doctor

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from host import JoinError
-from spark_offload import bench_command, demo, join_command
+from spark_offload import bench_command, demo, join_command, zip_command
 
 __all__ = ["main", "parser"]
 
@@ -28,6 +28,7 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
     join_command.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
     bench_command.add_parser(commands)
+    zip_command.add_parser(commands)
     return result
 
 

@@ -17,7 +17,7 @@ from pyspark import SparkContext, SparkFiles
 
 from host.device.software import SOFTWARE_MANIFEST
 
-__all__ = ["local_device_uri", "ship_bundle", "ship_packages"]
+__all__ = ["local_device_uri", "ship_bundle", "ship_packages", "write_packages"]
 
 MANIFEST = "manifest.json"
 PACKAGES = ("host", "spark_offload")
@@ -32,6 +32,14 @@ def ship_packages(context: SparkContext) -> str:
     if _is_new(context, name):
         context.addPyFile(str(_write_archive(name, content)))
     return name
+
+
+def write_packages(path: Path) -> int:
+    """Write ``host`` and ``spark_offload`` as an archive for ``--py-files``; return its files."""
+    content = dict(_package_files())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _fill_archive(path, content)
+    return len(content)
 
 
 def ship_bundle(context: SparkContext, uri: str) -> str:
@@ -108,7 +116,11 @@ def _write_archive(name: str, content: dict[str, bytes]) -> Path:
     folder = tempfile.TemporaryDirectory(prefix="splitjoin-")
     _folders.append(folder)
     path = Path(folder.name) / name
+    _fill_archive(path, content)
+    return path
+
+
+def _fill_archive(path: Path, content: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry, data in content.items():
             archive.writestr(zipfile.ZipInfo(entry), data)
-    return path

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software device: an accelerator's answers, from the reference join."""
 
+import atexit
+from contextlib import ExitStack
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +19,11 @@ from host.words import WordCodec, unpack_field
 
 __all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]
 
+# The packages may lie in an archive; then the manifest is a temporary file until the process ends.
+_unpacked = ExitStack()
+atexit.register(_unpacked.close)
 #: Description of the accelerator that ``software:`` pretends to be: one core without a limit.
-SOFTWARE_MANIFEST = Path(__file__).with_name("software.json")
+SOFTWARE_MANIFEST: Path = _unpacked.enter_context(as_file(files("host.device") / "software.json"))
 
 #: Tuples joined at once: the least after a control word, and the most.
 FEWEST, MOST = 1 << 10, 1 << 16

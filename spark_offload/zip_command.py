@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m spark_offload zip`: the packages as an archive for spark-submit."""
+
+import argparse
+from pathlib import Path
+
+from spark_offload.shipping import write_packages
+
+__all__ = ["OUTPUT", "add_parser", "main"]
+
+OUTPUT = Path("build") / "spark" / "splitjoin.zip"
+"""Where the archive goes by default."""
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``zip``."""
+    parser = subparsers.add_parser(
+        "zip",
+        help="write the packages as an archive for spark-submit",
+        description="Write host and spark_offload as an archive, which `spark-submit --py-files` "
+        "takes. NumPy, PyArrow and pandas must be on the cluster's machines.",
+    )
+    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Write the archive; return the exit code."""
+    count = write_packages(options.output)
+    print(f"{options.output}: {count} files; spark-submit --py-files {options.output} PROGRAM")
+    return 0
