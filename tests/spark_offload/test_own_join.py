@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's own join of a query has the rows of the offloaded one."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+import random
+
+import pytest
+
+from host import UsageError
+from spark_offload import stream_join
+from spark_offload.own_join import own_join
+from spark_offload.request import build_query
+
+ZONED = "t timestamp, k int, x int"
+CASES = {
+    "band": ("t bigint, k int, x int", {"band": {"x": (-2, 3)}, "within": 10}),
+    "equality": ("t bigint, k int, x int", {"on": "k", "within": 15}),
+    "open ends": (
+        "t bigint, k int, x bigint",
+        {"on": ["k"], "band": {"x": (3, None)}, "within": 9},
+    ),
+    "no terms": ("t int, k int, x int", {"within": 2}),
+    "times": (ZONED, {"on": "k", "within": "3min"}),
+    "times without a zone": (
+        "t timestamp_ntz, k int, x int",
+        {"band": [("t", "t", "-2min", "90s")], "within": "5min"},
+    ),
+    "dates": ("t date, k int, x int", {"on": "k", "within": "36h"}),
+    "decimals": (
+        "t bigint, k int, x decimal(9,2)",
+        {"band": {"x": (-1, 2)}, "within": 10},
+    ),
+}
+
+
+def value(rng, kind):
+    if rng.random() < 0.1 and not kind[1]:
+        return None
+    return {
+        "timestamp": lambda: datetime(2024, 3, 31) + timedelta(seconds=rng.randrange(3600)),
+        "timestamp_ntz": lambda: datetime(2024, 3, 31) + timedelta(seconds=rng.randrange(3600)),
+        "date": lambda: date(2024, 2, 20) + timedelta(days=rng.randrange(30)),
+        "decimal(9,2)": lambda: Decimal(rng.randrange(-500, 500)).scaleb(-2),
+    }.get(kind[0], lambda: rng.randrange(8))()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_are_those_of_the_offloaded_join(spark, case):
+    schema, arguments = CASES[case]
+    kinds = [(column.split(" ")[1], column.startswith("t ")) for column in schema.split(", ")]
+    rng = random.Random(case)
+    left, right = (
+        spark.createDataFrame(
+            [tuple(value(rng, kind) for kind in kinds) for _ in range(60)], schema
+        )
+        for _ in range(2)
+    )
+    offloaded = stream_join(left, right, order="t", device="software:", **arguments)
+    given = {"on": None, "band": None, "rows": None} | arguments
+    query = build_query(order="t", sorted=False, suffix="_right", **given)
+    own = own_join(left, right, query)
+    assert own.schema == offloaded.schema
+    rows = [sorted((tuple(row) for row in frame.collect()), key=str) for frame in (own, offloaded)]
+    assert rows[0] == rows[1]
+    assert rows[0]
+
+
+def test_a_count_window_is_no_condition_on_two_rows(spark):
+    frame = spark.createDataFrame([(1,)], "t int")
+    query = build_query(
+        on=None, band=None, order="t", within=None, rows=3, sorted=False, suffix="_right"
+    )
+    with pytest.raises(UsageError, match="give a window by time"):
+        own_join(frame, frame, query)
