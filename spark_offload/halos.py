@@ -125,7 +125,7 @@ Census = Mapping[tuple[int, int], tuple[int, int]]
 
 def _in_ranges(times: DataFrame, starts: Sequence[int]) -> DataFrame:
     known = times.where(F.col("time").isNotNull())
-    return known.withColumn("part", steps_reached(F.col("time"), starts))
+    return known.withColumn("part", steps_reached("time", starts))
 
 
 def _census(times: DataFrame, starts: Sequence[int]) -> Census:

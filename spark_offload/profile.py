@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is known of the order columns before rows are placed: how many, from when to when."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
@@ -29,7 +29,7 @@ class OrderProfile:
     least, greatest : int
         Of the order numbers of both; meaningless without rows.
     quantiles : tuple of int
-        Order numbers that cut the rows of both inputs into shares of equal size, about.
+        Order numbers up to and with which rising shares of the rows of both inputs lie, about.
     """
 
     rows: tuple[int, int]
@@ -52,9 +52,10 @@ class OrderProfile:
         wanted = [self.quantiles[shares * place // count - 1] for place in range(1, count)]
         starts: set[int] = set()
         for number in sorted(set(wanted)):
-            starts.add(number)
-            if number == self.least or wanted.count(number) > 1:
-                starts.add(number + 1)
+            # Up to and with a quantile, rows are so many; a second start sets a crowd apart.
+            starts.add(min(number + 1, self.greatest))
+            if wanted.count(number) > 1:
+                starts.add(number)
         return tuple(start for start in sorted(starts) if self.least < start <= self.greatest)
 
     def halo_share(self, starts: Sequence[int], width: int) -> float:
@@ -66,14 +67,11 @@ class OrderProfile:
         """How many shares lie below a number, those that it cuts by what lies below."""
         if number <= self.least:
             return 0.0
-        edges = (self.least, *self.quantiles, self.greatest + 1)
+        edges = (self.least, *(edge + 1 for edge in self.quantiles), self.greatest + 1)
         at = bisect_right(edges, number) - 1
         if at >= len(edges) - 1:
             return float(len(edges) - 1)
-        # Where many edges are equal, all rows of that number stand above.
-        first = bisect_left(edges, edges[at])
-        low, high = edges[at], edges[at + 1]
-        return float(first) if number == low else at + (number - low) / (high - low)
+        return at + (number - edges[at]) / (edges[at + 1] - edges[at])
 
 
 def estimated_bytes(frame: DataFrame) -> int:

@@ -9,22 +9,23 @@ from pyspark.sql import functions as F
 __all__ = ["steps_reached"]
 
 
-def steps_reached(number: Column, steps: Sequence[int]) -> Column:
-    """Return how many of ``steps`` are at most ``number``: a binary search of nested conditions.
+def steps_reached(name: str, steps: Sequence[int]) -> Column:
+    """Return how many of ``steps`` are at most the number: a binary search of nested conditions.
 
     Parameters
     ----------
-    number : Column
-        64-bit integers; nulls reach nothing.
+    name : str
+        Column of 64-bit integers; nulls reach nothing.
     steps : sequence of int
         In rising order; some may be equal.
     """
 
-    def between(low: int, high: int) -> Column:
+    def between(low: int, high: int) -> str:
         if low == high:
-            return F.lit(low)
+            return str(low)
         middle = (low + high) // 2
-        reached = number >= F.lit(steps[middle]).cast("long")
-        return F.when(reached, between(middle + 1, high)).otherwise(between(low, middle))
+        # As text, since the least of all numbers is no literal.
+        reached = f"{name} >= cast('{steps[middle]}' as bigint)"
+        return f"if({reached}, {between(middle + 1, high)}, {between(low, middle)})"
 
-    return between(0, len(steps))
+    return F.expr(between(0, len(steps)))

@@ -123,18 +123,18 @@ def tagged_ranges(
     sides = []
     for side, (own, other) in enumerate(((left, right), (right, left))):
         rows = _one_side(own, side, other, order_type, ())
-        number = order_number(F.col("order"), order_type)
+        rows = rows.withColumn("time", order_number(F.col("order"), order_type))
         first, last = (
-            steps_reached(number, steps) for steps in (halos.starts, halos.reaches[side])
+            steps_reached("time", steps) for steps in (halos.starts, halos.reaches[side])
         )
         # A row without a time stays, to be complained of.
-        ranges = F.when(F.col("order").isNull(), F.array(F.lit(0)))
+        ranges = F.when(F.col("time").isNull(), F.array(F.lit(0)))
         sent = rows.select(
             "*",
             first.alias("own"),
             F.explode(ranges.otherwise(F.sequence(first, last))).alias("part"),
         )
-        sides.append(sent.withColumn("halo", F.col("part") > F.col("own")).drop("own"))
+        sides.append(sent.withColumn("halo", F.col("part") > F.col("own")).drop("own", "time"))
     placed = sides[LEFT].unionAll(sides[RIGHT]).repartitionById(partitions, F.col("part"))
     columns = [name for name in placed.columns if name not in HALO_COLUMNS]
     return placed.sortWithinPartitions("order", "side", "row").select(*columns, *HALO_COLUMNS)
