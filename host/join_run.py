@@ -27,7 +27,8 @@ class Latency:
     Parameters
     ----------
     processing : array of int64
-        By tuple, in the order of arrival: from its acceptance to the star behind its results.
+        By tuple that is no halo, in the order of arrival: from its acceptance to the star behind
+        its results.
     visiting : array of int64
         By result: from the acceptance of the later tuple to the emission of the pair.
     emitted : array of int64
@@ -165,7 +166,8 @@ class JoinRun:
         trace = self._accelerator.trace
         if trace is None:
             return None
-        return Latency(trace.processing, self._visited("latency"), self._visited("emitted"))
+        processing = trace.processing[self.staged.halo_tuples :]
+        return Latency(processing, self._visited("latency"), self._visited("emitted"))
 
     def _visit(self, pairs: Columns) -> None:
         if self._recording:

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from host import Ordering
 from spark_offload.explanation import Explanation
 from spark_offload.metrics import JoinMetrics
+from spark_offload.placement import PartitionBy
 from spark_offload.plan import JoinPlan, make_plan, plan_of
 from spark_offload.request import Bands, Equalities, Length, build_query
 
@@ -26,13 +27,18 @@ def stream_join(
     sorted: bool = False,
     ordering: Ordering | None = None,
     partitions: int | None = None,
+    partition_by: PartitionBy = None,
 ) -> DataFrame:
     """Join two batch frames over a sliding window, on an accelerator.
 
     Rows of both inputs arrive by their order columns; on a tie left before right, then in input
     order. Each row is paired with the rows of the other side that are in the window at that moment
     and fulfil every term. The answer has the left columns, then the right ones, and in each of its
-    partitions the pairs stand in the order in which their later row arrived.
+    partitions the pairs stand in the order in which their later row arrived. Partitions by ranges
+    of time follow one another in time, so collecting them gives that order over all pairs.
+
+    If the inputs are large, or their size is not known, and there is no equal column to partition
+    by, this reads the order columns, to cut them into ranges of time; all else waits for an action.
 
     Nulls in compared columns match nothing, as in SQL. A null in an order column is an error.
 
@@ -64,7 +70,12 @@ def stream_join(
     ordering : Ordering, optional
         Other orders of the results than by arrival.
     partitions : int, optional
-        Number of partitions if there are columns in ``on`` to partition by.
+        Number of partitions, each joined by a task with a device of its own. Left out, one for each
+        core that Spark has, or fewer if more do not pay; :func:`explain` says why.
+    partition_by : "key" or "range", optional
+        What the rows are partitioned by: the equal columns, which takes a time-based window, or
+        ranges of the order columns, with the rows that the window holds at the start of a range
+        sent along. Left out, the equal columns where possible.
 
     Returns
     -------
@@ -89,6 +100,7 @@ def stream_join(
         sorted=sorted,
         ordering=ordering,
         partitions=partitions,
+        partition_by=partition_by,
     ).dataframe()
 
 
@@ -106,6 +118,7 @@ def plan_join(
     sorted: bool = False,
     ordering: Ordering | None = None,
     partitions: int | None = None,
+    partition_by: PartitionBy = None,
     trace: bool = False,
     progress: str | None = None,
 ) -> JoinPlan:
@@ -132,7 +145,14 @@ def plan_join(
         ordering=ordering,
     )
     return make_plan(
-        left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
+        left,
+        right,
+        query,
+        device=device,
+        partitions=partitions,
+        partition_by=partition_by,
+        trace=trace,
+        progress=progress,
     )
 
 

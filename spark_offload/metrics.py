@@ -29,7 +29,9 @@ class TaskMetrics:
     partition : int
         Partition number.
     left_rows, right_rows : int
-        Input rows of either side.
+        Input rows of either side that belong to the partition.
+    halo_rows : int
+        Rows of both sides that belong to earlier partitions and were read for the window's sake.
     results : int
         Pairs found.
     seconds : float
@@ -39,7 +41,8 @@ class TaskMetrics:
     cycles : int
         Clock cycles that the device ran.
     counters : mapping of str to int
-        Counters of the device, by the names of its manifest.
+        Counters of the device, by the names of its manifest; halo rows are tuples to it, and
+        pairs among them results.
     latency : mapping of int to int
         Number of results by their visiting latency in cycles (later tuple accepted to pair
         emitted), in bins that each start at the key; empty unless traced.
@@ -52,6 +55,7 @@ class TaskMetrics:
     partition: int
     left_rows: int = 0
     right_rows: int = 0
+    halo_rows: int = 0
     results: int = 0
     seconds: float = 0.0
     device_seconds: float = 0.0
@@ -85,12 +89,21 @@ class JoinMetrics:
         return dict(sorted(_summed(task.processing for task in self.tasks).items()))
 
     def __str__(self) -> str:
-        header = ("partition", "left rows", "right rows", "results", "cycles", "seconds")
+        header = (
+            "partition",
+            "left rows",
+            "right rows",
+            "halo rows",
+            "results",
+            "cycles",
+            "seconds",
+        )
         rows = [
             (
                 str(task.partition),
                 f"{task.left_rows:,}",
                 f"{task.right_rows:,}",
+                f"{task.halo_rows:,}",
                 f"{task.results:,}",
                 f"{task.cycles:,}",
                 f"{task.seconds:.2f}",

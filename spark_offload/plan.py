@@ -7,17 +7,18 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, IntegralType, LongType, StringType, StructType
+from pyspark.sql.types import StructType
 
 from host import UsageError
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
 from spark_offload.explanation import Explanation
+from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics, gather_tasks
+from spark_offload.placement import PartitionBy, Placement, choose_placement
 from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
-from spark_offload.tagged import TaggedInput, tagged_frame
 from spark_offload.task import JoinTask, arrow_function
 
 __all__ = ["JoinPlan", "make_plan", "plan_of"]
@@ -39,6 +40,8 @@ class JoinPlan:
         Columns of the answer.
     explanation : Explanation
         Where it runs and why.
+    placement : Placement
+        How its rows are partitioned.
     left, right : DataFrame
         The inputs.
     trace : bool
@@ -51,6 +54,7 @@ class JoinPlan:
     device: str
     schema: StructType
     explanation: Explanation
+    placement: Placement
     left: DataFrame
     right: DataFrame
     trace: bool = False
@@ -76,6 +80,7 @@ class JoinPlan:
         use_this_python(context)
         ship_packages(context)
         report, read = gather_tasks(context)
+        tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
         task = JoinTask(
             query=self.query,
             device=ship_bundle(context, self.device),
@@ -84,23 +89,10 @@ class JoinPlan:
             output=arrow_schema(self.schema, "output"),
             trace=self.trace,
             progress=self.progress,
-        )
-        left_order, right_order = self.query.order
-        left_keys, right_keys = _partition_keys(self.query)
-        tagged = tagged_frame(
-            TaggedInput(self.left, left_order, left_keys),
-            TaggedInput(self.right, right_order, right_keys),
-            order_type=common_type(
-                self.left.schema[left_order].dataType, self.right.schema[right_order].dataType
-            ),
-            key_types=[
-                common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
-                for left, right in zip(left_keys, right_keys, strict=True)
-            ],
-            partitions=self.explanation.partitions,
+            halos=tagged.halos,
         )
         name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
-        frame = tagged.mapInArrow(arrow_function(task, name, report), self.schema)
+        frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)
         _plans[frame] = self
         return frame, read
 
@@ -112,10 +104,13 @@ def make_plan(
     *,
     device: str | None = None,
     partitions: int | None = None,
+    partition_by: PartitionBy = None,
     trace: bool = False,
     progress: str | None = None,
 ) -> JoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
+
+    Ranges of time are cut by what the order columns hold: then those are read, in a job of Spark.
 
     Raises
     ------
@@ -133,31 +128,30 @@ def make_plan(
         find_column(right.schema, term.right, "right")
     schema = output_schema(left.schema, right.schema, query.suffix)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
-        raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
     choice = choose_device(device, query)
     terms = check_query(query, choice, *schemas)
-    count, partitioning = _partitioning(query, left.sparkSession, partitions)
+    placement = choose_placement(
+        query,
+        JoinInputs(left, right, query).facts(),
+        partitions=partitions,
+        partition_by=partition_by,
+    )
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,
         accelerator=choice.description,
-        partitions=count,
-        partitioning=partitioning,
+        partitions=placement.partitions,
+        partitioning=placement.reason,
         terms=terms,
         window=_window_text(query),
         arrival=(
             f"by left {query.order[0]!r} and right {query.order[1]!r}; "
             "on a tie left before right, then input order"
         ),
-        ordering=(
-            "in each partition by the arrival of the later row of a pair"
-            if query.ordering.period == 1
-            else f"{query.ordering}"
-        ),
+        ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
         columns=tuple(schema.names),
     )
-    return JoinPlan(query, choice.uri, schema, explanation, left, right, trace, progress)
+    return JoinPlan(query, choice.uri, schema, explanation, placement, left, right, trace, progress)
 
 
 def plan_of(frame: DataFrame) -> JoinPlan:
@@ -171,37 +165,11 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     return plan
 
 
-def common_type(left: DataType, right: DataType) -> DataType:
-    """Return the type that both columns can be cast to without changing a value."""
-    if isinstance(left, IntegralType):
-        return LongType()
-    return StringType() if isinstance(left, StringType) else left
-
-
-def _partition_keys(query: JoinQuery) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns, left and right, that rows can be partitioned by.
-
-    The last rows of a side are counted over all its rows, whatever their keys; so a count-based
-    window cannot be cut by key.
-    """
-    terms = [term for term in query.terms if term.is_equality] if query.is_timed else []
-    return tuple(term.left for term in terms), tuple(term.right for term in terms)
-
-
-def _partitioning(query: JoinQuery, session: SparkSession, wanted: int | None) -> tuple[int, str]:
-    """Return the number of partitions, and the reason for it."""
-    left_keys, _ = _partition_keys(query)
-    if left_keys:
-        names = ", ".join(left_keys)
-        if wanted is not None:
-            return wanted, f"by the equal columns {names}; the number as asked for"
-        count = session.sparkContext.defaultParallelism
-        return count, f"by the equal columns {names}; one for each core that Spark has"
-    if not query.is_timed and any(term.is_equality for term in query.terms):
-        return 1, "the last rows of a side are counted over all its rows, whatever their keys"
-    if query.is_timed:
-        return 1, "no column must be equal, so any two rows may meet"
-    return 1, "no column must be equal, and the last rows of a side are counted over all its rows"
+def _by_arrival(placement: Placement) -> str:
+    by_arrival = "by the arrival of the later row of a pair"
+    if placement.starts is None and placement.partitions > 1:
+        return f"in each partition {by_arrival}"
+    return f"{by_arrival}, over all partitions"
 
 
 def _window_text(query: JoinQuery) -> str:

@@ -2,8 +2,10 @@
 """Both inputs as one frame in the order of arrival, which is what an accelerator reads.
 
 A row of the tagged frame is ``side, order, row``, then the left columns ``l0 l1 …`` and the right
-columns ``r0 r1 …``; the columns of the other side are null. Names are made up, so no name of the
-user's can clash or need quoting.
+columns ``r0 r1 …``; the columns of the other side are null. In a frame that is cut into ranges of
+time ``part, halo`` follow: the partition that the row was sent to, and whether it is there for the
+partition's own rows to meet only. Names are made up, so no name of the user's can clash or need
+quoting.
 """
 
 from collections.abc import Sequence
@@ -13,7 +15,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-__all__ = ["LEFT", "RIGHT", "TAG_COLUMNS", "TaggedInput", "tagged_frame"]
+from spark_offload.halos import Halos
+from spark_offload.order_axis import order_number
+from spark_offload.steps import steps_reached
+
+__all__ = [
+    "HALO_COLUMNS",
+    "LEFT",
+    "RIGHT",
+    "TAG_COLUMNS",
+    "TaggedInput",
+    "order_frame",
+    "tagged_frame",
+    "tagged_ranges",
+]
 
 LEFT = 0
 """Value of ``side`` in the rows of the left input; it sorts before :data:`RIGHT` on a tie."""
@@ -23,6 +38,9 @@ RIGHT = 1
 
 TAG_COLUMNS = ("side", "order", "row")
 """The columns before the payload, which are also what a partition is sorted by."""
+
+HALO_COLUMNS = ("part", "halo")
+"""The columns behind the payload, where rows are cut into ranges of time."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +94,64 @@ def tagged_frame(
     keys = [f"k{index}" for index in range(len(key_types))]
     placed = tagged.repartition(partitions, *keys) if keys else tagged.repartition(1)
     return placed.sortWithinPartitions("order", "side", "row").drop(*keys)
+
+
+def tagged_ranges(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    halos: Halos,
+    partitions: int,
+) -> DataFrame:
+    """Return the union of both sides, cut into ranges of time, each partition in arrival order.
+
+    The partitions follow one another in time. A row goes to the partition of its range, and as a
+    halo row to the following ones whose halos reach back to it.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs; their keys do not matter.
+    order_type : DataType
+        Common type of the order columns.
+    halos : Halos
+        The ranges, and the halo of each.
+    partitions : int
+        Number of partitions; those that have no range are empty.
+    """
+    sides = []
+    for side, (own, other) in enumerate(((left, right), (right, left))):
+        rows = _one_side(own, side, other, order_type, ())
+        rows = rows.withColumn("time", order_number(F.col("order"), order_type))
+        first, last = (
+            steps_reached("time", steps) for steps in (halos.starts, halos.reaches[side])
+        )
+        # A row without a time stays, to be complained of.
+        ranges = F.when(F.col("time").isNull(), F.array(F.lit(0)))
+        sent = rows.select(
+            "*",
+            first.alias("own"),
+            F.explode(ranges.otherwise(F.sequence(first, last))).alias("part"),
+        )
+        sides.append(sent.withColumn("halo", F.col("part") > F.col("own")).drop("own", "time"))
+    placed = sides[LEFT].unionAll(sides[RIGHT]).repartitionById(partitions, F.col("part"))
+    columns = [name for name in placed.columns if name not in HALO_COLUMNS]
+    return placed.sortWithinPartitions("order", "side", "row").select(*columns, *HALO_COLUMNS)
+
+
+def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
+    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs."""
+    sides = [
+        own.frame.toDF(*(f"c{index}" for index in range(len(own.frame.columns)))).select(
+            F.lit(side).alias("side"),
+            order_number(
+                F.col(f"c{own.frame.columns.index(own.order)}").cast(order_type), order_type
+            ).alias("time"),
+        )
+        for side, own in enumerate((left, right))
+    ]
+    return sides[LEFT].unionAll(sides[RIGHT])
 
 
 def _one_side(

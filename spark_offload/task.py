@@ -3,31 +3,27 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 import time
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from host import JoinError, UsageError, open_device
-from host.driver import TaggedJoin, TaggedLayout
-from host.errors import DisorderError
+from host import JoinError, open_device
+from host.driver import TaggedJoin
 from host.query import JoinQuery
 from spark_offload.failures import in_partition
+from spark_offload.halos import HaloCounts
 from spark_offload.metrics import TaskMetrics, TaskReport
+from spark_offload.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.progress import tuples_writer
 from spark_offload.shipping import local_device_uri
-from spark_offload.tagged import LEFT, RIGHT, TAG_COLUMNS
+from spark_offload.tagged import LEFT, RIGHT
 from spark_offload.trace import cumulative_counts, histogram
 
 __all__ = ["JoinTask", "arrow_function", "declared"]
 
 BUFFER_ROWS = 1 << 16
 """Rows that a task reads ahead, at most, besides a batch and the window."""
-
-_ROW_BITS = 33
-"""Bits of an input row's number that count within its Spark partition."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,8 @@ class JoinTask:
         Whether to measure the latency of every result.
     progress : str, optional
         Folder in which to tell how far the task has come.
+    halos : HaloCounts, optional
+        For a count-based window over ranges of time: how large the halos are.
     """
 
     query: JoinQuery
@@ -55,6 +53,7 @@ class JoinTask:
     output: pa.Schema
     trace: bool = False
     progress: str | None = None
+    halos: HaloCounts | None = None
 
 
 def arrow_function(
@@ -83,7 +82,9 @@ def _join_partition(
     """
     started = time.perf_counter()
     tell = tuples_writer(task.progress, partition)
-    rows = _PartitionRows(batches, task)
+    rows = PartitionRows(
+        batches, task.left, task.right, PartitionChecks(task.query, halos=task.halos)
+    )
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
     results = 0
@@ -106,6 +107,7 @@ def _join_partition(
                 partition=partition,
                 left_rows=rows.counts[LEFT],
                 right_rows=rows.counts[RIGHT],
+                halo_rows=rows.halo_rows,
                 results=results,
                 seconds=time.perf_counter() - started,
                 device_seconds=join.device_seconds,
@@ -133,111 +135,3 @@ def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-class _PartitionRows:
-    """The rows of a partition as they pass: checked and counted.
-
-    Parameters
-    ----------
-    batches : iterator of RecordBatch
-        Tagged batches.
-    task : JoinTask
-        What is required of them.
-
-    Attributes
-    ----------
-    layout : TaggedLayout
-        Where the columns stand, by the types that they have here, which can differ in little from
-        those that Spark announced.
-    counts : list of int
-        Rows of either side so far.
-    """
-
-    def __init__(self, batches: Iterator[pa.RecordBatch], task: JoinTask) -> None:
-        self._batches = batches
-        self._first = next(batches, None)
-        self._checks = [
-            _SideCheck("left", task.query.order[0], task.query.sorted),
-            _SideCheck("right", task.query.order[1], task.query.sorted),
-        ]
-        left, right = task.left, task.right
-        if self._first is None:
-            self._schema = pa.schema(
-                [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
-            )
-            for letter, columns in (("l", left), ("r", right)):
-                for index, column in enumerate(columns):
-                    self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
-        else:
-            self._schema = self._first.schema
-        types = self._schema.types[len(TAG_COLUMNS) :]
-        middle = len(left)
-        self.layout = TaggedLayout(
-            pa.schema(zip(left.names, types[:middle], strict=True)),
-            pa.schema(zip(right.names, types[middle:], strict=True)),
-            len(TAG_COLUMNS),
-        )
-        self.counts = [0, 0]
-
-    def reader(self) -> pa.RecordBatchReader:
-        """Return the batches, to be read once."""
-        return pa.RecordBatchReader.from_batches(self._schema, self._passing())
-
-    def _passing(self) -> Iterator[pa.RecordBatch]:
-        first, self._first = self._first, None
-        for batch in self._batches if first is None else chain([first], self._batches):
-            for side in (LEFT, RIGHT):
-                mask = pc.equal(batch.column("side"), pa.scalar(side, pa.int8()))
-                self.counts[side] += mask.true_count
-                self._checks[side].see(batch, mask)
-            yield batch
-
-
-class _SideCheck:
-    """What is required of the rows of one side: a place in time, and the declared order."""
-
-    def __init__(self, side: str, order: str, is_sorted: bool) -> None:
-        self._side = side
-        self._order = order
-        self._is_sorted = is_sorted
-        self._last: tuple[int, object] | None = None
-
-    def see(self, batch: pa.RecordBatch, mask: pa.Array) -> None:
-        """Check the rows of ``batch`` that ``mask`` selects; they come sorted by order and row."""
-        rows = batch.column("row").filter(mask)
-        if len(rows) == 0:
-            return
-        order = batch.column("order").filter(mask)
-        if order.null_count:
-            # Nulls sort first, and a null's row number is the least of them.
-            raise UsageError(
-                f"Order column {self._order!r} of the {self._side} input is null in "
-                f"{_row_name(rows[0].as_py())}; a row without a place in time cannot be joined: "
-                f"drop it, or fill the column."
-            )
-        if self._is_sorted:
-            self._require_rising(rows, order)
-
-    def _require_rising(self, rows: pa.Array, order: pa.Array) -> None:
-        """Raise if a later time belongs to an earlier row."""
-        numbers = rows.to_numpy()
-        if self._last is not None and numbers[0] < self._last[0]:
-            self._raise(self._last[0], self._last[1], order[0].as_py())
-        falls = (numbers[1:] < numbers[:-1]).nonzero()[0]
-        if len(falls):
-            at = int(falls[0])
-            self._raise(int(numbers[at]), order[at].as_py(), order[at + 1].as_py())
-        self._last = int(numbers[-1]), order[len(order) - 1].as_py()
-
-    def _raise(self, row: int, earlier: object, later: object) -> None:
-        raise DisorderError(
-            f"{self._side}.{self._order}", (row & ((1 << _ROW_BITS) - 1)), later, earlier
-        )
-
-
-def _row_name(row: int) -> str:
-    """Say which input row Spark's number means."""
-    partition, within = row >> _ROW_BITS, row & ((1 << _ROW_BITS) - 1)
-    of_partition = f" of its partition {partition}" if partition else ""
-    return f"row {within}{of_partition} (the first is 0)"

@@ -218,6 +218,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             run.done = True
         self._check_faults(run, params)
         complete = run.decoder.complete
+        owned = (run.intake.owned(pairs) for pairs in parts)
+        parts = [pairs for pairs in owned if pairs.num_rows]
         if run.trace is not None:
             parts = [run.trace.pairs(pairs) for pairs in parts]
             run.trace.stars(stars)

@@ -16,6 +16,8 @@ class StagingCounters:
         Arrow batches taken from the inputs, and the rows in them.
     tuples : int
         Rows of which a tuple has been made; those that cannot match may be left out.
+    halo_tuples : int
+        … of which so many, the first ones, are of halo rows.
     staged_bytes : int
         Bytes written into input words, each of them once.
     copied_batches, copied_bytes : int
@@ -29,6 +31,7 @@ class StagingCounters:
     batches: int = 0
     rows: int = 0
     tuples: int = 0
+    halo_tuples: int = 0
     staged_bytes: int = 0
     copied_batches: int = 0
     copied_bytes: int = 0

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from host.encode import BatchEncoder, EncodedBatch, EncodingPlan
 from host.manifest import Manifest
-from host.runtime import Buffer
+from host.runtime import Buffer, Columns
 from host.side import Side
 from host.streams.counters import StagingCounters
 from host.streams.row_store import Rows, joined
@@ -108,6 +108,10 @@ class Intake(ABC):
     @abstractmethod
     def take(self) -> Arrived | None:
         """Return the next tuples; None, having asked for input, if some must come first."""
+
+    def owned(self, pairs: Columns) -> Columns:
+        """Return those of ``pairs``, of rows taken so far, that belong to the result: all."""
+        return pairs
 
     def _receive(self, buffer: Buffer[pa.RecordBatch]) -> pa.RecordBatch:
         """Consume a batch, or the beginning of a long one, or the small ones that are there."""

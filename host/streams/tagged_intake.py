@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from host.encode import EncodedBatch, EncodingPlan
 from host.encode.kinds import integer_view
-from host.errors import DisorderError
+from host.errors import DisorderError, UsageError
 from host.manifest import Manifest
-from host.runtime import Buffer
+from host.runtime import Buffer, Columns
 from host.side import Side
 from host.streams.intake import Arrived, Intake, SideTuples
 from host.streams.row_store import Rows
@@ -35,12 +35,16 @@ class TaggedLayout:
         Position of the first left column.
     side : str
         Column of int8: 0 in a left row, 1 in a right one.
+    halo : str, optional
+        Column of booleans: true in rows that are here for later ones to meet, and come before all
+        of these. A pair whose later row is such a halo row is left out of the result.
     """
 
     left: pa.Schema
     right: pa.Schema
     first: int
     side: str = "side"
+    halo: str | None = None
 
     @property
     def slices(self) -> tuple[slice, slice]:
@@ -65,7 +69,9 @@ class TaggedIntake(Intake):
     ) -> None:
         super().__init__(inputs, plan, rows, manifest)
         self._tag = layout.side
+        self._halo = layout.halo
         self._number = 0  # rows of both sides so far
+        self._halos = 0  # … of which so many first ones are halo rows
         self._last: tuple[int, object] = (0, None)  # the last time, encoded and as it was
         self._order = {side: plan.times.columns[side].column for side in Side}
         # Per side: the columns that are encoded, and their names.
@@ -87,13 +93,36 @@ class TaggedIntake(Intake):
         while not buffer.at_end and buffer.demand():
             batch = self._receive(buffer)
             self._rows[Side.R].append(batch)
-            arrived = self._taken_apart(batch)
+            halos = self._halo_rows(batch)
+            arrived = self._taken_apart(batch, halos)
             self._number += batch.num_rows
+            self._halos += halos
             if arrived.count:
                 return arrived
         return None
 
-    def _taken_apart(self, batch: pa.RecordBatch) -> Arrived:
+    def owned(self, pairs: Columns) -> Columns:
+        if not self._halos:
+            return pairs
+        later = np.maximum(pairs["left"], pairs["right"])
+        return pairs.take(np.flatnonzero(later >= self._halos))
+
+    def _halo_rows(self, batch: pa.RecordBatch) -> int:
+        """How many rows of ``batch``, the first ones, are halo rows."""
+        if self._halo is None:
+            return 0
+        count: int = batch.column(self._halo).true_count
+        misplaced = count and (
+            self._halos < self._number or batch.column(self._halo)[:count].true_count < count
+        )
+        if misplaced:
+            raise UsageError(
+                f"Halo rows come before all others, but one follows in the batch of row "
+                f"{self._number}; sort the rows by time, those of column {self._halo!r} first."
+            )
+        return count
+
+    def _taken_apart(self, batch: pa.RecordBatch, halos: int) -> Arrived:
         tags = integer_view(batch.column(self._tag))
         members = {side: np.flatnonzero(tags == side) for side in Side}
         parts = [(side, self._part(batch, side, at)) for side, at in members.items() if len(at)]
@@ -107,6 +136,7 @@ class TaggedIntake(Intake):
             if tuples.rows is not None:
                 at = at[tuples.rows - tuples.first]
             encoded[side] = replace(tuples, rows=at + self._number)
+            self.counters.halo_tuples += int(np.count_nonzero(at < halos))
             places[side] = at
         count = sum(len(at) for at in places.values())
         if count < batch.num_rows:  # those left out take no place

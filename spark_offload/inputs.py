@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two inputs of a join: what is known of them, and both as one tagged frame."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, IntegralType, LongType, StringType
+
+from host import CountWindow
+from host.query import JoinQuery
+from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
+from spark_offload.order_axis import can_be_cut, window_width
+from spark_offload.placement import Facts, Placement
+from spark_offload.profile import estimated_bytes, profile_order
+from spark_offload.tagged import TaggedInput, order_frame, tagged_frame, tagged_ranges
+
+__all__ = ["JoinInputs", "Tagged", "common_type"]
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Rows of both inputs in the order of arrival.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows; see :mod:`spark_offload.tagged`.
+    halos : HaloCounts or None
+        For a count-based window over ranges of time: how large the halos are.
+    """
+
+    frame: DataFrame
+    halos: HaloCounts | None = None
+
+
+@dataclass(frozen=True)
+class JoinInputs:
+    """The inputs of one join.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        The frames, checked to have the columns of the query.
+    query : JoinQuery
+        What is joined.
+    """
+
+    left: DataFrame
+    right: DataFrame
+    query: JoinQuery
+
+    @property
+    def order_type(self) -> DataType:
+        """Common type of the order columns."""
+        left, right = self.query.order
+        return common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
+
+    def facts(self) -> Facts:
+        """Return what the placement of the rows is chosen by."""
+        order_type = self.order_type
+        cut = can_be_cut(order_type)
+        left, right = self._tagged_inputs()
+        return Facts(
+            cores=self.left.sparkSession.sparkContext.defaultParallelism,
+            sizes=lambda: (estimated_bytes(self.left), estimated_bytes(self.right)),
+            width=window_width(self.query, order_type) if cut and self.query.is_timed else None,
+            order_type=None if cut else order_type.simpleString(),
+            profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
+        )
+
+    def tagged(self, placement: Placement) -> Tagged:
+        """Return the tagged frame, placed as chosen; ranges of rows are counted out here."""
+        if placement.starts is not None:
+            left, right = self._tagged_inputs()
+            halos = self._halos(placement.starts)
+            frame = tagged_ranges(
+                left,
+                right,
+                order_type=self.order_type,
+                halos=halos,
+                partitions=placement.partitions,
+            )
+            return Tagged(frame, halos.counts)
+        left, right = self._tagged_inputs(placement.keys)
+        key_types = [
+            common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
+            for own, other in zip(*placement.keys, strict=True)
+        ]
+        return Tagged(
+            tagged_frame(
+                left,
+                right,
+                order_type=self.order_type,
+                key_types=key_types,
+                partitions=placement.partitions,
+            )
+        )
+
+    def _halos(self, starts: tuple[int, ...]) -> Halos:
+        times = order_frame(*self._tagged_inputs(), self.order_type)
+        if isinstance(self.query.window, CountWindow):
+            return count_halos(times, starts, self.query.window.size)
+        width = window_width(self.query, self.order_type)
+        return time_halos(times, starts, width, joined=self.query.sorted)
+
+    def _tagged_inputs(
+        self, keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    ) -> tuple[TaggedInput, TaggedInput]:
+        left, right = self.query.order
+        return TaggedInput(self.left, left, keys[0]), TaggedInput(self.right, right, keys[1])
+
+
+def common_type(left: DataType, right: DataType) -> DataType:
+    """Return the type that both columns can be cast to without changing a value."""
+    if isinstance(left, IntegralType):
+        return LongType()
+    return StringType() if isinstance(left, StringType) else left

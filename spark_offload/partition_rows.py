@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of one partition as they pass by: laid out, counted and checked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.driver import TaggedLayout
+from host.query import JoinQuery
+from spark_offload.halo_check import HaloCheck
+from spark_offload.halos import HaloCounts
+from spark_offload.side_check import SideCheck
+from spark_offload.tagged import HALO_COLUMNS, LEFT, RIGHT, TAG_COLUMNS
+
+__all__ = ["PartitionChecks", "PartitionRows"]
+
+
+@dataclass(frozen=True)
+class PartitionChecks:
+    """What is required of the rows of a partition.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        Names the order columns, and whether the inputs were declared sorted.
+    halos : HaloCounts, optional
+        How large the halos of a count-based window are.
+    """
+
+    query: JoinQuery
+    halos: HaloCounts | None = None
+
+
+class PartitionRows:
+    """The rows of a partition as they pass.
+
+    Parameters
+    ----------
+    batches : iterator of RecordBatch
+        Tagged batches.
+    left, right : Schema
+        Columns of the inputs.
+    checks : PartitionChecks
+        What is required of the rows.
+
+    Attributes
+    ----------
+    layout : TaggedLayout
+        Where the columns stand, by the types that they have here, which can differ in little from
+        those that Spark announced.
+    counts : list of int
+        Rows of either side so far, without halo rows.
+    halo_rows : int
+        Halo rows so far, without those that the window does not hold any more.
+    """
+
+    def __init__(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        left: pa.Schema,
+        right: pa.Schema,
+        checks: PartitionChecks,
+    ) -> None:
+        self._batches = batches
+        self._first = next(batches, None)
+        query = checks.query
+        self._checks = [
+            SideCheck("left", query.order[0], query.sorted),
+            SideCheck("right", query.order[1], query.sorted),
+        ]
+        self._halo_check = None if checks.halos is None else HaloCheck(checks.halos)
+        if self._first is None:
+            self._schema = pa.schema(
+                [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
+            )
+            for letter, columns in (("l", left), ("r", right)):
+                for index, column in enumerate(columns):
+                    self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
+        else:
+            self._schema = self._first.schema
+        types = self._schema.types[len(TAG_COLUMNS) :]
+        middle = len(left)
+        self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None
+        self.layout = TaggedLayout(
+            pa.schema(zip(left.names, types[:middle], strict=True)),
+            pa.schema(zip(right.names, types[middle : middle + len(right)], strict=True)),
+            len(TAG_COLUMNS),
+            halo=self._halo,
+        )
+        self.counts = [0, 0]
+        self.halo_rows = 0
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the batches, to be read once."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._passing())
+
+    def _passing(self) -> Iterator[pa.RecordBatch]:
+        first, self._first = self._first, None
+        for batch in self._batches if first is None else chain([first], self._batches):
+            kept = batch if self._halo_check is None else self._halo_check.see(batch)
+            if kept.num_rows:
+                self._see(kept)
+                yield kept
+        if self._halo_check is not None:
+            self._halo_check.finish()
+
+    def _see(self, batch: pa.RecordBatch) -> None:
+        """Count and check the rows of both sides."""
+        halo = None if self._halo is None else batch.column(self._halo)
+        for side in (LEFT, RIGHT):
+            mask = pc.equal(batch.column("side"), pa.scalar(side, pa.int8()))
+            count = mask.true_count
+            self._checks[side].see(batch, mask)
+            halos = 0 if halo is None else pc.and_(mask, halo).true_count
+            self.counts[side] += count - halos
+            self.halo_rows += halos

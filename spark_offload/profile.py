@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the order columns before rows are placed: how many, from when to when."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+__all__ = ["OrderProfile", "estimated_bytes", "profile_order"]
+
+LEAST_QUANTILES = 256
+"""Quantiles that are asked for, at least: enough to judge halos narrower than a partition."""
+
+RANK_ERROR = 10_000
+"""Quantiles are off by one row in so many, at most."""
+
+
+@dataclass(frozen=True)
+class OrderProfile:
+    """Rows of both inputs along the order numbers; rows without one are left out.
+
+    Parameters
+    ----------
+    rows : (int, int)
+        Of the left and of the right input.
+    least, greatest : int
+        Of the order numbers of both; meaningless without rows.
+    quantiles : tuple of int
+        Order numbers up to and with which rising shares of the rows of both inputs lie, about.
+    """
+
+    rows: tuple[int, int]
+    least: int
+    greatest: int
+    quantiles: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Rows of both inputs."""
+        return sum(self.rows)
+
+    def starts(self, count: int) -> tuple[int, ...]:
+        """Return the first order numbers of all but the first of ``count`` ranges, rising.
+
+        The ranges hold about as many rows each. All rows of one order number lie in one range, so
+        there may be fewer; a number with more rows than a range should have gets one to itself.
+        """
+        shares = len(self.quantiles) + 1
+        wanted = [self.quantiles[shares * place // count - 1] for place in range(1, count)]
+        starts: set[int] = set()
+        for number in sorted(set(wanted)):
+            # Up to and with a quantile, rows are so many; a second start sets a crowd apart.
+            starts.add(min(number + 1, self.greatest))
+            if wanted.count(number) > 1:
+                starts.add(number)
+        return tuple(start for start in sorted(starts) if self.least < start <= self.greatest)
+
+    def halo_share(self, starts: Sequence[int], width: int) -> float:
+        """Estimate the rows within ``width`` before the starts, as a share of all rows."""
+        found = sum(self._below(start) - self._below(start - width) for start in starts)
+        return found / (len(self.quantiles) + 1)
+
+    def _below(self, number: int) -> float:
+        """How many shares lie below a number, those that it cuts by what lies below."""
+        if number <= self.least:
+            return 0.0
+        edges = (self.least, *(edge + 1 for edge in self.quantiles), self.greatest + 1)
+        at = bisect_right(edges, number) - 1
+        if at >= len(edges) - 1:
+            return float(len(edges) - 1)
+        return at + (number - edges[at]) / (edges[at + 1] - edges[at])
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Return Spark's estimate of a frame's size, which reads nothing and may be far too high."""
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    return int(plan.stats().sizeInBytes())
+
+
+def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
+    """Read the order columns of both inputs once; see :func:`~spark_offload.tagged.order_frame`.
+
+    Parameters
+    ----------
+    times : DataFrame
+        Columns ``side`` and ``time``.
+    ranges : int
+        Most ranges that will be asked for.
+    """
+    quantiles = -(-LEAST_QUANTILES // ranges) * ranges
+    time = F.col("time")
+    row = times.agg(
+        *(F.count(F.when(F.col("side") == side, time)).alias(f"rows{side}") for side in (0, 1)),
+        F.min(time).alias("least"),
+        F.max(time).alias("greatest"),
+        _quantiles(time, quantiles).alias("quantiles"),
+    ).first()
+    assert row is not None  # an aggregate of everything is one row
+    if row.least is None:
+        return OrderProfile((0, 0), 0, 0, (0,) * (quantiles - 1))
+    found = row.quantiles
+    # Spark computes with doubles, which are too coarse for a narrow span far from zero.
+    step = math.ulp(float(max(abs(row.least), abs(row.greatest))))
+    if step > 1 and step * quantiles * 16 > row.greatest - row.least:
+        from_least = time - F.lit(row.least).cast("long")
+        nearer = times.agg(_quantiles(from_least, quantiles).alias("quantiles")).first()
+        assert nearer is not None
+        found = [row.least + number for number in nearer.quantiles]
+    return OrderProfile((row.rows0, row.rows1), row.least, row.greatest, tuple(found))
+
+
+def _quantiles(number: Column, count: int) -> Column:
+    shares = [place / count for place in range(1, count)]
+    return F.percentile_approx(number, shares, max(RANK_ERROR, 10 * count))
