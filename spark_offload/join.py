@@ -8,6 +8,8 @@ from spark_offload.explanation import Explanation
 from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, make_plan, plan_of
 from spark_offload.request import Bands, Equalities, Length, build_query
+from spark_offload.streaming.checks import is_streaming
+from spark_offload.streaming.plan import make_stream_plan
 
 __all__ = ["explain", "metrics", "plan_join", "stream_join"]
 
@@ -27,7 +29,7 @@ def stream_join(
     ordering: Ordering | None = None,
     partitions: int | None = None,
 ) -> DataFrame:
-    """Join two batch frames over a sliding window, on an accelerator.
+    """Join two batch frames, or two streaming ones, over a sliding window, on an accelerator.
 
     Rows of both inputs arrive by their order columns; on a tie left before right, then in input
     order. Each row is paired with the rows of the other side that are in the window at that moment
@@ -36,10 +38,14 @@ def stream_join(
 
     Nulls in compared columns match nothing, as in SQL. A null in an order column is an error.
 
+    Two streaming frames need watermarks on their order columns, and a time-based window. The pairs
+    of all micro-batches together are the answer to the batch join of the rows that were not late;
+    see ``docs/spark-streaming.md``.
+
     Parameters
     ----------
     left, right : DataFrame
-        Batch frames.
+        Both batch frames or both streaming ones.
     on : str or list, optional
         Columns that must be equal: a name, or a list of names and (left, right) pairs.
     band : mapping or list, optional
@@ -64,7 +70,8 @@ def stream_join(
     ordering : Ordering, optional
         Other orders of the results than by arrival.
     partitions : int, optional
-        Number of partitions if there are columns in ``on`` to partition by.
+        Number of partitions if there are columns in ``on`` to partition by; of streams, the
+        number of groups that have a window of their own in the state.
 
     Returns
     -------
@@ -131,7 +138,8 @@ def plan_join(
         suffix=suffix,
         ordering=ordering,
     )
-    return make_plan(
+    make = make_stream_plan if is_streaming(left) or is_streaming(right) else make_plan
+    return make(
         left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
     )
 
