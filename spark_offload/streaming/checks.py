@@ -2,14 +2,14 @@
 """What a streaming join asks of its inputs, said before the query starts."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
 
 from host import Ordering, UsageError
 from host.durations import Duration
 from host.query import JoinQuery
 from spark_offload.columns import check_frame, find_column
 
-__all__ = ["check_streams", "delay", "is_streaming", "width"]
+__all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]
 
 _DELAY = "spark.watermarkDelayMs"
 
@@ -94,6 +94,24 @@ def _check_watermark(schema: StructType, side: str, order: str) -> None:
 def delay(schema: StructType, order: str) -> int:
     """Return by how many milliseconds the watermark stays behind."""
     return int(schema[order].metadata[_DELAY])
+
+
+def without_watermarks(schema: StructType) -> StructType:
+    """Return ``schema`` with columns that are no event times.
+
+    A pair can be older than the watermark by the width of the window, in either of its times; an
+    operator that took one of them for its event time would drop the pair as late.
+    """
+    fields = [
+        StructField(
+            field.name,
+            field.dataType,
+            field.nullable,
+            {key: value for key, value in field.metadata.items() if key != _DELAY},
+        )
+        for field in schema.fields
+    ]
+    return StructType(fields)
 
 
 def width(query: JoinQuery) -> int:

@@ -18,7 +18,7 @@ from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, common_type, remember
 from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
-from spark_offload.streaming.checks import check_streams, delay, width
+from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import StreamExplanation
 from spark_offload.streaming.groups import group_keys
@@ -151,7 +151,7 @@ def make_stream_plan(
     for term in query.terms:
         find_column(left.schema, term.left, "left")
         find_column(right.schema, term.right, "right")
-    schema = output_schema(left.schema, right.schema, query.suffix)
+    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
