@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m spark_offload``: joins of files through Spark, and the demo."""
+"""``python -m spark_offload``: joins of files through Spark, the demo, and a benchmark."""
 
 import argparse
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from host import JoinError
 from spark_offload import demo, join_command
+from spark_offload.streaming import bench
 
 __all__ = ["main", "parser"]
 
@@ -27,6 +28,7 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     join_command.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
+    bench.add_parser(commands)
     return result
 
 
