@@ -6,16 +6,28 @@ from spark_offload.failures import task_error
 from spark_offload.join import explain, metrics, plan_join, stream_join
 from spark_offload.metrics import JoinMetrics, TaskMetrics
 from spark_offload.plan import JoinPlan
+from spark_offload.streaming import (
+    MicroBatch,
+    StreamExplanation,
+    StreamJoinPlan,
+    read_progress,
+    stream_metrics,
+)
 
 __all__ = [
     "Explanation",
     "JoinMetrics",
     "JoinPlan",
+    "MicroBatch",
+    "StreamExplanation",
+    "StreamJoinPlan",
     "TaskMetrics",
     "TermExplanation",
     "explain",
     "metrics",
     "plan_join",
+    "read_progress",
     "stream_join",
+    "stream_metrics",
     "task_error",
 ]

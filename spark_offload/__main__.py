@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from host import JoinError
 from spark_offload import bench_command, demo, join_command, zip_command
+from spark_offload.streaming import bench
 
 __all__ = ["main", "parser"]
 
@@ -29,6 +30,7 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
     demo.add_parser(commands, of_files=of_files)
     bench_command.add_parser(commands)
     zip_command.add_parser(commands)
+    bench.add_parser(commands)
     return result
 
 

@@ -12,21 +12,27 @@ from pyspark.sql.types import StructField, StructType
 from host import UsageError
 from host.errors import UnknownColumnError, UnsupportedTypeError
 
-__all__ = ["arrow_schema", "check_batch_frame", "find_column", "output_schema"]
+__all__ = ["arrow_schema", "check_batch_frame", "check_frame", "find_column", "output_schema"]
 
 
 def check_batch_frame(frame: object, side: str) -> None:
     """Raise unless ``frame`` is a batch frame whose column names differ.
 
     Spark accepts Arrow functions on streaming frames and answers each micro-batch alone, which
-    loses every pair between two of them; so a streaming frame is refused here.
+    loses every pair between two of them; so a streaming frame is refused here. Two of them are
+    joined by :mod:`spark_offload.streaming`.
     """
+    check_frame(frame, side)
+    if getattr(frame, "isStreaming", False):
+        raise UsageError(
+            f"The {side} input is a streaming DataFrame, which a batch join cannot read."
+        )
+
+
+def check_frame(frame: object, side: str) -> None:
+    """Raise unless ``frame`` is a frame whose column names differ."""
     if not isinstance(frame, DataFrame):
         raise UsageError(f"The {side} input must be a DataFrame, not {type(frame).__name__}.")
-    if frame.isStreaming:
-        raise UsageError(
-            f"The {side} input is a streaming DataFrame; stream_join joins batch DataFrames only."
-        )
     repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
     if repeated:
         raise UsageError(

@@ -67,9 +67,10 @@ class Explanation:
     ordering: str
     columns: tuple[str, ...]
 
-    def __str__(self) -> str:
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what there is to say, with a heading each."""
         terms = [str(term) for term in self.terms] or ["none: all pairs within the window"]
-        rows = [
+        return [
             ("device", f"{self.device} ({self.chosen})"),
             ("accelerator", self.accelerator),
             ("partitions", f"{self.partitions}: {self.partitioning}"),
@@ -79,6 +80,9 @@ class Explanation:
             ("results", self.ordering),
             ("columns", ", ".join(self.columns)),
         ]
+
+    def __str__(self) -> str:
+        rows = self.lines()
         width = max(len(name) for name, _ in rows) + 2
         indented = "\n" + " " * width
         return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)

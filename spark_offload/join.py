@@ -3,12 +3,14 @@
 
 from pyspark.sql import DataFrame
 
-from host import Ordering
+from host import Ordering, UsageError
 from spark_offload.explanation import Explanation
 from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy
 from spark_offload.plan import JoinPlan, make_plan, plan_of
 from spark_offload.request import Bands, Equalities, Length, build_query
+from spark_offload.streaming.checks import is_streaming
+from spark_offload.streaming.plan import make_stream_plan
 
 __all__ = ["explain", "metrics", "plan_join", "stream_join"]
 
@@ -29,7 +31,7 @@ def stream_join(
     partitions: int | None = None,
     partition_by: PartitionBy = None,
 ) -> DataFrame:
-    """Join two batch frames over a sliding window, on an accelerator.
+    """Join two batch frames, or two streaming ones, over a sliding window, on an accelerator.
 
     Rows of both inputs arrive by their order columns; on a tie left before right, then in input
     order. Each row is paired with the rows of the other side that are in the window at that moment
@@ -42,10 +44,14 @@ def stream_join(
 
     Nulls in compared columns match nothing, as in SQL. A null in an order column is an error.
 
+    Two streaming frames need watermarks on their order columns, and a time-based window. The pairs
+    of all micro-batches together are the answer to the batch join of the rows that were not late;
+    see ``docs/spark-streaming.md``.
+
     Parameters
     ----------
     left, right : DataFrame
-        Batch frames.
+        Both batch frames or both streaming ones.
     on : str or list, optional
         Columns that must be equal: a name, or a list of names and (left, right) pairs.
     band : mapping or list, optional
@@ -71,7 +77,8 @@ def stream_join(
         Other orders of the results than by arrival.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
-        core that Spark has, or fewer if more do not pay; :func:`explain` says why.
+        core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the number of groups
+        that have a window of their own in the state.
     partition_by : "key" or "range", optional
         What the rows are partitioned by: the equal columns, which takes a time-based window, or
         ranges of the order columns, with the rows that the window holds at the start of a range
@@ -144,6 +151,12 @@ def plan_join(
         suffix=suffix,
         ordering=ordering,
     )
+    if is_streaming(left) or is_streaming(right):
+        if partition_by is not None:
+            raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")
+        return make_stream_plan(
+            left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
+        )
     return make_plan(
         left,
         right,

@@ -21,7 +21,7 @@ from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.task import JoinTask, arrow_function
 
-__all__ = ["JoinPlan", "make_plan", "plan_of"]
+__all__ = ["JoinPlan", "common_type", "make_plan", "plan_of", "remember"]
 
 _plans: "WeakKeyDictionary[DataFrame, JoinPlan]" = WeakKeyDictionary()
 
@@ -93,7 +93,7 @@ class JoinPlan:
         )
         name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
         frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)
-        _plans[frame] = self
+        remember(frame, self)
         return frame, read
 
 
@@ -152,6 +152,11 @@ def make_plan(
         columns=tuple(schema.names),
     )
     return JoinPlan(query, choice.uri, schema, explanation, placement, left, right, trace, progress)
+
+
+def remember(frame: DataFrame, plan: JoinPlan) -> None:
+    """Let :func:`plan_of` find the plan of a frame for as long as the frame is there."""
+    _plans[frame] = plan
 
 
 def plan_of(frame: DataFrame) -> JoinPlan:

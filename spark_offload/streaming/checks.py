@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a streaming join asks of its inputs, said before the query starts."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
+
+from host import Ordering, UsageError
+from host.durations import Duration
+from host.query import JoinQuery
+from spark_offload.columns import check_frame, find_column
+
+__all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]
+
+_DELAY = "spark.watermarkDelayMs"
+
+
+def is_streaming(frame: object) -> bool:
+    """Tell whether ``frame`` is a streaming frame."""
+    return isinstance(frame, DataFrame) and frame.isStreaming
+
+
+def check_streams(
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    *,
+    trace: bool = False,
+    progress: str | None = None,
+) -> None:
+    """Raise unless a streaming join of the two frames can be right.
+
+    Raises
+    ------
+    UsageError
+        Naming what will not do and what to do instead.
+    """
+    for frame, side in ((left, "left"), (right, "right")):
+        check_frame(frame, side)
+    if left.isStreaming != right.isStreaming:
+        stream, batch = ("left", "right") if left.isStreaming else ("right", "left")
+        raise UsageError(
+            f"The {stream} input is a streaming DataFrame and the {batch} one is not; read the "
+            f"{batch} one with spark.readStream and withWatermark too, or join inside foreachBatch "
+            f"if it never changes."
+        )
+    if not query.is_timed:
+        raise UsageError(
+            "rows=… is a count-based window, and which rows are the last ones of a stream depends "
+            "on how it is cut into micro-batches; give within=… instead."
+        )
+    if query.sorted:
+        raise UsageError(
+            "sorted=True cannot be kept by streams, whose rows come in the order in which their "
+            "sources are read; leave it out: rows are sorted in every micro-batch."
+        )
+    if query.ordering != Ordering.outer():
+        raise UsageError(
+            f"ordering={query.ordering} has no meaning for streams, whose pairs come in no order "
+            f"within a micro-batch; leave it out."
+        )
+    if trace or progress is not None:
+        raise UsageError(
+            "Latencies and progress of single tuples are taken of batch frames only; leave out "
+            "trace and progress, and read spark_offload.stream_metrics(query)."
+        )
+    for frame, side, order in ((left, "left", query.order[0]), (right, "right", query.order[1])):
+        _check_watermark(frame.schema, side, order)
+
+
+def _check_watermark(schema: StructType, side: str, order: str) -> None:
+    """Raise unless the order column is an event time with a watermark."""
+    field = find_column(schema, order, side)
+    if not isinstance(field.dataType, (TimestampType, TimestampNTZType)):
+        raise UsageError(
+            f"Order column {order!r} of the streaming {side} input is "
+            f"{field.dataType.simpleString()}, and Spark has watermarks for timestamps only; order "
+            f"by a timestamp column."
+        )
+    if _DELAY in field.metadata:
+        return
+    others = [other.name for other in schema.fields if _DELAY in other.metadata]
+    if others:
+        raise UsageError(
+            f"The watermark of the {side} input is on {others[0]!r}, but its rows arrive by "
+            f"{order!r}; the watermark must be on the order column: "
+            f".withWatermark({order!r}, '10 seconds'), or order={others[0]!r}."
+        )
+    raise UsageError(
+        f"The streaming {side} input has no watermark, so its rows would have to be kept for ever; "
+        f"say how late they can come: {side}.withWatermark({order!r}, '10 seconds')."
+    )
+
+
+def delay(schema: StructType, order: str) -> int:
+    """Return by how many milliseconds the watermark stays behind."""
+    return int(schema[order].metadata[_DELAY])
+
+
+def without_watermarks(schema: StructType) -> StructType:
+    """Return ``schema`` with columns that are no event times.
+
+    A pair can be older than the watermark by the width of the window, in either of its times; an
+    operator that took one of them for its event time would drop the pair as late.
+    """
+    fields = [
+        StructField(
+            field.name,
+            field.dataType,
+            field.nullable,
+            {key: value for key, value in field.metadata.items() if key != _DELAY},
+        )
+        for field in schema.fields
+    ]
+    return StructType(fields)
+
+
+def width(query: JoinQuery) -> int:
+    """Return the width of a time-based window of timestamps, in whole microseconds."""
+    return query.window.nanoseconds // 1000 if isinstance(query.window, Duration) else 0

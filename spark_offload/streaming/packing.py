@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows on their way into the processor and out of it: a few rows that carry many as bytes.
+
+A packed input row is ``group, side, rows``. A task that has rows also sends one for the group
+:data:`~spark_offload.streaming.groups.REGISTRY`, without any, which makes the processor compare
+the question with the one that the checkpoint was begun with.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from host import JoinError, UsageError
+from spark_offload.failures import in_partition
+from spark_offload.streaming.blobs import from_blob, to_blob
+from spark_offload.streaming.groups import REGISTRY
+from spark_offload.streaming.task import StreamTask
+from spark_offload.task import declared
+
+__all__ = ["INPUT_TYPES", "ArrowFunction", "pack_function", "unpack_function"]
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` takes."""
+
+INPUT_TYPES = "group int not null, side tinyint not null, rows binary"
+"""Columns of the packed input, for Spark."""
+
+PACKED_ROWS = 1 << 16
+"""Rows that are gathered, at least, before they are packed; fewer at the end of a partition."""
+
+_INPUT = pa.schema([("group", pa.int32()), ("side", pa.int8()), ("rows", pa.binary())])
+
+
+def pack_function(task: StreamTask, side: int) -> ArrowFunction:
+    """Return the function that packs the rows of one side by their groups.
+
+    It reads the number of the group, from zero, and then the columns of the side.
+    """
+    name = ("left", "right")[side]
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from _packed(batches, task, side, name)
+        except JoinError as error:
+            raise in_partition(error, _partition()) from error
+
+    pack.__name__ = pack.__qualname__ = f"splitjoin_pack_{name}"
+    return pack
+
+
+def unpack_function(task: StreamTask) -> ArrowFunction:
+    """Return the function that takes the pairs out of what the processor returned."""
+
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column("pairs"):
+                if blob.is_valid:
+                    yield from from_blob(blob.as_buffer(), task.output)
+
+    unpack.__name__ = unpack.__qualname__ = "splitjoin_unpack_pairs"
+    return unpack
+
+
+def _packed(
+    batches: Iterator[pa.RecordBatch], task: StreamTask, side: int, name: str
+) -> Iterator[pa.RecordBatch]:
+    gathered: list[pa.RecordBatch] = []
+    before = count = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        if not before + count:
+            yield _input_rows([REGISTRY], side, [None])
+        rows = declared(batch.select(range(1, batch.num_columns)), task.schema(side))
+        _require_times(rows, task.order(side), name, before + count)
+        names = ["group", *map(str, range(rows.num_columns))]
+        gathered.append(pa.RecordBatch.from_arrays([batch.column(0), *rows.columns], names=names))
+        count += batch.num_rows
+        if count >= PACKED_ROWS:
+            yield _by_group(gathered, task, side)
+            before, count, gathered = before + count, 0, []
+    if gathered:
+        yield _by_group(gathered, task, side)
+
+
+def _by_group(gathered: list[pa.RecordBatch], task: StreamTask, side: int) -> pa.RecordBatch:
+    """Return one packed row for each group that the gathered rows belong to."""
+    table = pa.Table.from_batches(gathered)
+    numbers = table.column(0).to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    if len(task.groups) > 1:
+        table = table.take(pa.array(order))
+    found, begins = np.unique(numbers[order], return_index=True)
+    ends = [*begins[1:].tolist(), len(numbers)]
+    schema = task.schema(side)
+    rows = pa.Table.from_arrays(table.columns[1:], schema=schema)
+    blobs = [
+        to_blob(rows.slice(begin, end - begin).to_batches(), schema)
+        for begin, end in zip(begins.tolist(), ends, strict=True)
+    ]
+    return _input_rows([task.groups[number] for number in found.tolist()], side, blobs)
+
+
+def _input_rows(groups: list[int], side: int, blobs: list[bytes] | list[None]) -> pa.RecordBatch:
+    columns = [
+        pa.array(groups, pa.int32()),
+        pa.array([side] * len(groups), pa.int8()),
+        pa.array(blobs, pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_INPUT)
+
+
+def _require_times(rows: pa.RecordBatch, order: str, name: str, before: int) -> None:
+    """Raise if a row has no place in time."""
+    column = rows.column(order)
+    if column.null_count:
+        at = before + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise UsageError(
+            f"Order column {order!r} of the {name} input is null in row {at} of this micro-batch "
+            f"(the first is 0); a row without a place in time cannot be joined: drop it, or fill "
+            f"the column, before stream_join."
+        )
+
+
+def _partition() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to a group of rows in a micro-batch: late rows out, join, keep, forget."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+import time
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from host import Device, JoinError, open_device
+from spark_offload.failures import in_partition
+from spark_offload.shipping import local_device_uri
+from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
+from spark_offload.streaming.groups import REGISTRY
+from spark_offload.streaming.passes import NewPairs, Rows, reach
+from spark_offload.streaming.question import require_group, require_question
+from spark_offload.streaming.task import StreamTask
+from spark_offload.streaming.window_state import MapStore, Timers, ValueStore, WindowState
+from spark_offload.tagged import LEFT, RIGHT
+
+__all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin"]
+
+NUMBERS = {
+    "left_rows": "bigint",
+    "right_rows": "bigint",
+    "left_late": "bigint",
+    "right_late": "bigint",
+    "results": "bigint",
+    "stored": "bigint",
+    "expired": "bigint",
+    "cycles": "bigint",
+    "seconds": "double",
+    "device_seconds": "double",
+}
+"""What is measured of a group in a micro-batch, with its type in Spark."""
+
+OUTPUT_TYPES = ", ".join(
+    ["pairs binary", *(f"{name} {kind} not null" for name, kind in NUMBERS.items())]
+)
+"""Columns that the processor returns: packed pairs, or null beside the numbers of a group."""
+
+
+class GroupJoin:
+    """The join in one task of one micro-batch, group after group.
+
+    Parameters
+    ----------
+    task : StreamTask
+        What to join.
+    question : ValueStore
+        What the checkpoint was begun with; holds a value for the group of the registry only.
+    directory, rows : ValueStore, MapStore
+        See :class:`~spark_offload.streaming.window_state.WindowState`.
+    timers : Timers
+        The handle of the processor.
+    """
+
+    def __init__(
+        self,
+        task: StreamTask,
+        question: ValueStore,
+        directory: ValueStore,
+        rows: MapStore,
+        timers: Timers,
+    ) -> None:
+        self._task = task
+        self._question = question
+        self._directory = directory
+        self._rows = rows
+        self._timers = timers
+        self._device: Device | None = None
+
+    def rows_came(
+        self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
+    ) -> Iterator[pd.DataFrame]:
+        """Join the new rows of a group with each other and with those that were kept.
+
+        Parameters
+        ----------
+        group : int
+            Key of the group.
+        frames : iterable of DataFrame
+            Packed rows.
+        watermark_ms : int
+            Milliseconds since 1970; zero or less before there is one.
+        """
+        with self._errors_told():
+            if group == REGISTRY:
+                require_question(self._question, self._task.question)
+                for _ in frames:
+                    pass
+                return
+            yield from self._joined(frames, watermark_ms)
+
+    def timer_fired(self, group: int, timer: int, watermark_ms: int) -> Iterator[pd.DataFrame]:
+        """Remove rows of a group that no row can meet any more."""
+        with self._errors_told():
+            require_group(group, self._task.groups)
+            state = self._state()
+            state.expire(watermark_ms * 1000)
+            state.save(fired=timer)
+            if state.expired:
+                yield _numbers(expired=state.expired)
+
+    def close(self) -> None:
+        """Close the device, if it was needed."""
+        if self._device is not None:
+            self._device.close()
+            self._device = None
+
+    def _joined(self, frames: Iterable[pd.DataFrame], watermark_ms: int) -> Iterator[pd.DataFrame]:
+        started = time.perf_counter()
+        task = self._task
+        gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+        for frame in frames:
+            for side, blob in zip(frame["side"], frame["rows"], strict=True):
+                gathered[side].extend(from_blob(blob, task.schema(side)))
+        new, late = [], []
+        for side in (LEFT, RIGHT):
+            table = whole_table(gathered[side], task.schema(side))
+            in_time = _in_time(table, task.order(side), watermark_ms)
+            new.append(in_time)
+            late.append(table.num_rows - in_time.num_rows)
+        state = self._state()
+        if watermark_ms > 0:
+            state.expire(watermark_ms * 1000)
+        kept = [
+            state.near(side, reach(new[1 - side], task.order(1 - side), task.width))
+            for side in (LEFT, RIGHT)
+        ]
+        pairs = NewPairs(
+            task, self._open(), Rows(kept[LEFT], new[LEFT]), Rows(kept[RIGHT], new[RIGHT])
+        )
+        for batch in pairs.batches():
+            yield _numbers(to_blob([batch], batch.schema))
+        for side in (LEFT, RIGHT):
+            state.add(side, new[side])
+        state.save()
+        yield _numbers(
+            left_rows=new[LEFT].num_rows,
+            right_rows=new[RIGHT].num_rows,
+            left_late=late[LEFT],
+            right_late=late[RIGHT],
+            results=pairs.results,
+            stored=state.stored,
+            expired=state.expired,
+            cycles=pairs.cycles,
+            seconds=time.perf_counter() - started,
+            device_seconds=pairs.device_seconds,
+        )
+
+    def _state(self) -> WindowState:
+        return WindowState(self._task, self._directory, self._rows, self._timers)
+
+    def _open(self) -> Device:
+        if self._device is None:
+            self._device = open_device(local_device_uri(self._task.device))
+        return self._device
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Close the device if anything fails, and name the partition in errors of this kit."""
+        try:
+            yield
+        except JoinError as error:
+            self.close()
+            context = TaskContext.get()
+            raise in_partition(error, 0 if context is None else context.partitionId()) from error
+        except BaseException:
+            self.close()
+            raise
+
+
+def _in_time(table: pa.Table, order: str, watermark_ms: int) -> pa.Table:
+    """Return the rows that are not older than the watermark."""
+    if watermark_ms <= 0 or not table.num_rows:
+        return table
+    times = table.column(order).cast(pa.int64())
+    return table.filter(pc.greater_equal(times, pa.scalar(watermark_ms * 1000, pa.int64())))
+
+
+def _numbers(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
+    """Return a row of the processor's output; numbers that are not given are zero."""
+    values: dict[str, list[Any]] = {"pairs": [pairs]}
+    for name, kind in NUMBERS.items():
+        number = numbers.get(name, 0)
+        values[name] = [float(number) if kind == "double" else int(number)]
+    return pd.DataFrame(values)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A checkpoint belongs to one question: the kept rows answer no other one.
+
+Spark itself compares the schema of the state only. Groups that are cut otherwise would not find
+their rows any more, and nobody would notice; so the first rows after a start are held against what
+the checkpoint was begun with.
+"""
+
+from collections.abc import Mapping, Sequence
+import json
+from typing import TYPE_CHECKING
+
+from host import UsageError
+from host.query import JoinQuery
+
+if TYPE_CHECKING:
+    from spark_offload.streaming.window_state import ValueStore
+
+__all__ = ["question_of", "require_group", "require_question"]
+
+FORMAT = "1"
+"""Of the state."""
+
+_REMEDY = (
+    "start the query as it was begun, or begin anew with an empty checkpointLocation and an empty "
+    "sink"
+)
+
+
+def question_of(query: JoinQuery, left: str, right: str, groups: int) -> dict[str, str]:
+    """Return what must stay the same, by the names of the arguments of ``stream_join``.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        What is joined.
+    left, right : str
+        Columns and types of the inputs.
+    groups : int
+        Number of groups.
+    """
+    return {
+        "format": FORMAT,
+        "terms": " and ".join(sorted(map(str, query.terms))) or "none",
+        "order": ", ".join(query.order),
+        "within": str(getattr(query.window, "lifespan", query.window)),
+        "left": left,
+        "right": right,
+        "partitions": str(groups),
+    }
+
+
+def require_question(store: "ValueStore", question: Mapping[str, str]) -> None:
+    """Raise unless the checkpoint was begun with ``question``; write it down if it is new.
+
+    Raises
+    ------
+    UsageError
+        If they differ, naming in what.
+    """
+    found = store.get()
+    if found is None:
+        store.update((json.dumps(dict(question), sort_keys=True),))
+        return
+    begun = json.loads(str(found[0]))
+    for name, now in question.items():
+        if begun.get(name) != now:
+            raise UsageError(
+                f"The checkpoint of this query was begun with {name} = {begun.get(name)}, but now "
+                f"{name} is {now}; the kept rows do not fit: {_REMEDY}."
+            )
+
+
+def require_group(group: int, groups: Sequence[int]) -> None:
+    """Raise if rows are kept for a group that this query does not have.
+
+    Raises
+    ------
+    UsageError
+        If so.
+    """
+    if group not in groups:
+        raise UsageError(
+            f"The checkpoint of this query holds rows of a group that there is none of among "
+            f"{len(groups)} groups (partitions={len(groups)}): it was begun with more; {_REMEDY}."
+        )

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's side of a streaming join in plain Python: state, timers, watermark, micro-batches."""
+
+from collections import defaultdict
+import copy
+from datetime import UTC, datetime, timedelta
+import random
+import zlib
+
+import pandas as pd
+import pyarrow as pa
+
+from host import Ordering
+from host.durations import as_duration
+from host.query import JoinQuery, Term
+from host.tables import output_schema
+from spark_offload.streaming.groups import group_keys
+from spark_offload.streaming.packing import pack_function, unpack_function
+from spark_offload.streaming.processor import GroupJoin
+from spark_offload.streaming.question import question_of
+from spark_offload.streaming.task import StreamTask
+
+__all__ = ["BEGIN", "Cluster", "cut", "new_pairs", "stream_task"]
+
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+
+SCHEMA = pa.schema(
+    [("t", pa.timestamp("us", tz="UTC")), ("k", pa.int32()), ("x", pa.int64()), ("id", pa.int32())]
+)
+
+
+def stream_task(*, equal, groups, within, band=2, slice_length=700_000, device="software:"):
+    """Return a task that joins rows of ``t, k, x, id``."""
+    terms = [Term("x", "x", -band, band)] if band is not None else []
+    query = JoinQuery(
+        terms=(*([Term("k", "k")] if equal else []), *terms),
+        order=("t", "t"),
+        window=as_duration(within),
+        ordering=Ordering.none(),
+    )
+    return StreamTask(
+        query=query,
+        device=device,
+        left=SCHEMA,
+        right=SCHEMA,
+        output=output_schema(SCHEMA, SCHEMA),
+        groups=group_keys(groups),
+        width=int(within / timedelta(microseconds=1)),
+        slice_length=slice_length,
+        question=question_of(query, "left", "right", groups),
+    )
+
+
+def cut(seed, *, rows=160, batches=9, delay=timedelta(seconds=4), stray=0.0):
+    """Return micro-batches of (left rows, right rows), some empty, out of order within ``delay``.
+
+    A share of ``stray`` of the rows comes later than that.
+    """
+    rng = random.Random(seed)
+    places = sorted(rng.randrange(batches) for _ in range(2 * rows))
+    result = [([], []) for _ in range(batches)]
+    for number, batch in enumerate(places):
+        behind = delay * rng.random()
+        if rng.random() < stray:
+            behind += delay * 4 * rng.random()
+        time = BEGIN + timedelta(seconds=number * 0.1) - behind
+        row = {"t": time, "k": rng.randrange(4), "x": 2**61 + rng.randrange(12), "id": number}
+        result[batch][rng.randrange(2)].append(row)
+    return result
+
+
+def new_pairs(task, batches, late=frozenset()):
+    """Return the identities of all pairs that should come, every pair looked at."""
+    sides = [[row for batch in batches for row in batch[side]] for side in (0, 1)]
+    within = timedelta(microseconds=task.width)
+    return sorted(
+        (l["id"], r["id"])
+        for l in sides[0]
+        for r in sides[1]
+        if not {l["id"], r["id"]} & late
+        and abs(l["t"] - r["t"]) <= within
+        and all(
+            (term.low is None or l[term.left] - r[term.right] >= term.low)
+            and (term.high is None or l[term.left] - r[term.right] <= term.high)
+            for term in task.query.terms
+        )
+    )
+
+
+class _Value:
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.values = {}
+
+    def get(self):
+        return self.values.get(self._cluster.key)
+
+    def update(self, newValue):
+        self.values[self._cluster.key] = newValue
+
+    def clear(self):
+        self.values.pop(self._cluster.key, None)
+
+
+class _Map:
+    def __init__(self, cluster):
+        self._cluster = cluster
+        self.values = defaultdict(dict)
+
+    def getValue(self, key):
+        return self.values[self._cluster.key].get(key)
+
+    def updateValue(self, key, value):
+        self.values[self._cluster.key][key] = value
+
+    def removeKey(self, key):
+        del self.values[self._cluster.key][key]
+
+
+class Cluster:
+    """Runs micro-batches of a streaming join, keeping its state.
+
+    Attributes
+    ----------
+    pairs : list of (int, int)
+        What has been emitted, by identities.
+    late : int
+        Late rows counted.
+    watermark : int
+        Milliseconds, for the next micro-batch.
+    """
+
+    def __init__(self, task, delay):
+        self.task = task
+        self.key = None
+        self.question, self.directory, self.rows = _Value(self), _Value(self), _Map(self)
+        self.timers = set()
+        self.pairs, self.late, self.watermark = [], 0, 0
+        self._delay = delay
+        self._latest = [None, None]
+
+    def registerTimer(self, expiryTimestampMs):
+        assert (self.key, expiryTimestampMs) not in self.timers
+        self.timers.add((self.key, expiryTimestampMs))
+
+    def deleteTimer(self, expiryTimestampMs):
+        self.timers.remove((self.key, expiryTimestampMs))
+
+    @property
+    def kept(self):
+        """Rows in the state."""
+        return sum(
+            pa.ipc.open_stream(value[0]).read_all().num_rows
+            for slices in self.rows.values.values()
+            for value in slices.values()
+        )
+
+    def run(self, left, right, *, fail_after=None):
+        """Run a micro-batch; with ``fail_after`` it fails after so many groups and leaves nothing.
+
+        Returns whether it was committed.
+        """
+        saved = copy.deepcopy(
+            (self.question.values, self.directory.values, self.rows.values, self.timers)
+        )
+        join = GroupJoin(self.task, self.question, self.directory, self.rows, self)
+        output = []
+        for done, (key, frame) in enumerate(self._groups(left, right)):
+            if fail_after is not None and done >= fail_after:
+                self.question.values, self.directory.values = saved[0], saved[1]
+                self.rows.values, self.timers = saved[2], saved[3]
+                join.close()
+                return False
+            self.key = key
+            output.extend(join.rows_came(key, iter([frame]), self.watermark))
+        for key, timer in sorted(self.timers):
+            if timer <= self.watermark:
+                self.key = key
+                output.extend(join.timer_fired(key, timer, self.watermark))
+                self.timers.discard((key, timer))
+        join.close()
+        self._emit(output)
+        for side, rows in enumerate((left, right)):
+            times = [row["t"] for row in rows]
+            if self._latest[side] is not None:
+                times.append(self._latest[side])
+            self._latest[side] = max(times, default=None)
+        if None not in self._latest:
+            reached = (min(self._latest) - self._delay).timestamp() * 1000
+            self.watermark = max(self.watermark, int(reached))
+        return True
+
+    def _groups(self, left, right):
+        packed = defaultdict(list)
+        for side, rows in enumerate((left, right)):
+            batches = []
+            for begin in range(0, len(rows), 7):
+                part = pa.Table.from_pylist(rows[begin : begin + 7], SCHEMA)
+                count = len(self.task.groups)
+                group = [zlib.crc32(bytes([row["k"]])) % count for row in rows[begin : begin + 7]]
+                part = part.add_column(0, "group", pa.array(group, pa.int32()))
+                batches.extend(part.to_batches())
+            for batch in pack_function(self.task, side)(iter(batches)):
+                for row in batch.to_pylist():
+                    packed[row["group"]].append(row)
+        return [(key, pd.DataFrame(rows)) for key, rows in packed.items()]
+
+    def _emit(self, frames):
+        for frame in frames:
+            self.late += int(frame["left_late"].sum() + frame["right_late"].sum())
+            batch = pa.RecordBatch.from_pydict({"pairs": pa.array(frame["pairs"], pa.binary())})
+            for part in unpack_function(self.task)(iter([batch])):
+                assert part.schema == self.task.output
+                table = part.to_pydict()
+                self.pairs.extend(zip(table["id"], table["id_right"], strict=True))

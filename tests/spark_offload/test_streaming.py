@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streaming joins in Spark: files are the micro-batches, the batch join is the oracle."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+import json
+import os
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException, StreamingQueryException
+import pytest
+
+from host import Ordering, UsageError
+from host.errors import MissingToolError
+from spark_offload import (
+    StreamJoinPlan,
+    explain,
+    metrics,
+    plan_join,
+    stream_join,
+    stream_metrics,
+    task_error,
+)
+from spark_offload.streaming.store import PROVIDER, ROCKSDB
+
+pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
+
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+SCHEMA = "t timestamp, k string, x bigint, tag array<struct<id:int>>"
+ARROW = pa.schema(
+    [
+        ("t", pa.timestamp("us", tz="UTC")),
+        ("k", pa.string()),
+        ("x", pa.int64()),
+        ("tag", pa.list_(pa.struct([("id", pa.int32())]))),
+    ]
+)
+
+
+class Folders:
+    """Two folders of files, each file one micro-batch of a stream."""
+
+    def __init__(self, spark, path):
+        self._spark = spark
+        self._path = path
+        self._files = 0
+        self.checkpoint = str(path / "checkpoint")
+        self.out = str(path / "out")
+        for side in ("left", "right"):
+            (path / side).mkdir()
+
+    def drop(self, left, right):
+        """Add a micro-batch."""
+        for side, rows in (("left", left), ("right", right)):
+            hidden = self._path / side / f".{self._files}"
+            pq.write_table(pa.Table.from_pylist(rows, ARROW), hidden)
+            # Spark takes files by their age.
+            os.utime(hidden, (1_600_000_000 + self._files,) * 2)
+            hidden.rename(self._path / side / f"{self._files}.parquet")
+        self._files += 1
+
+    def stream(self, side, delay="4 seconds"):
+        """Read a folder as a stream, a file at a time."""
+        reader = self._spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        frame = reader.parquet(str(self._path / side))
+        return frame if delay is None else frame.withWatermark("t", delay)
+
+    def batch(self, side):
+        """Read all files of a folder."""
+        return self._spark.read.schema(SCHEMA).parquet(str(self._path / side))
+
+    def join(self, **arguments):
+        """Join both streams."""
+        return stream_join(
+            self.stream("left"), self.stream("right"), **{"device": "software:", **arguments}
+        )
+
+    def oracle(self, **arguments):
+        """Join all rows, as a batch."""
+        return stream_join(
+            self.batch("left"), self.batch("right"), **{"device": "software:", **arguments}
+        )
+
+    def run(self, joined):
+        """Run all micro-batches that there are, into files."""
+        query = (
+            joined.writeStream.format("parquet")
+            .option("path", self.out)
+            .option("checkpointLocation", self.checkpoint)
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return query
+
+    def answer(self):
+        """Read what was written."""
+        return self._spark.read.parquet(self.out)
+
+
+@pytest.fixture
+def folders(spark, tmp_path):
+    return Folders(spark, tmp_path)
+
+
+def at(seconds):
+    return BEGIN + timedelta(seconds=seconds)
+
+
+def row(seconds, key="a", x=0, number=0):
+    return {"t": at(seconds), "k": key, "x": x, "tag": [{"id": number}]}
+
+
+def random_batch(rng, number, count=25):
+    """Rows of a micro-batch of 10 seconds, at most 3 seconds out of order, some with nulls."""
+    return [
+        {
+            "t": at(10 * number + 13 * rng.random() - 3),
+            "k": rng.choice(["a", "b", "ü", None]),
+            "x": rng.choice([2**62, 2**62 + 1, 2**62 + 3, None]),
+            "tag": [{"id": rng.randrange(1000)}],
+        }
+        for _ in range(count)
+    ]
+
+
+def rows_of(frame):
+    return Counter(str(row) for row in frame.collect())
+
+
+def test_micro_batches_together_are_the_batch_answer(folders):
+    rng = random.Random(7)
+    for number in range(5):
+        folders.drop(random_batch(rng, number), random_batch(rng, number))
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s", "partitions": 2}
+    joined = folders.join(**asked)
+    oracle = folders.oracle(**asked)
+    assert joined.schema == oracle.schema
+    query = folders.run(joined)
+    expected = rows_of(oracle)
+    assert rows_of(folders.answer()) == expected
+    assert expected
+
+    measured = stream_metrics(query)
+    assert sum(batch.results for batch in measured) == expected.total()
+    assert sum(batch.late_rows for batch in measured) == 0
+    assert 100 < sum(batch.rows for batch in measured) < 180, "rows with nulls do not travel"
+    # Ten seconds a batch, kept for nine: bounded.
+    kept, most = 0, 0
+    for batch in measured:
+        kept += batch.stored - batch.expired
+        most = max(most, kept)
+    assert most < 0.7 * sum(batch.stored for batch in measured)
+    assert {batch.join for batch in measured} == {plan_of_name(joined)}
+    assert all(batch.seconds > 0 for batch in measured if batch.rows)
+
+
+def plan_of_name(frame):
+    return explain(frame).metrics.split("'")[1]
+
+
+def test_a_band_without_an_equality_and_a_failure_after_the_sink_has_written(folders, tmp_path):
+    rng = random.Random(8)
+    for number in range(3):
+        folders.drop(random_batch(rng, number, 20), random_batch(rng, number, 20))
+    asked = {"band": {"x": (-1, 0)}, "order": "t", "within": timedelta(seconds=2)}
+    out = tmp_path / "by-batch"
+    out.mkdir()
+    seen = []
+
+    def sink(frame, batch):
+        seen.append(batch)
+        (out / str(batch)).write_text(json.dumps([str(row) for row in frame.collect()]))
+        if seen == [0, 1]:
+            raise ValueError("on purpose")
+
+    def start():
+        writer = folders.join(**asked).writeStream.foreachBatch(sink)
+        writer = writer.option("checkpointLocation", folders.checkpoint)
+        return writer.trigger(availableNow=True).start()
+
+    with pytest.raises(StreamingQueryException, match="on purpose"):
+        start().awaitTermination()
+    start().awaitTermination()
+    assert seen.count(1) == 2
+    found = Counter(text for path in out.iterdir() for text in json.loads(path.read_text()))
+    assert found == rows_of(folders.oracle(**asked))
+
+
+def test_killed_within_and_between_micro_batches_and_started_again(folders, tmp_path):
+    rng = random.Random(9)
+    flag = tmp_path / "failed"
+
+    def fail_once(batches):
+        for batch in batches:
+            yield batch
+            # In one task of the micro-batch, the other of which may have written its state.
+            if not flag.exists() and "b" in batch.column("k").to_pylist():
+                flag.touch()
+                raise ValueError("on purpose")
+
+    asked = {"on": "k", "order": "t", "within": "3s", "partitions": 2}
+
+    def start(**changes):
+        joined = folders.join(**{**asked, **changes})
+        return folders.run(joined.mapInArrow(fail_once, joined.schema))
+
+    flag.touch()
+    folders.drop(random_batch(rng, 0), random_batch(rng, 0))
+    start()  # stopped between two micro-batches
+    flag.unlink()
+    folders.drop(random_batch(rng, 1), random_batch(rng, 1))
+    folders.drop(random_batch(rng, 2), random_batch(rng, 2))
+    with pytest.raises(StreamingQueryException, match="on purpose"):
+        start()
+    start()
+    assert rows_of(folders.answer()) == rows_of(folders.oracle(**asked))
+
+    # Another question to the same checkpoint would not find its rows.
+    folders.drop(random_batch(rng, 3), random_batch(rng, 3))
+    with pytest.raises(StreamingQueryException) as caught:
+        start(partitions=3)
+    error = task_error(caught.value)
+    assert isinstance(error, UsageError)
+    assert "begun with partitions = 2, but now partitions is 3" in str(error)
+
+
+def test_late_rows_are_dropped_and_counted(folders):
+    folders.drop([row(100)], [row(100)])
+    folders.drop([row(110)], [row(110)])
+    # The watermark is now at 106: 103 is late on both sides, 107 is not.
+    folders.drop([row(103), row(107, number=1)], [row(103), row(105), row(107, number=2)])
+    query = folders.run(folders.join(on="k", order="t", within="4s"))
+    late = [(batch.left_late, batch.right_late) for batch in stream_metrics(query) if batch.rows]
+    assert late == [(0, 0), (0, 0), (1, 2)]
+    found = {
+        (pair["t"].second % 60, pair["t_right"].second % 60) for pair in folders.answer().collect()
+    }
+    in_time = (100, 110, 107)
+    assert found == {(l % 60, r % 60) for l in in_time for r in in_time if abs(l - r) <= 4}
+
+
+def test_the_plan_tells_where_it_runs_and_what_is_kept(folders, capsys):
+    plan = plan_join(
+        folders.stream("left", "1 minute"),
+        folders.stream("right"),
+        on="k",
+        order="t",
+        within="30s",
+        device="software:",
+        partitions=1,
+    )
+    assert isinstance(plan, StreamJoinPlan)
+    explanation = plan.explain()
+    text = capsys.readouterr().out
+    assert explanation.partitions == 1
+    for words in (
+        "RocksDB",
+        "60,000 ms behind left 't', 4,000 ms behind right 't'",
+        "2 partitions (spark.sql.shuffle.partitions), of which 1 hold rows",
+        "by a hash of the equal columns k; the number as asked for",
+        "stream_metrics(query)",
+        "30s",
+    ):
+        assert words in text
+    with pytest.raises(UsageError, match="stream_metrics"):
+        metrics(plan.dataframe())
+    plan.dataframe().explain()
+    assert "splitjoin_pack_left" in capsys.readouterr().out
+
+
+GOOD = {"order": "t", "within": "5s", "device": "software:"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"within": None, "rows": 5}, ["rows=", "within="]),
+        ({"sorted": True}, ["sorted=True", "leave it out"]),
+        ({"ordering": Ordering.none()}, ["ordering", "leave it out"]),
+        ({"order": "x"}, ["'x'", "bigint", "timestamp"]),
+        ({"order": ("t", "when")}, ["'when'", "right"]),
+        ({"within": 5}, ["duration"]),
+        ({"on": "nome"}, ["'nome'", "left"]),
+        ({"on": "k", "partitions": 0}, ["partitions", "0"]),
+        ({"on": "k", "partitions": 5000}, ["partitions", "5,000"]),
+        ({"device": "fpga:7"}, ["fpga"]),
+    ],
+)
+def test_what_cannot_be_right_for_streams_is_refused(folders, change, words):
+    with pytest.raises(UsageError) as caught:
+        stream_join(folders.stream("left"), folders.stream("right"), **{**GOOD, **change})
+    missing = [word for word in words if word not in str(caught.value)]
+    assert not missing, str(caught.value)
+
+
+def test_a_missing_watermark_is_refused_with_the_line_that_helps(folders):
+    with pytest.raises(UsageError, match=r"right\.withWatermark\('t', '10 seconds'\)"):
+        stream_join(folders.stream("left"), folders.stream("right", None), **GOOD)
+
+
+def test_a_watermark_on_another_column_is_refused(folders):
+    left = folders.stream("left", None).selectExpr("*", "t as u").withWatermark("u", "1 second")
+    with pytest.raises(UsageError, match="watermark of the left input is on 'u'.*'t'"):
+        stream_join(left, folders.stream("right"), **GOOD)
+
+
+@pytest.mark.parametrize("sides", [("left", "right"), ("right", "left")])
+def test_one_stream_and_one_batch_are_refused(folders, sides):
+    folders.drop([row(1)], [row(1)])
+    frames = {sides[0]: folders.stream(sides[0]), sides[1]: folders.batch(sides[1])}
+    with pytest.raises(UsageError, match=f"{sides[0]} input is a streaming.*{sides[1]} one is not"):
+        stream_join(frames["left"], frames["right"], **GOOD)
+
+
+def test_measurements_of_single_tuples_are_refused(folders):
+    with pytest.raises(UsageError, match="stream_metrics"):
+        plan_join(folders.stream("left"), folders.stream("right"), **GOOD, trace=True)
+
+
+def test_a_state_store_that_cannot_do_is_refused(spark, folders):
+    before = spark.conf.get(PROVIDER, None)
+    try:
+        spark.conf.set(PROVIDER, ROCKSDB.replace("RocksDB", "HDFSBacked"))
+        with pytest.raises(UsageError, match="HDFSBacked.*RocksDBStateStoreProvider"):
+            folders.join(order="t", within="5s")
+        spark.conf.unset(PROVIDER)
+        assert "chosen by stream_join" in explain(folders.join(order="t", within="5s")).state
+        assert spark.conf.get(PROVIDER) == ROCKSDB
+        assert "as the session says" in explain(folders.join(order="t", within="5s")).state
+    finally:
+        spark.conf.unset(PROVIDER) if before is None else spark.conf.set(PROVIDER, before)
+
+
+def test_a_missing_protobuf_is_named(folders, monkeypatch):
+    monkeypatch.setattr("spark_offload.streaming.store.find_spec", lambda name: None)
+    with pytest.raises(MissingToolError, match="protobuf.*pip install"):
+        folders.join(order="t", within="5s")
+
+
+def test_an_output_mode_without_sense_is_refused_by_spark(folders):
+    folders.drop([row(1)], [row(1)])
+    with pytest.raises(PySparkException):
+        folders.join(order="t", within="5s").writeStream.format("memory").outputMode(
+            "complete"
+        ).queryName("complete").start()
