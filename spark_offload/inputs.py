@@ -4,17 +4,18 @@
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DataType, IntegralType, LongType, StringType
+from pyspark.sql.types import DataType
 
 from host import CountWindow
 from host.query import JoinQuery
 from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
+from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
 from spark_offload.placement import Facts, Placement
 from spark_offload.profile import estimated_bytes, profile_order
 from spark_offload.tagged import TaggedInput, order_frame, tagged_frame, tagged_ranges
 
-__all__ = ["JoinInputs", "Tagged", "common_type"]
+__all__ = ["JoinInputs", "Tagged"]
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,3 @@ class JoinInputs:
     ) -> tuple[TaggedInput, TaggedInput]:
         left, right = self.query.order
         return TaggedInput(self.left, left, keys[0]), TaggedInput(self.right, right, keys[1])
-
-
-def common_type(left: DataType, right: DataType) -> DataType:
-    """Return the type that both columns can be cast to without changing a value."""
-    if isinstance(left, IntegralType):
-        return LongType()
-    return StringType() if isinstance(left, StringType) else left

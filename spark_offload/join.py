@@ -77,8 +77,8 @@ def stream_join(
         Other orders of the results than by arrival.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
-        core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the number of groups
-        that have a window of their own in the state.
+        core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
+        number of groups that have a window of their own in the state.
     partition_by : "key" or "range", optional
         What the rows are partitioned by: the equal columns, which takes a time-based window, or
         ranges of the order columns, with the rows that the window holds at the start of a range

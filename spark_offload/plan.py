@@ -21,7 +21,7 @@ from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.task import JoinTask, arrow_function
 
-__all__ = ["JoinPlan", "common_type", "make_plan", "plan_of", "remember"]
+__all__ = ["JoinPlan", "make_plan", "plan_of", "remember"]
 
 _plans: "WeakKeyDictionary[DataFrame, JoinPlan]" = WeakKeyDictionary()
 
@@ -40,25 +40,25 @@ class JoinPlan:
         Columns of the answer.
     explanation : Explanation
         Where it runs and why.
-    placement : Placement
-        How its rows are partitioned.
     left, right : DataFrame
         The inputs.
     trace : bool
         Whether every result's latency is measured.
     progress : str, optional
         Folder in which tasks tell how far they are; see :mod:`spark_offload.progress`.
+    placement : Placement, optional
+        How the rows are partitioned, if they are those of batch frames.
     """
 
     query: JoinQuery
     device: str
     schema: StructType
     explanation: Explanation
-    placement: Placement
     left: DataFrame
     right: DataFrame
     trace: bool = False
     progress: str | None = None
+    placement: Placement | None = None
 
     def explain(self) -> Explanation:
         """Print where the join runs and why; return the same as a value."""
@@ -80,6 +80,8 @@ class JoinPlan:
         use_this_python(context)
         ship_packages(context)
         report, read = gather_tasks(context)
+        if self.placement is None:
+            raise UsageError("A batch join needs a placement; make its plan with make_plan.")
         tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
         task = JoinTask(
             query=self.query,
@@ -151,7 +153,7 @@ def make_plan(
         ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
         columns=tuple(schema.names),
     )
-    return JoinPlan(query, choice.uri, schema, explanation, placement, left, right, trace, progress)
+    return JoinPlan(query, choice.uri, schema, explanation, left, right, trace, progress, placement)
 
 
 def remember(frame: DataFrame, plan: JoinPlan) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from spark_offload.halos import Halos
+from spark_offload.key_types import partition_key
 from spark_offload.order_axis import order_number
 from spark_offload.steps import steps_reached
 
@@ -175,7 +176,7 @@ def _one_side(
         ]
 
     keys = [
-        F.col(names[name]).cast(kind).alias(f"k{index}")
+        partition_key(F.col(names[name]), kind).alias(f"k{index}")
         for index, (name, kind) in enumerate(zip(own.keys, key_types, strict=True))
     ]
     left, right = (own.frame, other.frame) if side == LEFT else (other.frame, own.frame)

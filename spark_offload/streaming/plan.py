@@ -14,8 +14,9 @@ from host import Ordering, UsageError
 from host.query import JoinQuery, Term
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, find_column, output_schema
+from spark_offload.key_types import common_type, partition_key
 from spark_offload.metrics import JoinMetrics
-from spark_offload.plan import JoinPlan, common_type, remember
+from spark_offload.plan import JoinPlan, remember
 from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
@@ -123,7 +124,8 @@ class StreamJoinPlan(JoinPlan):
             kind = common_type(
                 self.left.schema[term.left].dataType, self.right.schema[term.right].dataType
             )
-            keys.append(F.col(names[term.left if side == LEFT else term.right]).cast(kind))
+            column = F.col(names[term.left if side == LEFT else term.right])
+            keys.append(partition_key(column, kind))
         return F.pmod(F.hash(*keys), F.lit(len(self.groups)))
 
 

@@ -252,3 +252,32 @@ def test_the_plan_of_spark_shows_the_join(spark, capsys):
     assert explanation.partitions == 1
     assert "no column must be equal" in text
     assert "software:" in text
+
+
+@pytest.mark.parametrize("partitions", [1, 5])
+def test_floating_point_keys_meet_as_spark_compares_them(spark, partitions):
+    nan = float("nan")
+    left = spark.createDataFrame([(1, 0.0), (2, nan), (3, 1.5), (4, None)], "t int, x double")
+    right = spark.createDataFrame([(1, -0.0), (2, nan), (3, 1.5), (4, None)], "t int, x float")
+    joined = stream_join(
+        left, right, on="x", order="t", within=9, device="software:", partitions=partitions
+    )
+    assert sorted(row.t for row in joined.collect()) == [1, 2, 3]
+    assert left.alias("l").join(right.alias("r"), "x").count() == 3
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_decimal_keys_of_different_scales_meet(spark, partitions):
+    from decimal import Decimal
+
+    left = spark.createDataFrame(
+        [(1, Decimal("1.10")), (2, Decimal("2.00"))], "t int, x decimal(9,2)"
+    )
+    right = spark.createDataFrame([(1, Decimal("1.1000")), (2, Decimal("2.0001"))],
+                                  "t int, x decimal(12,4)")  # fmt: skip
+    equal = stream_join(
+        left, right, on="x", order="t", within=9, device="software:", partitions=partitions
+    )
+    assert [row.t for row in equal.collect()] == [1]
+    near = stream_join(left, right, band={"x": (-1, 0)}, order="t", within=9, device="software:")
+    assert sorted((row.t, row.t_right) for row in near.collect()) == [(1, 1), (1, 2), (2, 2)]
