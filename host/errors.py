@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = [
+    "AcceleratorLimitError",
     "BuildError",
     "CapacityError",
     "DeviceError",
@@ -79,7 +80,11 @@ def _build_command(needed: int, cores: int) -> str:
     )
 
 
-class CapacityError(UsageError):
+class AcceleratorLimitError(UsageError):
+    """The accelerator at hand cannot serve a query that makes sense; another one, or none, can."""
+
+
+class CapacityError(AcceleratorLimitError):
     """A window is larger than the accelerator can hold; known before any tuple is sent.
 
     Parameters

@@ -13,6 +13,7 @@ from spark_offload.streaming import (
     read_progress,
     stream_metrics,
 )
+from spark_offload.verification import Verification, verify
 
 __all__ = [
     "Explanation",
@@ -23,6 +24,7 @@ __all__ = [
     "StreamJoinPlan",
     "TaskMetrics",
     "TermExplanation",
+    "Verification",
     "explain",
     "metrics",
     "plan_join",
@@ -30,4 +32,5 @@ __all__ = [
     "stream_join",
     "stream_metrics",
     "task_error",
+    "verify",
 ]

@@ -3,8 +3,9 @@
 
 from pyspark.sql import DataFrame
 
-from host import Ordering, UsageError
+from host import JoinError, Ordering, UsageError
 from spark_offload.explanation import Explanation
+from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy
 from spark_offload.plan import JoinPlan, make_plan, plan_of
@@ -30,6 +31,7 @@ def stream_join(
     ordering: Ordering | None = None,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
+    strict: bool = False,
 ) -> DataFrame:
     """Join two batch frames, or two streaming ones, over a sliding window, on an accelerator.
 
@@ -84,6 +86,10 @@ def stream_join(
         ranges of the order columns, with the rows that the window holds at the start of a range
         sent along. Left out, the equal columns where possible.
 
+    strict : bool
+        Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
+        window is done by Spark itself then; :func:`explain` and the log say so and why.
+
     Returns
     -------
     DataFrame
@@ -108,6 +114,7 @@ def stream_join(
         ordering=ordering,
         partitions=partitions,
         partition_by=partition_by,
+        strict=strict,
     ).dataframe()
 
 
@@ -126,6 +133,7 @@ def plan_join(
     ordering: Ordering | None = None,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
+    strict: bool = False,
     trace: bool = False,
     progress: str | None = None,
 ) -> JoinPlan:
@@ -157,16 +165,21 @@ def plan_join(
         return make_stream_plan(
             left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
         )
-    return make_plan(
-        left,
-        right,
-        query,
-        device=device,
-        partitions=partitions,
-        partition_by=partition_by,
-        trace=trace,
-        progress=progress,
-    )
+    try:
+        return make_plan(
+            left,
+            right,
+            query,
+            device=device,
+            partitions=partitions,
+            partition_by=partition_by,
+            trace=trace,
+            progress=progress,
+        )
+    except JoinError as error:
+        if strict or not can_fall_back(error, query):
+            raise
+        return own_join_plan(left, right, query, error)
 
 
 def explain(frame: DataFrame) -> Explanation:

@@ -9,7 +9,15 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, DecimalType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from host import CountWindow, UsageError
 from host.durations import Duration
@@ -60,10 +68,11 @@ def _condition(term: Term, left: DataFrame, right: DataFrame) -> Column:
         unit = Fraction(1, 1000)
     else:
         difference, unit = _number(l, kinds[0]) - _number(r, kinds[1]), Fraction(1)
+    real = isinstance(kinds[0], (FloatType, DoubleType))
     conditions = []
     for bound, least in ((term.low, True), (term.high, False)):
         if bound is not None:
-            limit = F.lit(_limit(bound, unit, least, kinds))
+            limit = F.lit(_real(bound) if real else _limit(bound, unit, least, kinds))
             conditions.append(difference >= limit if least else difference <= limit)
     if not conditions:
         return l.isNotNull() & r.isNotNull()
@@ -85,7 +94,14 @@ def _number(column: Column, kind: DataType) -> Column:
     """A number whose differences do not overflow."""
     if isinstance(kind, DecimalType):
         return column
-    return column.cast("decimal(20,0)")
+    real = isinstance(kind, (FloatType, DoubleType))
+    return column.cast("double" if real else "decimal(20,0)")
+
+
+def _real(bound: Bound) -> float:
+    if not isinstance(bound, (int, Fraction)):
+        raise UsageError(f"Numbers are bounded by numbers, not by {bound}.")
+    return float(bound)
 
 
 def _limit(bound: Bound, unit: Fraction, least: bool, kinds: tuple[DataType, DataType]) -> Any:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.encode.kinds import ColumnType
-from host.encode.scale import bound_in_ticks, require_same_kind
+from host.encode.scale import bound_in_ticks, coded_difference, require_same_kind
 from host.encode.values import FieldValues
-from host.errors import UsageError
+from host.errors import AcceleratorLimitError
 from host.manifest import KeyField, Manifest
 from host.predicate import Bounds
 from host.query import Term
@@ -110,7 +110,7 @@ def assigned(
         equalities = tuple(term for term in terms if term.term.is_equality)
         needed = len(terms) - len(equalities) + min(len(equalities), 1)
         if needed > len(fields):
-            raise UsageError(
+            raise AcceleratorLimitError(
                 f"The query needs {needed} key fields, but the accelerator has {len(fields)}; "
                 f"build a bundle with more of them: `python -m hdl generate` takes --key once a "
                 f"field."
@@ -126,14 +126,14 @@ def assigned(
 
 def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
     if manifest.comparator == "custom":
-        raise UsageError(
+        raise AcceleratorLimitError(
             "The accelerator has a predicate of its own (comparator 'custom'); a join of tables "
             "needs comparator 'band'."
         )
     if manifest.comparator == "equality":
         bad = [term.term for term in terms if not term.term.is_equality]
         if bad:
-            raise UsageError(
+            raise AcceleratorLimitError(
                 f"The accelerator compares for equality only, but the query has '{bad[0]}'; "
                 f"use a bundle with comparator 'band'."
             )
@@ -146,9 +146,7 @@ def require_coded_equality(term: TermTypes) -> bool:
     for bound in (term.term.low, term.term.high):
         bound_in_ticks(bound, term.left, 1, f"In '{term.term}', bound")
     if not term.term.is_equality:
-        raise UsageError(
-            f"In '{term.term}': {term.left.kind.plural} can be compared for equality only."
-        )
+        raise coded_difference(term.left, f"In '{term.term}'")
     return True
 
 

@@ -12,10 +12,17 @@ import numpy.typing as npt
 from host.durations import Duration
 from host.encode.canonical import DECIMAL_DIGITS
 from host.encode.kinds import Column, ColumnType, Kind
-from host.errors import UsageError
+from host.errors import AcceleratorLimitError, UsageError
 from host.query import Bound
 
-__all__ = ["Scale", "bound_in_ticks", "common_tick", "require_same_kind", "scale_of"]
+__all__ = [
+    "Scale",
+    "bound_in_ticks",
+    "coded_difference",
+    "common_tick",
+    "require_same_kind",
+    "scale_of",
+]
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -101,6 +108,15 @@ def scale_of(columns: Sequence[Column]) -> Scale | None:
     return None if span > _MASK else Scale(tick, factors, minimum, span)
 
 
+def coded_difference(column: ColumnType, what: str) -> UsageError:
+    """Return the error of a difference of values that are compared as codes.
+
+    Floating-point numbers have differences, which accelerators cannot compare; text has none.
+    """
+    kind = AcceleratorLimitError if column.kind is Kind.FLOAT else UsageError
+    return kind(f"{what}: {column.kind.plural} can be compared for equality only.")
+
+
 def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fraction | int | None:
     """Return ``bound`` in ticks of the columns.
 
@@ -125,7 +141,7 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
             f"{column.dtype}; write a duration, like 30s or 180min."
         )
     if column.kind.is_coded and bound:
-        raise UsageError(f"{what} {bound}: {column.kind.plural} can be compared for equality only.")
+        raise coded_difference(column, f"{what} {bound}")
     assert isinstance(bound, (int, Fraction))
     return Fraction(bound) * 10**DECIMAL_DIGITS / tick if column.kind is Kind.DECIMAL else bound
 

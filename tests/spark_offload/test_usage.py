@@ -33,7 +33,6 @@ GOOD = {"order": "t", "within": 5, "device": "software:"}
         ({"on": [("name", "nome")]}, ["'nome'", "right"]),
         ({"on": ("name", "t")}, ["[('name', 't')]", "['name', 't']"]),
         ({"on": [3]}, ["on", "3"]),
-        ({"on": "price"}, ["'left.price'", "double"]),
         ({"on": [("name", "t")]}, ["'left.name'", "'right.t'"]),
         ({"band": {"t": 5}}, ["band", "5"]),
         ({"band": [("t", "t", 1)]}, ["band", "('t', 't', 1)"]),
