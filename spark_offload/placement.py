@@ -18,8 +18,8 @@ PartitionBy: TypeAlias = Literal["key", "range"] | None
 SMALL_BYTES = 1 << 16
 """An input of fewer bytes, by Spark's estimate, is not worth a look."""
 
-PAYING_ROWS = 50_000
-"""Rows of both inputs for which a further partition pays: they take longer than its start."""
+PAYING_ROWS = 250_000
+"""Rows of both inputs for which a partition pays: they take longer than cutting ranges does."""
 
 MOST_HALO = 0.5
 """Most rows in the halo of a range, for each row of its own, if it is cut unasked."""
@@ -45,6 +45,11 @@ class Placement:
     reason: str
     keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     starts: tuple[int, ...] | None = None
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether the partitions, one after another, are in the order of arrival."""
+        return self.starts is not None or self.partitions == 1
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def placed(
 
 
 def test_large_inputs_get_a_range_for_each_core():
-    placement = placed(profile(1_000_000, 10_000))
+    placement = placed(profile(10_000_000, 10_000))
     assert placement.partitions == 8
     assert len(placement.starts) == 7
     assert "one for each core" in placement.reason
@@ -66,8 +66,8 @@ def test_an_equality_is_partitioned_by_its_columns():
 
 
 def test_an_equality_is_cut_into_ranges_if_asked_for_or_rows_are_counted():
-    assert placed(profile(1_000_000, 10_000), terms=EQUAL, by="range").starts
-    counted = placed(profile(1_000_000, 10_000), terms=EQUAL, window=CountWindow(100))
+    assert placed(profile(10_000_000, 10_000), terms=EQUAL, by="range").starts
+    counted = placed(profile(10_000_000, 10_000), terms=EQUAL, window=CountWindow(1_000))
     assert counted.partitions == 8
     assert "whatever their keys" in counted.reason
 
@@ -80,9 +80,9 @@ def test_an_equality_is_cut_into_ranges_if_asked_for_or_rows_are_counted():
         (None, {"cut": False}, "interval day cannot be cut"),
         (None, {"partitions": 1}, "as asked for"),
         (profile(9_000, 10_000), {}, "9,000 rows are too few"),
-        (profile(1_000_000, 10_000), {"window": TimeWindow(9_000)}, "halos would dominate"),
-        (profile(1_000_000, 10_000), {"window": CountWindow(600_000)}, "halos would dominate"),
-        (profile(1_000_000, 0), {}, "all rows have one time"),
+        (profile(10_000_000, 10_000), {"window": TimeWindow(9_000)}, "halos would dominate"),
+        (profile(10_000_000, 10_000), {"window": CountWindow(6_000_000)}, "halos would dominate"),
+        (profile(10_000_000, 0), {}, "all rows have one time"),
     ],
 )
 def test_one_partition_has_its_reason(found, changes, reason):
@@ -93,14 +93,14 @@ def test_one_partition_has_its_reason(found, changes, reason):
 
 
 def test_fewer_ranges_are_taken_where_halos_would_dominate():
-    placement = placed(profile(1_000_000, 10_000), window=TimeWindow(1_000))
+    placement = placed(profile(10_000_000, 10_000), window=TimeWindow(1_000))
     assert placement.partitions == 4
     assert "as many as pay" in placement.reason
 
 
 def test_a_burst_counts_by_its_rows_not_by_its_time():
     # Half of all rows lie in a time that is far shorter than the window.
-    placement = placed(profile(1_000_000, 10_000, crowd=0.5), window=TimeWindow(700))
+    placement = placed(profile(10_000_000, 10_000, crowd=0.5), window=TimeWindow(700))
     assert placement.partitions < 8
 
 
