@@ -18,11 +18,11 @@ PartitionBy: TypeAlias = Literal["key", "range"] | None
 SMALL_BYTES = 1 << 16
 """An input of fewer bytes, by Spark's estimate, is not worth a look."""
 
-PAYING_ROWS = 50_000
-"""Rows of both inputs for which a further partition pays: they take longer than its start."""
+PAYING_ROWS = 250_000
+"""Rows of both inputs for which a partition pays: they take longer than cutting ranges does."""
 
 MOST_HALO = 0.5
-"""Most halo rows, as a share of all rows, with which a join is partitioned unasked."""
+"""Most rows in the halo of a range, for each row of its own, if it is cut unasked."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,11 @@ class Placement:
     reason: str
     keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     starts: tuple[int, ...] | None = None
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether the partitions, one after another, are in the order of arrival."""
+        return self.starts is not None or self.partitions == 1
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,7 @@ def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
         return one(f"{profile.total:,} rows are too few for ranges of time to pay")
     starts = profile.starts(count)
     share = _halo_share(query, facts, profile, starts)
-    while starts and share > MOST_HALO:
+    while starts and share * (len(starts) + 1) / len(starts) > MOST_HALO:
         count = max(2, count // 2) if count > 2 else 1
         starts = profile.starts(count)
         share = _halo_share(query, facts, profile, starts) if starts else share

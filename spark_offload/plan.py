@@ -174,9 +174,9 @@ def plan_of(frame: DataFrame) -> JoinPlan:
 
 def _by_arrival(placement: Placement) -> str:
     by_arrival = "by the arrival of the later row of a pair"
-    if placement.starts is None and placement.partitions > 1:
-        return f"in each partition {by_arrival}"
-    return f"{by_arrival}, over all partitions"
+    if placement.follows_time:
+        return f"{by_arrival}, over all partitions"
+    return f"in each partition {by_arrival}"
 
 
 def _window_text(query: JoinQuery) -> str:

@@ -68,6 +68,27 @@ def test_a_trace_tells_the_latency_of_every_result(spark, simulated_bundle):
     assert measured.tasks[0].timeline[-1][1] == count
 
 
+@pytest.mark.parametrize("window", [{"within": 60}, {"rows": 33}])
+def test_ranges_of_time_give_the_same_answer_and_are_traced_alike(spark, simulated_bundle, window):
+    plan = plan_join(
+        *frames(spark, LEFT, RIGHT),
+        on="k",
+        band=BAND,
+        order="t",
+        device=simulated_bundle,
+        partitions=3,
+        partition_by="range",
+        trace=True,
+        **window,
+    )
+    expected = join_rows(LEFT, RIGHT, matches, order="t", **window)
+    assert collected(plan.dataframe()) == expected
+    measured = plan.metrics()
+    assert measured.total("halo_rows") > 0
+    assert sum(measured.latency().values()) == measured.total("results") == len(expected)
+    assert sum(measured.processing().values()) == len(LEFT) + len(RIGHT)
+
+
 def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
     joined = stream_join(
         *frames(spark, LEFT, RIGHT), on="k", order="t", within=60, device=simulated_bundle
