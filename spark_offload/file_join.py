@@ -127,7 +127,7 @@ def join_tables_in_spark(
             raise FailureError(f"Spark failed: {str(error).strip().splitlines()[0]}") from error
         seconds = time.perf_counter() - started
     pairs = _row_numbers(answer, left.num_columns), _row_numbers(answer, answer.num_columns - 1)
-    if not plan.placement.follows_time:
+    if plan.placement is None or not plan.placement.follows_time:
         # Each partition is in order of arrival; the whole is, after this.
         left_rank, right_rank = ranks[0][pairs[0]], ranks[1][pairs[1]]
         order = np.lexsort((np.minimum(left_rank, right_rank), np.maximum(left_rank, right_rank)))

@@ -2,12 +2,13 @@
 """What a streaming join asks of its inputs, said before the query starts."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 from host import Ordering, UsageError
 from host.durations import Duration
 from host.query import JoinQuery
 from spark_offload.columns import check_frame, find_column
+from spark_offload.streaming.upstream import delaying_operator
 
 __all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]
 
@@ -64,17 +65,24 @@ def check_streams(
             "trace and progress, and read spark_offload.stream_metrics(query)."
         )
     for frame, side, order in ((left, "left", query.order[0]), (right, "right", query.order[1])):
+        operator = delaying_operator(frame)
+        if operator is not None:
+            raise UsageError(
+                f"The streaming {side} input comes out of an operator that holds rows back until "
+                f"the watermark has passed them ({operator}), so they would all be late here; "
+                f"write that stream to files or a topic, and join what is read from there."
+            )
         _check_watermark(frame.schema, side, order)
 
 
 def _check_watermark(schema: StructType, side: str, order: str) -> None:
     """Raise unless the order column is an event time with a watermark."""
     field = find_column(schema, order, side)
-    if not isinstance(field.dataType, (TimestampType, TimestampNTZType)):
+    if not isinstance(field.dataType, TimestampType):
         raise UsageError(
             f"Order column {order!r} of the streaming {side} input is "
-            f"{field.dataType.simpleString()}, and Spark has watermarks for timestamps only; order "
-            f"by a timestamp column."
+            f"{field.dataType.simpleString()}, and Spark has watermarks for columns of type "
+            f"timestamp only; order by such a column, or cast this one."
         )
     if _DELAY in field.metadata:
         return

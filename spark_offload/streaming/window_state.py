@@ -78,17 +78,12 @@ class WindowState:
             length, timer, slices = found
             assert isinstance(length, int)
             assert isinstance(timer, int)
-            assert isinstance(slices, bytes)
+            assert isinstance(slices, (bytes, bytearray))
             self._length, self._timer = length, timer
             for side, number, count in np.frombuffer(slices, np.int64).reshape(-1, 3).tolist():
                 self._slices[side, number] = count
         self.stored = 0
         self.expired = 0
-
-    @property
-    def count(self) -> int:
-        """Rows that are kept."""
-        return sum(self._slices.values())
 
     def near(self, side: int, span: tuple[int, int] | None) -> pa.Table:
         """Return the rows of all slices that overlap a span of microseconds."""

@@ -7,6 +7,8 @@ from pathlib import Path
 import subprocess
 import sys
 
+import pytest
+
 from tests.spark_offload.oracle import join_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,8 +23,8 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
-def run_job(folder, device):
-    script = Path(__file__).with_name("cluster_job.py")
+def run_job(folder, *arguments, job="cluster_job.py"):
+    script = Path(__file__).with_name(job)
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -35,7 +37,7 @@ def run_job(folder, device):
             START,
             str(ROOT),
             str(script),
-            device,
+            *arguments,
         ],
         cwd=folder,
         env=environment,
@@ -71,3 +73,16 @@ def check(answer):
 def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simulated_bundle):
     check(run_job(tmp_path, simulated_bundle))
     assert not [path for path in tmp_path.iterdir() if path.name != "work"]
+
+
+def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
+    pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
+    empty, data = tmp_path / "empty", tmp_path / "data"
+    empty.mkdir()
+    data.mkdir()
+    answer = run_job(empty, simulated_bundle, str(data), job="stream_cluster_job.py")
+    assert answer["pairs"] == [
+        [l, r] for l in range(100) for r in range(100) if l % 3 == r % 3 and abs(l - r) <= 7
+    ]
+    assert answer["cycles"] > 0
+    assert not [path for path in empty.iterdir() if path.name != "work"]

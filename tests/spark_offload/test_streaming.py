@@ -10,6 +10,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import functions as F
 import pytest
 
 from host import Ordering, UsageError
@@ -313,6 +314,19 @@ def test_one_stream_and_one_batch_are_refused(folders, sides):
     frames = {sides[0]: folders.stream(sides[0]), sides[1]: folders.batch(sides[1])}
     with pytest.raises(UsageError, match=f"{sides[0]} input is a streaming.*{sides[1]} one is not"):
         stream_join(frames["left"], frames["right"], **GOOD)
+
+
+def test_an_input_that_comes_behind_the_watermark_is_refused(folders):
+    stream = folders.stream("left")
+    grouped = stream.groupBy(F.window("t", "1 second"), "x").count()
+    grouped = grouped.select(F.window_time("window").alias("t"), "x")
+    with pytest.raises(UsageError, match=r"right input.*\(Aggregate\).*write that stream"):
+        stream_join(stream, grouped, **GOOD)
+    paired = folders.join(on="k", order="t", within="1s")
+    with pytest.raises(UsageError, match="left input.*TransformWithState"):
+        stream_join(paired, stream, **GOOD)
+    once = stream.dropDuplicatesWithinWatermark(["x"])
+    assert explain(stream_join(once, stream, **GOOD)).partitions == 1
 
 
 def test_measurements_of_single_tuples_are_refused(folders):

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators before a streaming join that hold rows back; it would take these for late."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+__all__ = ["delaying_operator"]
+
+_DELAYING = {
+    "Aggregate",
+    "Distinct",
+    "FlatMapGroupsWithState",
+    "FlatMapGroupsInPandasWithState",
+    "TransformWithState",
+    "TransformWithStateInPySpark",
+    "TransformWithStateInPandas",
+}
+
+
+def delaying_operator(frame: DataFrame) -> str | None:
+    """Return the name of an operator in the plan of ``frame`` that emits old rows; None if none.
+
+    An operator that waits for the watermark, such as a windowed aggregation, emits rows that are
+    older than it in the very micro-batch in which it rises. Spark's operators know that of each
+    other; a processor in Python is told the new watermark only.
+    """
+    nodes: list[Any] = [frame._jdf.queryExecution().analyzed()]
+    while nodes:
+        node = nodes.pop()
+        children = [node.children().apply(index) for index in range(node.children().size())]
+        name = str(node.nodeName())
+        streams = sum(bool(child.isStreaming()) for child in children)
+        if (name in _DELAYING and streams) or (name == "Join" and streams == 2):
+            return name
+        nodes.extend(children)
+    return None
