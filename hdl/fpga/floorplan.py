@@ -4,7 +4,7 @@
 import json
 import re
 
-from hdl.carry_equality import FIRST_EQUAL
+from hdl.carry_chain import OPEN_TABLES
 
 __all__ = ["floorplan", "lay_out"]
 
@@ -64,7 +64,9 @@ def open_carries(cells):
     chains = [
         cell["connections"]
         for cell in cells.values()
-        if cell["type"] == CARRY and int(cell["parameters"]["INIT0"], 2) == FIRST_EQUAL
+        if cell["type"] == CARRY
+        and int(cell["parameters"]["INIT0"], 2) in OPEN_TABLES
+        and cell["connections"]["CIN"] == ["0"]
     ]
     for pins in chains:
         pins["CIN"] = ["x"]

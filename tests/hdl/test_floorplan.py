@@ -77,6 +77,7 @@ def test_the_netlist_gets_sites_and_open_carries(tmp_path):
     cells = {
         ram: {"type": "DP16KD", "attributes": {"src": "x"}},
         "equality": {**chain, "parameters": {"INIT0": f"{0b1001:016b}"}},
+        "order": {**chain, "parameters": {"INIT0": f"{0b1011:016b}"}},
         "adder": {**chain, "parameters": {"INIT0": f"{0x96AA:016b}"}},
     }
     path.write_text(json.dumps({"modules": {"top": {"cells": cells}}}))
@@ -84,4 +85,5 @@ def test_the_netlist_gets_sites_and_open_carries(tmp_path):
     found = json.loads(path.read_text())["modules"]["top"]["cells"]
     assert found[ram]["attributes"].keys() == {"src", "BEL"}
     assert found["equality"]["connections"] == {"CIN": ["x"]}
+    assert found["order"]["connections"] == {"CIN": ["x"]}
     assert found["adder"]["connections"] == {"CIN": ["0"]}
