@@ -111,39 +111,45 @@ class Comparator(wiring.Component):
         matches = []
         for n, group in enumerate(comparison_groups(self.parameters)):
             low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
-            within = Signal(name=f"within_{n}", reset_less=True)
             if self.has_chains(platform):
-                inside = self.elaborate_chains(m, n, group, low, high)
-            else:
-                above = Signal(len(low), name=f"above_{n}")
-                below = Signal(len(high), name=f"below_{n}")
-                m.d.comb += [
-                    above.eq(packed(group, self.key, guard=1) - low),
-                    below.eq(high - packed(group, self.key, guard=0)),
-                ]
-                inside = reduce(and_, (above[n] & below[n] for n in guard_offsets(group)))
-            m.d.sync += within.eq(inside)
+                matches += self.elaborate_chains(m, n, group, low, high)
+                continue
+            above = Signal(len(low), name=f"above_{n}")
+            below = Signal(len(high), name=f"below_{n}")
+            within = Signal(name=f"within_{n}", reset_less=True)
+            m.d.comb += [
+                above.eq(packed(group, self.key, guard=1) - low),
+                below.eq(high - packed(group, self.key, guard=0)),
+            ]
+            guards = (above[n] & below[n] for n in guard_offsets(group))
+            m.d.sync += within.eq(reduce(and_, guards))
             matches.append(within)
         m.d.comb += self.match.eq(Cat(matches).all())
 
     def elaborate_chains(self, m, n, group, low, high):
-        """Compare the fields of a group with both bounds; return whether all lie between them."""
+        """Compare the fields of a group with both bounds; return what came out, registered.
+
+        Each outcome has a register of its own, beside the end of its chain. Between the two, ABC
+        would take a wrong view of the chain and remove it.
+        """
         widths = [field.bits for field in group]
         key = Cat(self.key[field.name].as_unsigned() for field in group)
-        bounds = [
+        low, high = (
             Cat(
                 bound[guard - width : guard]
                 for width, guard in zip(widths, guard_offsets(group), strict=True)
             )
             for bound in (low, high)
-        ]
-        holds = []
-        for name, a, b in (("above", key, bounds[0]), ("below", bounds[1], key)):
+        )
+        outcomes = []
+        for name, a, b in (("above", key, low), ("below", high, key)):
             chain = CarryChain(widths, relation="at_least")
-            m.submodules[f"{name}_{n}"] = chain
+            m.submodules[f"{name}_{n}_chain"] = chain
+            outcome = Signal(len(widths), name=f"{name}_{n}", reset_less=True)
             m.d.comb += [chain.a.eq(a), chain.b.eq(b)]
-            holds.append(chain.holds)
-        return Cat(holds).all()
+            m.d.sync += outcome.eq(chain.holds)
+            outcomes.append(outcome)
+        return outcomes
 
     def elaborate_equality(self, m, platform):
         """Compare the key as a whole where there is a chain for that, else parts of it."""
