@@ -9,6 +9,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .carry_chain import CarryChain
 from .carry_equality import CarryEquality
 from .ecp5 import is_ecp5
 from .layouts import comparison_groups, criterion_layout, stored_layout
@@ -57,8 +58,10 @@ class Comparator(wiring.Component):
     subtraction: in ``key - low`` with a guard bit of one above every field of the key and
     of zero above every field of ``low``, a guard bit stays one unless its field borrowed,
     that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
-    of the simulator's instructions, that comparing field by field takes. An equality runs in the
-    carry chain of an ECP5 (:class:`hdl.carry_equality.CarryEquality`), elsewhere in parts.
+    of the simulator's instructions, that comparing field by field takes. An equality is compared in
+    parts. On an ECP5 both run in its carry chains: those of a scan in
+    :class:`hdl.carry_chain.CarryChain`, the equality of an index, which has one comparator for each
+    region, in :class:`hdl.carry_equality.CarryEquality`.
 
     Latency: 1 cycle, between comparing the parts of a key and joining their outcomes. Throughput: 1
     comparison per cycle.
@@ -92,7 +95,7 @@ class Comparator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         if self.parameters.comparator == "band":
-            self.elaborate_band(m)
+            self.elaborate_band(m, platform)
         elif self.parameters.comparator == "equality":
             self.elaborate_equality(m, platform)
         else:
@@ -103,11 +106,14 @@ class Comparator(wiring.Component):
             m.d.sync += self.match.eq(predicate(r, s))
         return m
 
-    def elaborate_band(self, m):
+    def elaborate_band(self, m, platform):
         """Compare all fields of a group at once."""
         matches = []
         for n, group in enumerate(comparison_groups(self.parameters)):
             low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
+            if self.has_chains(platform):
+                matches += self.elaborate_chains(m, n, group, low, high)
+                continue
             above = Signal(len(low), name=f"above_{n}")
             below = Signal(len(high), name=f"below_{n}")
             within = Signal(name=f"within_{n}", reset_less=True)
@@ -120,14 +126,43 @@ class Comparator(wiring.Component):
             matches.append(within)
         m.d.comb += self.match.eq(Cat(matches).all())
 
+    def elaborate_chains(self, m, n, group, low, high):
+        """Compare the fields of a group with both bounds; return what came out, registered.
+
+        Each outcome has a register of its own, beside the end of its chain. Between the two, ABC
+        would take a wrong view of the chain and remove it.
+        """
+        widths = [field.bits for field in group]
+        key = Cat(self.key[field.name].as_unsigned() for field in group)
+        low, high = (
+            Cat(
+                bound[guard - width : guard]
+                for width, guard in zip(widths, guard_offsets(group), strict=True)
+            )
+            for bound in (low, high)
+        )
+        outcomes = []
+        for name, a, b in (("above", key, low), ("below", high, key)):
+            chain = CarryChain(widths, relation="at_least")
+            m.submodules[f"{name}_{n}_chain"] = chain
+            outcome = Signal(len(widths), name=f"{name}_{n}", reset_less=True)
+            m.d.comb += [chain.a.eq(a), chain.b.eq(b)]
+            m.d.sync += outcome.eq(chain.holds)
+            outcomes.append(outcome)
+        return outcomes
+
     def elaborate_equality(self, m, platform):
         """Compare the key as a whole where there is a chain for that, else parts of it."""
         criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
         key = Value.cast(self.key)
         if is_ecp5(platform):
-            m.submodules.equality = equality = CarryEquality(len(key))
             equal = Signal(reset_less=True)
-            m.d.sync += equal.eq(equality.equal)
+            if self.has_chains(platform):
+                m.submodules.equality = equality = CarryChain([len(key)], relation="equal")
+                m.d.sync += equal.eq(equality.holds)
+            else:
+                m.submodules.equality = equality = CarryEquality(len(key))
+                m.d.sync += equal.eq(equality.equal)
             m.d.comb += [equality.a.eq(criterion), equality.b.eq(key), self.match.eq(equal)]
             return
         matches = []
@@ -137,6 +172,10 @@ class Comparator(wiring.Component):
             m.d.sync += part.eq(criterion[bits] == key[bits])
             matches.append(part)
         m.d.comb += self.match.eq(Cat(matches).all())
+
+    def has_chains(self, platform):
+        """Is this one of the many comparators of a scan, and are there chains with open ends?"""
+        return is_ecp5(platform) and self.parameters.engine == "scan"
 
 
 def guard_offsets(group):

@@ -26,7 +26,7 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     dut = Accelerator(PRESETS[name])
     core = dut.cores[0]
     levels = dut.distribution.latency + dut.gathering[0].latency
-    serializing = 2 if PRESETS[name].lanes > 1 else 0  # "and 2 more with several lanes"
+    serializing = 3 if PRESETS[name].lanes > 1 else 0  # "and 3 more with several lanes"
     assert stated == {
         "Ingress": dut.ingress.latency,
         "JoinCore": core.latency - serializing,

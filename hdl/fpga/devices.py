@@ -25,6 +25,11 @@ class Device:
         LUT4, and as many registers.
     block_rams : int
         Block RAMs of 18 kbit.
+    ram_columns : tuple of (int, int)
+        Where they are in a row: column of the tile, and which of its kind the site is; empty if
+        no floorplan was made for the device.
+    ram_rows : tuple of int
+        Rows that hold them.
     """
 
     name: str
@@ -32,11 +37,18 @@ class Device:
     package: str
     logic_cells: int
     block_rams: int
+    ram_columns: tuple[tuple[int, int], ...] = ()
+    ram_rows: tuple[int, ...] = ()
 
     @property
     def device(self):
         """Name of the device as platforms of Amaranth say it, so that this can stand for one."""
         return self.name.upper()
+
+
+def ram_columns(*firsts):
+    """Return the columns of groups of four block RAMs, two tiles apart, by where they begin."""
+    return tuple((first + 2 * kind, kind) for first in firsts for kind in range(4))
 
 
 DEVICES = {
@@ -49,10 +61,12 @@ DEVICES = {
             name="lfe5u-45f", flag="--45k", package="CABGA381", logic_cells=43848, block_rams=108
         ),
         Device(
-            name="lfe5u-85f", flag="--85k", package="CABGA381", logic_cells=83640, block_rams=208
+            name="lfe5u-85f", flag="--85k", package="CABGA381", logic_cells=83640, block_rams=208,
+            ram_columns=ram_columns(4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114),
+            ram_rows=(22, 46, 70, 82),
         ),
     ]
-}
+}  # fmt: skip
 
 
 def find_device(name):

@@ -9,6 +9,7 @@ from pathlib import Path
 from hdl.verilog import to_verilog
 
 from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
+from .floorplan import lay_out
 from .hierarchy import Hierarchy
 from .shell import SHELL, RoutingShell
 from .synthesis import synthesize_netlist
@@ -23,8 +24,10 @@ METHOD = (
     "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
     "Nodes of the distribution tree keep their hierarchy, for Yosys would merge their equal "
     "registers. Resets are logic, as registers with different ones cannot share a tile "
-    "(hdl/fpga/resets.v). nextpnr uses its placer 'static' and router1. The clock is the "
-    "worst case of the speed grade that nextpnr knows; nothing ran on a device."
+    "(hdl/fpga/resets.v). A scan has no wide LUTs, and the block RAMs of each of its regions stand "
+    "side by side where they fit like that (hdl/fpga/floorplan.py). nextpnr uses its placer "
+    "'static' and router1. The clock is the worst case of the speed grade that nextpnr knows; "
+    "nothing ran on a device."
 )
 
 
@@ -116,7 +119,9 @@ def route(
     folder = Path(folder)
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     hierarchy = Hierarchy(verilog, top=SHELL)
-    synthesize_netlist(verilog, top=SHELL, folder=folder)
+    flat = parameters.engine == "scan"
+    netlist = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=flat)
+    placed = lay_out(netlist, top=SHELL, device=device, cores=parameters.cores) if flat else 0
 
     def run(seed):
         return run_seed(
@@ -151,6 +156,7 @@ def route(
         "nextpnr": " ".join(
             nextpnr_command(device, speed=speed, seed=worst["seed"], frequency=frequency)
         ),
+        "placed_block_rams": placed,
         "method": METHOD,
     }
 

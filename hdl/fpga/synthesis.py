@@ -36,8 +36,16 @@ opt_expr
 opt_merge
 dfflegalize -mince {LEAST_ENABLED} -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01
 opt_clean
-synth_ecp5 -top {{top}} -run map_ffs: -json {{top}}.json
+synth_ecp5 {{options}} -top {{top}} -run map_ffs:
+{{flatten}}
+write_json {{top}}.json
 """
+
+#: Every cell by its full name, with attributes of its own.
+FLATTEN = """\
+setattr -mod -unset keep_hierarchy *
+flatten -noscopeinfo
+opt_clean"""
 
 SECONDS = 3600
 
@@ -71,13 +79,17 @@ def synthesize_modules(verilog, *, top, folder):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def synthesize_netlist(verilog, *, top, folder):
+def synthesize_netlist(verilog, *, top, folder, flat=False):
     """Synthesize the design as a whole; return the path of the netlist for nextpnr.
 
     Parameters
     ----------
     verilog, top, folder
         As for :func:`synthesize_modules`.
+    flat : bool
+        Without hierarchy, so that cells can be told their sites, and without wide LUTs, which tie
+        two to eight LUTs together: a device that is nearly full has no room for that.
     """
-    script = NETLIST.format(top=top, keep=" ".join(KEEP))
+    options, flatten = ("-nowidelut", FLATTEN) if flat else ("", "")
+    script = NETLIST.format(top=top, keep=" ".join(KEEP), options=options, flatten=flatten)
     return run_yosys(script, verilog, f"{top}.json", top=top, folder=Path(folder))

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 
 from amaranth import *
-from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.layouts import ResultKind, node_result
@@ -24,12 +24,20 @@ def lowest(bits):
     return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
 
 
+def position(bits):
+    """Return the number of the only bit that is set; zero if none is."""
+    digits = range((len(bits) - 1).bit_length())
+    return Cat(Cat(bits[n] for n in range(len(bits)) if n >> d & 1).any() for d in digits)
+
+
 class LaneSerializer(wiring.Component):
     """Send a row lane by lane: the lanes that have a match, in order.
 
-    The last row of a pass ends with its last lane, with matches or without.
+    The last row of a pass ends with its last lane, with matches or without. A row waits for one
+    cycle, in which it is seen which of its lanes have something to send. The lane that is sent
+    comes out of a register, a bit for each, so that no choice among all lanes waits for another.
 
-    Latency: 2 cycles. Throughput: 1 lane per cycle.
+    Latency: 3 cycles. Throughput: 1 lane per cycle.
 
     Parameters
     ----------
@@ -44,7 +52,7 @@ class LaneSerializer(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self.latency = 3
         super().__init__(
             {
                 "i": In(stream.Signature(match_layout(parameters))),
@@ -54,35 +62,46 @@ class LaneSerializer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes, probes = self.parameters.lanes, self.parameters.probes
+        lanes = self.parameters.lanes
         m.submodules.output = output = StreamRegister(self.o.payload.shape())
         connect(m, output.o, flipped(self.o))
 
-        row = Signal(match_layout(self.parameters), reset_less=True)
-        matches = Signal(data.ArrayLayout(probes, lanes), reset_less=True)  # lane by lane
-        todo = Signal(lanes)
-        index, rest = lowest(todo)
+        waiting = Signal(match_layout(self.parameters), reset_less=True)
+        waits = Signal()  # there is such a row
+        marked = Signal(lanes, reset_less=True)  # its lanes that are sent
+        row = Signal(match_layout(self.parameters), reset_less=True)  # being sent
+        sending = Signal()  # there is such a row
+        chosen = Signal(lanes, reset_less=True)  # the lane that is sent now, one-hot
+        later = Signal(lanes, reset_less=True)  # those that follow
+        more = Signal()  # there are such
+        take = Signal()  # the row that waits is the next to be sent
         lane = output.i
         m.d.comb += [
-            lane.valid.eq(todo.any()),
-            lane.payload.matches.eq(matches[index]),
-            lane.payload.lane.eq(index),
+            take.eq(~more & (lane.ready | ~sending)),
+            lane.valid.eq(sending),
+            lane.payload.matches.eq(Cat((matches & chosen).any() for matches in row.matches)),
+            lane.payload.lane.eq(position(chosen)),
             lane.payload.row.eq(row.row),
-            lane.payload.last.eq(row.last & (index == lanes - 1)),
+            lane.payload.last.eq(row.last & chosen[-1]),
             lane.payload.ending.eq(row.ending),
-            self.i.ready.eq((rest == 0) & (lane.ready | ~lane.valid)),
+            self.i.ready.eq(take | ~waits),
         ]
-        with m.If(lane.ready):
-            m.d.sync += todo.eq(rest)
-        with m.If(self.i.ready & self.i.valid):
-            following = self.i.payload
+        with m.If(take):
+            m.d.sync += [row.eq(waiting), sending.eq(waits)]
+        with m.If(take | lane.ready):
+            left = Mux(take, marked, later)
+            follows = Cat(left[:n].any() for n in range(lanes))  # a lane before is sent first
             m.d.sync += [
-                row.eq(following),
-                todo.eq(reduce(or_, following.matches) | (following.last << lanes - 1)),
-                *(
-                    matches[n].eq(Cat(following.matches[probe][n] for probe in range(probes)))
-                    for n in range(lanes)
-                ),
+                chosen.eq(left & ~follows),
+                later.eq(left & follows),
+                more.eq((left & follows).any() & (waits | ~take)),
+            ]
+        with m.If(self.i.ready):
+            ends = self.i.payload.last << lanes - 1
+            m.d.sync += [
+                waiting.eq(self.i.payload),
+                waits.eq(self.i.valid),
+                marked.eq(reduce(or_, self.i.payload.matches) | ends),
             ]
         return m
 
@@ -165,7 +184,7 @@ class MatchQueue(wiring.Component):
     After the last row of a pass follow its star and its mark, if it has them. The scan goes on
     while a crowded row is sent, until the queue is so full that the rows in flight would not fit.
 
-    Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 2 more with several
+    Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 3 more with several
     lanes. Throughput: 1 word per cycle.
 
     Parameters

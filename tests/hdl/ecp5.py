@@ -78,7 +78,10 @@ class DP16KD(Elaboratable):
 
 
 class CCU2C(Elaboratable):
-    """Takes the place of ``Instance``: what Yosys' ``lattice/ccu2c_sim.vh`` says of the carry."""
+    """Takes the place of ``Instance``: what Yosys' ``lattice/ccu2c_sim.vh`` says of the pins.
+
+    A carry input that is left open may be anything: here it is one.
+    """
 
     def __init__(self, name, **pins):
         assert name == "CCU2C"
@@ -86,11 +89,17 @@ class CCU2C(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        carry = self.pins["i_CIN"]
+        carry = self.pins.get("i_CIN", Const(1))
         for n in range(2):
             a, b, c, d = (self.pins[f"i_{name}{n}"] for name in "ABCD")
             table = self.pins[f"p_INIT{n}"]
-            generated = (table[:4].bit_select(Cat(a, b), 1)) & (self.pins[f"p_INJECT1_{n}"] == "NO")
-            carry = Mux(table.bit_select(Cat(a, b, c, d), 1), carry, generated)
-        m.d.comb += self.pins["o_COUT"].eq(carry)
+            independent = self.pins[f"p_INJECT1_{n}"] == "NO"
+            propagated = table.bit_select(Cat(a, b, c, d), 1)
+            generated = table[:4].bit_select(Cat(a, b), 1) & independent
+            output = self.pins.get(f"o_S{n}")
+            if output is not None:
+                m.d.comb += output.eq(propagated ^ (carry & independent))
+            carry = Mux(propagated, carry, generated)
+        if "o_COUT" in self.pins:
+            m.d.comb += self.pins["o_COUT"].eq(carry)
         return m

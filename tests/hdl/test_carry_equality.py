@@ -55,7 +55,7 @@ def test_a_word_has_bits():
 
 def test_the_comparator_of_an_ecp5_answers_in_the_same_cycle():
     """The parts that other platforms compare are joined in no time, the chain has one register."""
-    parameters = PRESETS["ecp5-equality"]
+    parameters = PRESETS["ecp5-index"]
     dut = Comparator(parameters, probe_side=0)
     simulator = Simulator(dut.elaborate(ECP5()))
     simulator.add_clock(1e-6)

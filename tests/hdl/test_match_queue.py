@@ -119,7 +119,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
 def test_latency_and_one_word_per_cycle(lanes):
     parameters = queue_parameters(lanes, 4)
     dut = MatchQueue(parameters, in_flight=4)
-    assert dut.latency == 3 + (2 if lanes > 1 else 0)
+    assert dut.latency == 3 + (3 if lanes > 1 else 0)
     bench = StreamBench(dut, deadline=200)
     start = []
 
@@ -219,7 +219,7 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
 def test_latency_of_lanes_and_one_lane_per_cycle(lanes, full):
     parameters = queue_parameters(lanes, 2)
     dut = LaneSerializer(parameters)
-    assert dut.latency == 2
+    assert dut.latency == 3
     row = by_probe(parameters, {"matches": [3 if full or n == 1 else 0 for n in range(lanes)]})
     each = lanes if full else 1
     sent, taken = [], []

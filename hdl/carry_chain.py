@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparing fields of two words in one carry chain of an ECP5: for comparators by the hundred."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .carry_equality import EQUAL
+
+__all__ = ["OPEN_TABLES", "RELATIONS", "CarryChain"]
+
+RELATIONS = ("equal", "at_least")
+
+#: Tables of a LUT that lets no carry pass and makes its own where A = B, or A >= B; C and D are
+#: ones. So the carry input of a cell that begins with one of them may be left open.
+FIRST_EQUAL, FIRST_AT_LEAST = OPEN_TABLES = (0b1001, 0b1011)
+#: A LUT that lets the carry pass where A = B, and makes A the carry elsewhere; C and D are ones.
+AT_LEAST = 0b1001 << 12 | 0b1010
+
+
+class CarryChain(wiring.Component):
+    """Compare each field of a word with the same field of another one.
+
+    A LUT of the chain compares two bits of either word for equality, or one for order. The first
+    LUT of a field begins a carry of its own and one LUT behind each field shows it. So nothing
+    leads into the chain, and nothing but sums out of it: a constant or a carry would take a cell
+    more at either end, and the constant a wire across the chip. An equality of 32 bits takes 18
+    LUTs; as logic it takes 21, three levels deep. There is no model of the primitive here: the
+    outcomes of ``a == b`` and ``a >= b`` are its meaning.
+
+    Latency: 0 cycles. Throughput: 1 comparison per cycle.
+
+    Parameters
+    ----------
+    widths : list of int
+        Bits of each field, at least one each.
+    relation : str
+        ``"equal"`` or ``"at_least"``.
+
+    Members
+    -------
+    a, b : In(sum(widths))
+    holds : Out(len(widths))
+        For each field, whether that of ``a`` is so, compared with that of ``b``.
+    """
+
+    def __init__(self, widths, *, relation):
+        if not widths or min(widths) < 1:
+            raise ValueError(f"Fields of {widths!r} bits cannot be compared")
+        if relation not in RELATIONS:
+            raise ValueError(f"Relation must be one of {RELATIONS!r}, not {relation!r}")
+        self.widths = list(widths)
+        self.relation = relation
+        self.latency = 0
+        total = sum(widths)
+        super().__init__({"a": In(total), "b": In(total), "holds": Out(len(widths))})
+
+    def elaborate(self, platform):
+        m = Module()
+        luts = self.luts()
+        carry = {}
+        for n in range(0, len(luts), 2):
+            pins = carry
+            for half, (table, inject, inputs, shown) in enumerate(luts[n : n + 2]):
+                pins |= {f"p_INIT{half}": Const(table, 16), f"p_INJECT1_{half}": inject}
+                pins |= {f"i_{pin}{half}": bit for pin, bit in zip("ABCD", inputs, strict=True)}
+                if shown is not None:
+                    pins[f"o_S{half}"] = shown
+            carry = {}
+            if n + 2 < len(luts):
+                carry["i_CIN"] = pins["o_COUT"] = Signal(name=f"carry_{n // 2}")
+            m.submodules[f"cell_{n // 2}"] = Instance("CCU2C", **pins)
+        return m
+
+    def luts(self):
+        """Return table, injection, inputs and output of each LUT; they are an even number."""
+        ones = Const(-1, 4)  # pins that are tied high take no wire
+        luts, first = [], 0
+        for field, width in enumerate(self.widths):
+            a, b = (word[first : first + width] for word in (self.a, self.b))
+            first += width
+            if self.relation == "equal":
+                luts.append((FIRST_EQUAL, "NO", [a[0], b[0], *ones[:2]], None))
+                for bit in range(1, width, 2):
+                    (a0, a1), (b0, b1) = (Cat(word[bit : bit + 2], ones)[:2] for word in (a, b))
+                    luts.append((EQUAL, "YES", [a0, b0, a1, b1], None))
+            else:
+                luts += [
+                    (AT_LEAST if bit else FIRST_AT_LEAST, "NO", [a[bit], b[bit], *ones[:2]], None)
+                    for bit in range(width)
+                ]
+            luts.append((0, "NO", ones, self.holds[field]))  # the sum of nothing and the carry
+        return luts if len(luts) % 2 == 0 else [*luts, (0, "YES", ones, None)]

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+
+import pytest
+
+from hdl.fpga.devices import DEVICES
+from hdl.fpga.floorplan import floorplan, lay_out
+
+DEVICE = DEVICES["lfe5u-85f"]
+
+
+def names(*, cores, columns):
+    """Block RAMs of an accelerator, in no order."""
+    return [
+        f"accelerator.core_{core}.{side}.engine.ring.column_{column}.block_0.ram"
+        for column in reversed(range(columns))
+        for core in range(cores)
+        for side in ("left", "right")
+    ]
+
+
+def places(sites):
+    """Column and row of every site by name."""
+    return {
+        name: tuple(map(int, re.fullmatch(r"X(\d+)/Y(\d+)/EBR[0-3]", site).groups()))
+        for name, site in sites.items()
+    }
+
+
+def test_the_device_has_as_many_sites_as_block_rams():
+    assert len(set(DEVICE.ram_columns)) * len(set(DEVICE.ram_rows)) == DEVICE.block_rams
+
+
+@pytest.mark.parametrize(("cores", "columns"), [(1, 1), (3, 4), (8, 13), (16, 6)])
+def test_every_block_ram_has_a_site_of_its_own(cores, columns):
+    rams = names(cores=cores, columns=columns)
+    sites = floorplan(rams, DEVICE, cores=cores)
+    assert set(sites) == set(rams)
+    assert len(set(sites.values())) == len(rams)
+    assert {row for _, row in places(sites).values()} <= set(DEVICE.ram_rows)
+
+
+def test_the_lanes_of_a_region_stand_side_by_side_below_those_of_the_other():
+    sites = places(floorplan(names(cores=8, columns=13), DEVICE, cores=8))
+    ring = "accelerator.core_5.{}.engine.ring.column_{}.block_0.ram"
+    left = [sites[ring.format("left", n)] for n in range(13)]
+    right = [sites[ring.format("right", n)] for n in range(13)]
+    everywhere = [column for column, _ in DEVICE.ram_columns]
+    first = everywhere.index(left[0][0])
+    assert [column for column, _ in left] == everywhere[first : first + 13]
+    assert [column for column, _ in left] == [column for column, _ in right]
+    assert {row for _, row in left} == {70}
+    assert {row for _, row in right} == {82}
+
+
+@pytest.mark.parametrize(
+    "rams",
+    [
+        names(cores=8, columns=14),  # too many for a strip
+        ["accelerator.core_0.left.engine.heads.block_0.ram"],  # of an index
+        [],
+    ],
+)
+def test_what_does_not_fit_is_left_to_the_placer(rams):
+    assert floorplan(rams, DEVICE, cores=8) == {}
+
+
+def test_a_device_without_known_sites_is_left_to_the_placer():
+    assert floorplan(names(cores=1, columns=1), DEVICES["lfe5u-25f"], cores=1) == {}
+
+
+def test_the_netlist_gets_sites_and_open_carries(tmp_path):
+    path = tmp_path / "top.json"
+    ram = names(cores=1, columns=1)[0]
+    chain = {"type": "CCU2C", "attributes": {}, "connections": {"CIN": ["0"]}}
+    cells = {
+        ram: {"type": "DP16KD", "attributes": {"src": "x"}},
+        "equality": {**chain, "parameters": {"INIT0": f"{0b1001:016b}"}},
+        "order": {**chain, "parameters": {"INIT0": f"{0b1011:016b}"}},
+        "adder": {**chain, "parameters": {"INIT0": f"{0x96AA:016b}"}},
+    }
+    path.write_text(json.dumps({"modules": {"top": {"cells": cells}}}))
+    assert lay_out(path, top="top", device=DEVICE, cores=1) == 1
+    found = json.loads(path.read_text())["modules"]["top"]["cells"]
+    assert found[ram]["attributes"].keys() == {"src", "BEL"}
+    assert found["equality"]["connections"] == {"CIN": ["x"]}
+    assert found["order"]["connections"] == {"CIN": ["x"]}
+    assert found["adder"]["connections"] == {"CIN": ["0"]}
