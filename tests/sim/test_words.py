@@ -81,7 +81,7 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500):
     return np.concatenate(received)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
 def test_in_order_the_words_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
     manifest = Manifest.load(bundle)
@@ -103,7 +103,7 @@ def test_without_order_the_sets_between_stars_are_those_of_the_reference(
     assert canonical(manifest, received, free=True) == canonical(manifest, expected, free=True)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
     codec = WordCodec(manifest)
