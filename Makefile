@@ -137,6 +137,10 @@ check: lint types test ## Everything that CI runs: lint, types, test
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
 	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile $(TESTS)
 
+.PHONY: test-spark-long
+test-spark-long: need-compiler need-java $(STAMP) ## Run the tests of clusters and restarts that take minutes
+	$(PY) -m pytest -m long tests/spark_offload
+
 .PHONY: lint
 lint: $(STAMP) ## Check rules and format
 	$(PY) -m ruff check
