@@ -30,6 +30,9 @@ TICK = 10
 VALUES = 30_000
 """Different values of ``x``: about one pair for each left row, as benchmarked by default."""
 
+WARM_UP = 4
+"""Micro-batches that are not measured, while Java compiles what it runs."""
+
 REACH = 1
 """Half width of the band."""
 
@@ -54,7 +57,7 @@ class StreamBenchmark:
         Of the random numbers.
     """
 
-    rows: int = 200_000
+    rows: int = 400_000
     batches: int = 12
     keys: int = 4
     window: int = 20_000
@@ -141,7 +144,7 @@ class StreamBenchmark:
             return stream_metrics(query)
 
 
-def sustained_rate(batches: Sequence[MicroBatch], *, skip: int = 2) -> float:
+def sustained_rate(batches: Sequence[MicroBatch], *, skip: int = WARM_UP) -> float:
     """Return rows a second over whole micro-batches, the first ``skip`` left out.
 
     Raises
@@ -166,7 +169,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     for name, text in (
         ("rows", "rows of a micro-batch, both sides together"),
-        ("batches", "micro-batches; the first two are not measured"),
+        ("batches", "micro-batches"),
         ("keys", "different keys"),
         ("window", "rows of a side in the window"),
     ):
@@ -177,6 +180,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
             metavar="N",
             help=f"{text}; default: %(default)s",
         )
+    parser.add_argument(
+        "--warm-up",
+        type=int,
+        default=WARM_UP,
+        metavar="N",
+        help="first micro-batches that are not measured; default: %(default)s",
+    )
     parser.add_argument(
         "--device", default="software:", help="device to join on; default: %(default)s"
     )
@@ -196,6 +206,11 @@ def main(options: argparse.Namespace) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name} must be at least 1, not {value}.")
+    if not 0 <= options.warm_up < options.batches:
+        raise UsageError(
+            f"--warm-up must be at least 0 and less than the {options.batches} micro-batches of "
+            f"--batches, not {options.warm_up}."
+        )
     benchmark = StreamBenchmark(options.rows, options.batches, options.keys, options.window)
     spark = open_session("splitjoin bench-stream", master=options.master)
     groups = options.groups or spark.sparkContext.defaultParallelism
@@ -209,5 +224,6 @@ def main(options: argparse.Namespace) -> int:
             f"{batch.batch:11} {batch.rows:10,} {batch.results:10,} {batch.late_rows:5,} "
             f"{kept:10,} {batch.trigger_seconds:8.2f} {batch.device_seconds:9.2f}"
         )
-    print(f"\n{sustained_rate(batches):,.0f} rows/s, the first two micro-batches left out")
+    rate = sustained_rate(batches, skip=options.warm_up)
+    print(f"\n{rate:,.0f} rows/s, the first {options.warm_up} micro-batches left out")
     return 0

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of streaming joins runs, and measures what it says."""
+
+from datetime import timedelta
+
+import pyarrow.parquet as pq
+import pytest
+
+from host import FailureError
+from host.durations import as_duration, parse_duration
+from spark_offload.__main__ import main
+from spark_offload.streaming import MicroBatch
+from spark_offload.streaming.bench import TICK, StreamBenchmark, sustained_rate
+
+
+def test_rows_come_out_of_order_but_never_late(tmp_path):
+    benchmark = StreamBenchmark(rows=4000, batches=3, window=100)
+    benchmark.write(tmp_path)
+    delay = parse_duration(benchmark.delay)
+    for side in ("left", "right"):
+        latest, disorder = None, 0
+        for number in range(3):
+            times = pq.read_table(tmp_path / side / f"{number:04}.parquet")["t"].to_pylist()
+            assert len(times) == 2000
+            for time in times:
+                if latest is not None and time < latest:
+                    disorder += 1
+                    assert as_duration(latest - time) <= delay
+                latest = time if latest is None else max(latest, time)
+        assert disorder > 100
+    assert parse_duration(benchmark.within) == as_duration(timedelta(microseconds=100 * TICK))
+
+
+def micro_batch(rows, seconds):
+    return MicroBatch(0, "splitjoin", "", seconds, rows, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
+
+
+def test_the_rate_leaves_the_first_micro_batches_and_empty_ones_out():
+    batches = [micro_batch(*pair) for pair in ((9, 9), (9, 9), (100, 2), (0, 5), (50, 1))]
+    assert sustained_rate(batches, skip=2) == 50
+    with pytest.raises(FailureError, match="--batches"):
+        sustained_rate(batches[:2], skip=2)
+
+
+def test_a_number_that_cannot_be_is_named(capsys):
+    assert main(["bench-stream", "--keys", "0"]) == 2
+    assert "--keys must be at least 1, not 0" in capsys.readouterr().err
+    assert main(["bench-stream", "--batches", "3", "--warm-up", "3"]) == 2
+    assert "less than the 3 micro-batches" in capsys.readouterr().err
+
+
+def test_the_command_prints_every_micro_batch_and_the_rate(spark, capsys):
+    pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
+    arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]
+    assert main(["bench-stream", *arguments, "--warm-up", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("groups") for line in lines)
+    assert sum(line.split()[1:2] == ["2,000"] for line in lines) == 3
+    assert "rows/s" in lines[-1]
