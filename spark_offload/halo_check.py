@@ -62,8 +62,7 @@ class HaloCheck:
             self._require_all()
 
     def _wanted(self, counts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        # Partitions without a range have no rows, but for one that holds rows without a time.
-        assert self._part is not None
+        assert self._part is not None  # there is a row, and only ranges are sent rows
         return counts[self._part]
 
     def _require_all(self) -> None:

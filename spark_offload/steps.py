@@ -25,7 +25,7 @@ def steps_reached(name: str, steps: Sequence[int]) -> Column:
             return str(low)
         middle = (low + high) // 2
         # As text, since the least of all numbers is no literal.
-        reached = f"{name} >= cast('{steps[middle]}' as bigint)"
+        reached = f"`{name}` >= cast('{steps[middle]}' as bigint)"
         return f"if({reached}, {between(middle + 1, high)}, {between(low, middle)})"
 
     return F.expr(between(0, len(steps)))

@@ -189,7 +189,7 @@ def test_an_input_that_changes_is_named(spark, tmp_path):
         for batch in batches:
             yield batch
             if os.path.exists(marker):
-                yield pa.RecordBatch.from_arrays([pa.array([40])], schema=batch.schema)
+                yield pa.RecordBatch.from_arrays([pa.array([35])], schema=batch.schema)
 
     left = spark.range(60).coalesce(1).selectExpr("id as t").mapInArrow(rows, "t long")
     joined = stream_join(left, left, order="t", rows=30, device="software:", partitions=3)
