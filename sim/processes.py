@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 import re
 
+from .fields import cut_fields
 from .netlist import (
     REFERENCE,
     Module,
@@ -241,6 +242,17 @@ def print_module(module, modules):
     inputs = {(place, port): rewrite(value) for place, port, value in outside}
     for target, value in assignments[position:]:
         logic[target] = value
+    fields = cut_fields(module.signals, logic, registers, [*outputs.values(), *inputs.values()])
+    added = []
+    rewrite = reader(fields, module.signals, added)
+    for texts in (logic, outputs, inputs):
+        texts.update({name: rewrite(value) for name, value in texts.items()})
+    logic.update({name: rewrite(value) for name, value in added})
+    for register in registers:
+        register.clauses = [
+            (rewrite(condition), target if target in module.signals else rewrite(target), rewrite(value))
+            for condition, target, value in register.clauses
+        ]
     clocks = {register.clock for register in registers}
     if len(clocks) != 1:
         raise UnknownVerilog(f"clocks {clocks}")
