@@ -126,6 +126,7 @@ def cut_fields(signals, logic, registers, uses):
     dict of str to list
         Fields of what was cut, the highest first: high and low bit and name.
     """
+
     def wide(name):
         signal = signals.get(name)
         return signal and signal.width > WORD and not signal.direction and not signal.rows

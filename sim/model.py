@@ -11,8 +11,10 @@ from .toolchain import run_all, workers
 __all__ = ["compile_model", "recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
+#: What writes the Verilog anew.
+SCRIPTS = ("drivers.py", "fields.py", "model.py", "netlist.py", "processes.py", "schedule.py")
 #: What decides about a library besides the Verilog and the tools.
-SOURCES = [HARNESS, *map(Path(__file__).with_name, ("model.py", "netlist.py", "processes.py"))]
+SOURCES = [HARNESS, *map(Path(__file__).with_name, SCRIPTS)]
 
 #: Everything is inlined, but for the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
 #: Verilator optimizes across their borders and again every region has a body of its own.
