@@ -110,19 +110,19 @@ class ModuleText:
 
     def process(self):
         """Return the lines of the process."""
-        steps, lines, resets = list(self.schedule.steps), [], []
+        lines, resets = [], []
+        first = reach(list(self.schedule.resets), self.variables)  # what resets depend on
+        lines += [self.compute(variable, {}) for variable in first]
         for number, (condition, pairs) in enumerate(self.schedule.resets.items()):
             held = unused(f"reset_{number}", self.signals)  # the condition may be a register
             self.signals[held] = Signal(1)
-            for variable in reach([condition], self.variables):
-                if variable in steps:
-                    steps.remove(variable)
-                    lines.append(self.compute(variable, {}))
             lines.append(f"{held} = {condition};")
             resets += [f"if ({held}) begin"]
             resets += [f"  {self.assign(target, value, {})}" for target, value in pairs]
             resets += ["end"]
-        for step in steps:
+        for step in self.schedule.steps:
+            if step in first:
+                continue
             if isinstance(step, Group):
                 lines += self.group(step)
             elif isinstance(step, Copy):

@@ -59,8 +59,9 @@ def test_every_word_comes_in_the_cycle_in_which_the_bundle_has_it(shape, tmp_pat
     written_anew = [converse(tmp_path / "bundle", seed) for seed in (1, 2)]
     monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "other"))
     monkeypatch.setattr(model, "simulated_text", lambda verilog: verilog)
-    build_library(tmp_path / "bundle")
-    assert [converse(tmp_path / "bundle", seed) for seed in (1, 2)] == written_anew
+    write_bundle(SHAPES[shape], tmp_path / "as_it_is")
+    build_library(tmp_path / "as_it_is")
+    assert [converse(tmp_path / "as_it_is", seed) for seed in (1, 2)] == written_anew
     assert len(written_anew[0][0]) > 100
 
 
