@@ -27,9 +27,10 @@ UNDER_WAY = 224
 def group_count(parameters):
     """Groups whose probes may be under way at once; their results are kept apart.
 
-    So many that those under way last as long as the walks of one of them.
+    A power of two, up to eight: as many as hold 128 probes, so that the walks of one group leave
+    time for those of the next.
     """
-    return min(8, max(2, 1 << (128 // parameters.probes).bit_length() - 1))
+    return min(8, 1 << (128 // min(64, parameters.probes)).bit_length() - 1)
 
 
 def slot_shape(parameters):

@@ -53,7 +53,7 @@ def check(model, **options):
 
 @settings(max_examples=30)
 @given(
-    probes=st.sampled_from([1, 2, 3, 5]),
+    probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
     sub_window=st.sampled_from([1, 3, 6, 11, 70]),
     bucket_bits=st.sampled_from([1, 3, 6]),
