@@ -4,11 +4,17 @@
 from pathlib import Path
 import re
 
+from .netlist import UnknownVerilog
+from .processes import one_process_each
 from .toolchain import run_all, workers
 
 __all__ = ["compile_model", "recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
+#: What writes the Verilog anew.
+SCRIPTS = ("drivers.py", "fields.py", "model.py", "netlist.py", "processes.py", "schedule.py")
+#: What decides about a library besides the Verilog and the tools.
+SOURCES = [HARNESS, *map(Path(__file__).with_name, SCRIPTS)]
 
 #: Everything is inlined, but for the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
 #: Verilator optimizes across their borders and again every region has a body of its own.
@@ -46,8 +52,18 @@ def macros(manifest):
 
 def recipe(manifest):
     """Return all texts, besides Verilog and tools, that a library depends on."""
-    sources = [path.read_text(encoding="utf-8") for path in (HARNESS, Path(__file__))]
+    sources = [path.read_text(encoding="utf-8") for path in SOURCES]
     return [*macros(manifest), *sources]
+
+
+def simulated_text(verilog):
+    """Return Verilog as it simulates fastest, or as it is if it is not what was expected."""
+    try:
+        return one_process_each(
+            verilog, top="splitjoin", stay=lambda name: re.fullmatch(SHARED, name)
+        )
+    except UnknownVerilog:
+        return verilog
 
 
 def sharing_rules(verilog):
@@ -124,10 +140,12 @@ def compile_model(tools, verilog, manifest, folder, *, what, log, heartbeat):
         If a tool fails.
     """
     options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
-    rules = folder / "sharing.vlt"
-    rules.write_text(sharing_rules(verilog.read_text(encoding="utf-8")))
+    text = simulated_text(verilog.read_text(encoding="utf-8"))
+    source, rules = folder / "simulated.v", folder / "sharing.vlt"
+    source.write_text(text)
+    rules.write_text(sharing_rules(text))
     command = [tools.verilator, "--cc", *VERILATOR_FLAGS, "--top-module", "splitjoin"]
-    command += ["--prefix", PREFIX, "-Mdir", str(folder), str(rules), str(verilog)]
+    command += ["--prefix", PREFIX, "-Mdir", str(folder), str(rules), str(source)]
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
     include = tools.root / "include"

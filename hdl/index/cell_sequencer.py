@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.layouts import Control, control_layout, coordinate_layout
 
-from .layouts import GROUPS, visit_layout, visiting_layout
+from .layouts import group_count, visit_layout, visiting_layout
 
 __all__ = ["CellSequencer"]
 
@@ -37,11 +37,11 @@ class CellSequencer(wiring.Component):
     probe : In(visiting_layout(parameters))
     visited : Out(1)
         All of its buckets have been visited, with this cycle.
-    free : In(GROUPS)
+    free : In(group_count(parameters))
         Group numbers that are not in use.
-    take : Out(GROUPS)
+    take : Out(group_count(parameters))
         This number is in use now, for the group that was there.
-    started : Out(GROUPS)
+    started : Out(group_count(parameters))
         All visits of the group with this number have begun; from a register.
     room : In(1)
         There is room for what becomes of a visit.
@@ -63,9 +63,9 @@ class CellSequencer(wiring.Component):
                 "arrived": In(1),
                 "probe": In(visiting_layout(parameters)),
                 "visited": Out(1),
-                "free": In(GROUPS),
-                "take": Out(GROUPS),
-                "started": Out(GROUPS),
+                "free": In(group_count(parameters)),
+                "take": Out(group_count(parameters)),
+                "started": Out(group_count(parameters)),
                 "room": In(1),
                 "begun": Out(1),
                 "visit": Out(visit_layout(parameters)),
@@ -76,7 +76,7 @@ class CellSequencer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        number = Signal(range(GROUPS))  # of the group under way, or of the next one
+        number = Signal(range(len(self.free)))  # of the group under way, or of the next one
         running = Signal()
         left = Signal.like(self.count)  # probes of the group
         final = Signal()  # … one

@@ -9,7 +9,14 @@ from hdl.comparator import Comparator
 from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, stored_layout
 
-from .layouts import GROUPS, found_layout, link_layout, probe_shape, slot_shape, walk_layout
+from .layouts import (
+    found_layout,
+    group_count,
+    link_layout,
+    probe_shape,
+    slot_shape,
+    walk_layout,
+)
 from .pointer_queue import PointerQueue
 
 __all__ = ["ChainWalker"]
@@ -51,13 +58,13 @@ class ChainWalker(wiring.Component):
         What it compares keys with, and how many entries it sees; as late as ``key``.
     distinct : In(1)
         A walk ends with its first match.
-    room : In(GROUPS)
+    room : In(group_count(parameters))
         :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
     found_valid : Out(1)
         ``found`` is a match of the group with the number ``found_group``.
-    found_group : Out(range(GROUPS))
+    found_group : Out(range(group_count(parameters)))
     found : Out(found_layout(parameters))
-    ended : Out(GROUPS)
+    ended : Out(group_count(parameters))
         A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
     compared : Out(1)
         An entry of the probe's window and bucket was compared.
@@ -95,11 +102,11 @@ class ChainWalker(wiring.Component):
                 "criterion": In(criterion_layout(parameters)),
                 "size": In(slot_shape(parameters)),
                 "distinct": In(1),
-                "room": In(GROUPS),
+                "room": In(group_count(parameters)),
                 "found_valid": Out(1),
-                "found_group": Out(range(GROUPS)),
+                "found_group": Out(range(group_count(parameters))),
                 "found": Out(found_layout(parameters)),
-                "ended": Out(GROUPS),
+                "ended": Out(group_count(parameters)),
                 "compared": Out(1),
                 "busy": Out(1),
                 "stalled": Out(1),

@@ -14,7 +14,7 @@ from .chain_walker import ChainWalker
 from .delay import delayed
 from .group_results import GroupResults
 from .head_table import HeadTable
-from .layouts import GROUPS, link_layout, slot_shape, visit_layout
+from .layouts import group_count, link_layout, slot_shape, visit_layout
 from .probe_table import ProbeTable
 
 __all__ = ["IndexEngine"]
@@ -190,7 +190,7 @@ class IndexEngine(wiring.Component):
         looked_up = Signal(visit_layout(self.parameters), reset_less=True)
         was_begun, begun = begun, Signal(name="looked_up_begun")
         alive = Signal()
-        dropped = Signal(GROUPS)
+        dropped = Signal(group_count(self.parameters))
         walk = Signal.like(walker.walk, reset_less=True)
         begin = Signal()
         m.d.comb += [

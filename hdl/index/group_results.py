@@ -10,7 +10,7 @@ from hdl.key_column import KeyColumn
 from hdl.layouts import ResultKind, node_result, pointer_layout
 
 from .delay import delayed
-from .layouts import GROUPS, closed_layout, found_layout, probe_shape
+from .layouts import closed_layout, found_layout, group_count, probe_shape
 from .pointer_queue import PointerQueue
 
 __all__ = ["GroupResults"]
@@ -36,24 +36,26 @@ class GroupResults(wiring.Component):
 
     Members
     -------
-    take : In(GROUPS)
+    There are as many ``groups`` as :func:`hdl.index.layouts.group_count` says.
+
+    take : In(groups)
         A group begins, with this number.
     group : In(closed_layout(parameters))
-    free : Out(GROUPS)
+    free : Out(groups)
         Numbers that are not in use.
-    begun : In(GROUPS)
+    begun : In(groups)
         A walk of this group begins, or may begin …
-    dropped : In(GROUPS)
+    dropped : In(groups)
         … and after all does not.
-    ended : In(GROUPS)
+    ended : In(groups)
         A walk has ended.
-    started : In(GROUPS)
+    started : In(groups)
         No more walks of this group begin.
     found_valid : In(1)
         ``found`` is a match of the group with the number ``found_group``.
-    found_group : In(range(GROUPS))
+    found_group : In(range(groups))
     found : In(found_layout(parameters))
-    room : Out(GROUPS)
+    room : Out(groups)
     idle : Out(1)
         No number is in use.
     oldest : Out
@@ -64,8 +66,8 @@ class GroupResults(wiring.Component):
     results : Out(stream.Signature(node_result(parameters, 0)))
     """
 
-    #: Matches that can wait, of every group; a power of two.
-    DEPTH = 32
+    #: Matches that can wait, of all groups; a power of two.
+    MATCHES = 256
     #: Words that can wait at the output, a power of two.
     OUTPUT = 16
     #: … after room fell.
@@ -76,20 +78,21 @@ class GroupResults(wiring.Component):
     def __init__(self, parameters, *, in_flight):
         self.parameters = parameters
         self.in_flight = in_flight
+        self.groups = groups = group_count(parameters)
         self.latency = 5
         super().__init__(
             {
-                "take": In(GROUPS),
+                "take": In(groups),
                 "group": In(closed_layout(parameters)),
-                "free": Out(GROUPS, init=(1 << GROUPS) - 1),
-                "begun": In(GROUPS),
-                "dropped": In(GROUPS),
-                "ended": In(GROUPS),
-                "started": In(GROUPS),
+                "free": Out(groups, init=(1 << groups) - 1),
+                "begun": In(groups),
+                "dropped": In(groups),
+                "ended": In(groups),
+                "started": In(groups),
                 "found_valid": In(1),
-                "found_group": In(range(GROUPS)),
+                "found_group": In(range(groups)),
                 "found": In(found_layout(parameters)),
-                "room": Out(GROUPS),
+                "room": Out(groups),
                 "idle": Out(1, init=1),
                 "oldest": Out(pointer_layout(parameters)["row"].shape),
                 "release": Out(1),
@@ -102,7 +105,7 @@ class GroupResults(wiring.Component):
         m = Module()
         layout = self.results.payload.shape()
         m.submodules.output = output = PointerQueue(layout, depth=self.OUTPUT)
-        turn = Signal(range(GROUPS))  # the group that is sent
+        turn = Signal(range(self.groups))  # the group that is sent
         room = Signal()  # at the output
         done = Signal()
         group = self.elaborate_groups(m, turn)
@@ -174,9 +177,9 @@ class GroupResults(wiring.Component):
     def elaborate_groups(self, m, turn):
         """Keep what is known of every group; return the one that is sent."""
         layout = closed_layout(self.parameters)
-        m.submodules.groups = groups = memory.Memory(shape=layout, depth=GROUPS, init=[])
+        m.submodules.groups = groups = memory.Memory(shape=layout, depth=self.groups, init=[])
         write, read = groups.write_port(), groups.read_port(domain="comb")
-        number = Signal(range(GROUPS))  # of the next group; they come in turn
+        number = Signal(range(self.groups))  # of the next group; they come in turn
         m.d.comb += [
             write.addr.eq(number),
             write.data.eq(self.group),
@@ -188,12 +191,12 @@ class GroupResults(wiring.Component):
 
     def elaborate_walks(self, m, sent):
         """Count the walks of every group; return which groups are complete."""
-        complete = Signal(GROUPS)
+        complete = Signal(self.groups)
         m.d.sync += [
             self.free.eq((self.free & ~self.take) | sent),
             self.idle.eq(self.free.all() & ~self.take.any()),
         ]
-        for n in range(GROUPS):
+        for n in range(self.groups):
             walks = Signal(range(self.WALKS), name=f"walks_{n}")
             m.d.sync += [
                 walks.eq(walks + self.begun[n] - self.dropped[n] - self.ended[n]),
@@ -204,9 +207,10 @@ class GroupResults(wiring.Component):
     def elaborate_matches(self, m, turn, done):
         """Keep matches; return the one taken some cycles ago, and a signal to take the next."""
         layout = found_layout(self.parameters)
-        bits = ceil_log2(self.DEPTH)
-        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=GROUPS << bits)
-        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(GROUPS)]  # with wrap bit
+        depth = self.MATCHES // self.groups
+        bits = ceil_log2(depth)
+        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=self.MATCHES)
+        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
         tail = Signal(bits + 1)  # of the group that is sent; the others are at zero
         take = Signal()
         head = Array(heads)[turn]
@@ -224,7 +228,7 @@ class GroupResults(wiring.Component):
             level = Signal(bits + 1, name=f"level_{n}")
             m.d.sync += [
                 level.eq(own - Mux(turn == n, tail, 0)),
-                self.room[n].eq(level < self.DEPTH - self.in_flight),
+                self.room[n].eq(level < depth - self.in_flight),
             ]
         with m.If(take):
             m.d.sync += tail.eq(tail + 1)

@@ -8,9 +8,9 @@ from amaranth.utils import ceil_log2
 from hdl.layouts import cells_layout, criterion_layout, ending_layout, pointer_layout
 
 __all__ = [
-    "GROUPS",
     "closed_layout",
     "found_layout",
+    "group_count",
     "link_layout",
     "probe_shape",
     "slot_shape",
@@ -20,10 +20,17 @@ __all__ = [
     "walk_layout",
 ]
 
-#: Groups whose probes may be under way at once; their results are kept apart.
-GROUPS = 8
 #: Probes under way or on their way, beside those of two full groups.
 UNDER_WAY = 224
+
+
+def group_count(parameters):
+    """Groups whose probes may be under way at once; their results are kept apart.
+
+    A power of two, up to eight: as many as hold 128 probes, so that the walks of one group leave
+    time for those of the next.
+    """
+    return min(8, 1 << (128 // min(64, parameters.probes)).bit_length() - 1)
 
 
 def slot_shape(parameters):
@@ -78,7 +85,7 @@ def visit_layout(parameters):
             "bucket": unsigned(parameters.bucket_width),
             "tail": pointer_layout(parameters)["row"].shape,
             "probe": probe_shape(parameters),
-            "group": range(GROUPS),
+            "group": range(group_count(parameters)),
         }
     )
 
@@ -95,7 +102,7 @@ def walk_layout(parameters):
             "place": slot,
             "age": slot,
             "probe": probe_shape(parameters),
-            "group": range(GROUPS),
+            "group": range(group_count(parameters)),
             "bucket": unsigned(parameters.bucket_width),
         }
     )

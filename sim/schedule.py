@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order in which one process computes variables and assigns registers."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+import re
+
+from .netlist import Signal, references, unused
+
+__all__ = ["Copy", "Group", "Schedule", "reach", "stem"]
+
+#: A condition that gives so many registers a constant is a reset.
+RESETS = 4
+#: A memory cannot be copied.
+NEVER = 1000
+#: Copying a register costs more than computing a variable early.
+COPYING = 3
+
+
+def stem(target):
+    """Return the name of the register or memory that is assigned."""
+    return re.match(r"\w+", target)[0]
+
+
+def reach(texts, variables):
+    """Return the variables that expressions are computed from, each after those it needs."""
+    found, done = set(), []
+
+    def visit(text):
+        for name in sorted(references(text)):
+            if name in variables and name not in found:
+                found.add(name)
+                visit(variables[name])
+                done.append(name)
+
+    for text in texts:
+        visit(text)
+    return done
+
+
+@dataclass
+class Group:
+    """Registers that are assigned under the same conditions."""
+
+    conditions: tuple
+    clauses: list  # for every condition, of pairs of target and value
+    inner: list  # for every condition, variables that are computed under it only
+    reads: set = field(default_factory=set)
+    writes: set = field(default_factory=set)
+    old: set = field(default_factory=set)  # registers that it must read from a copy
+
+
+@dataclass
+class Copy:
+    """A register whose value before the edge is needed after it was assigned."""
+
+    name: str
+    register: str
+
+
+class Schedule:
+    """The steps of a process.
+
+    What is read by other modules (``visible``) is assigned when all is computed, by the simulator.
+    Everything else is assigned at once. So what reads a register comes first, or
+    reads a copy. A variable is computed where it is first needed, or under the only condition
+    under which it is needed.
+
+    Parameters
+    ----------
+    logic : Logic
+        Of the module; gets the signals of copies.
+    visible : set of str
+        Registers, memories and ports; gets memories for which there is no other way.
+
+    Attributes
+    ----------
+    resets : dict of str to list
+        For conditions of resets: targets and values.
+    steps : list of Group, Copy or str
+        A string is the name of a variable to compute.
+    copies : dict of str to str
+        Name of the copy of a register.
+    """
+
+    def __init__(self, logic, visible):
+        self.logic, self.visible = logic, visible
+        self.variables = logic.variables
+        self.resets, updates = find_resets(logic.registers)
+        self.steps, self.copies = [], {}
+        groups = make_groups(updates)
+        self._place(groups)
+        self._order(groups)
+
+    def _place(self, groups):
+        """Find the variables that are needed under one condition only."""
+        users = {}  # of every variable: group and number of a condition, or None for anything else
+
+        def use(text, place):
+            for name in references(text or ""):
+                users.setdefault(name, set()).add(place)
+
+        texts = list(self.resets)
+        for group in groups:
+            texts += filter(None, group.conditions)
+        for text in texts:
+            use(text, None)
+        for group in groups:
+            for number, pairs in enumerate(group.clauses):
+                place = (id(group), number) if group.conditions[number] else None
+                for target, value in pairs:
+                    use(value, place)
+                    use(target[len(stem(target)) :], place)
+                    texts += [target, value]
+        inner = {(id(group), n): names for group in groups for n, names in enumerate(group.inner)}
+        always = []
+        for name in reversed(reach(texts, self.variables)):
+            found = users[name]
+            place = next(iter(found)) if len(found) == 1 else None
+            (always if place is None else inner[place]).insert(0, name)
+            use(self.variables[name], place)
+        self._late = dict.fromkeys(always)  # variables that are still to be computed
+        self._readers = {}
+        for name in always:
+            for register in references(self.variables[name]):
+                self._readers.setdefault(register, set()).add(name)
+        for group in groups:
+            self._note(group)
+
+    def _note(self, group):
+        """Note what a group reads and writes."""
+        for condition in group.conditions:
+            group.reads |= references(condition or "")
+        for pairs, names in zip(group.clauses, group.inner, strict=True):
+            for target, value in pairs:
+                group.writes.add(stem(target))
+                group.reads |= references(value) | references(target[len(stem(target)) :])
+            for name in names:
+                group.reads |= references(self.variables[name])
+        group.writes -= self.visible
+
+    def _order(self, groups):
+        """Put groups into an order in which few need copies of registers."""
+        waiting = list(groups)
+        while waiting:
+            readers = Counter(name for group in waiting for name in group.reads - group.old)
+            best = min(waiting, key=lambda group: self._cost(group, readers))
+            waiting.remove(best)
+            for name in sorted(best.reads):
+                self._compute(name)
+            for name in sorted(best.writes):
+                for variable in sorted(self._readers.get(name, ())):
+                    self._compute(variable)
+                if readers[name] > (name in best.reads - best.old):
+                    self._keep(name, waiting)
+            self.steps.append(best)
+
+    def _cost(self, group, readers):
+        """Return what it costs if this group goes first."""
+        late = [name for name in group.writes if readers[name] > (name in group.reads - group.old)]
+        early = sum(
+            len(self._readers.get(name, set()) & self._late.keys()) for name in group.writes
+        )
+        return early + sum(NEVER if self.logic.signals[name].rows else COPYING for name in late)
+
+    def _compute(self, name):
+        """Compute a variable now, unless it has been."""
+        if name in self._late:
+            del self._late[name]
+            for source in sorted(references(self.variables[name])):
+                self._compute(source)
+            self.steps.append(name)
+
+    def _keep(self, name, groups):
+        """Let ``groups`` read a copy of a register; assign a memory after everything else."""
+        signals = self.logic.signals
+        if signals[name].rows:
+            self.visible.add(name)
+            return
+        if name not in self.copies:
+            self.copies[name] = unused(f"{name}_old", signals)
+            signals[self.copies[name]] = Signal(signals[name].width)
+            self.steps.append(Copy(self.copies[name], name))
+        for group in groups:
+            if name in group.reads:
+                group.old.add(name)
+
+
+def find_resets(registers):
+    """Return what resets do, by condition, and the clauses of registers without them."""
+
+    def constant(clause):
+        return clause[0] and re.fullmatch(r"\d+'\w+", clause[2])
+
+    first = [register.clauses[0] for register in registers]
+    count = Counter(
+        clause[0]
+        for clause, register in zip(first, registers, strict=True)
+        if len(register.clauses) > 1 and constant(clause)
+    )
+    resets, updates = {}, []
+    for register in registers:
+        condition, target, value = register.clauses[0]
+        if constant(register.clauses[0]) and count[condition] >= RESETS:
+            resets.setdefault(condition, []).append((target, value))
+            if register.clauses[1:]:
+                updates.append(register.clauses[1:])
+        else:
+            updates.append(register.clauses)
+    return resets, updates
+
+
+def make_groups(updates):
+    """Gather registers with the same conditions, memories apart."""
+    groups = {}
+    for clauses in updates:
+        conditions = tuple(condition for condition, _, _ in clauses)
+        target = clauses[0][1]
+        key = target if conditions == (None,) else (conditions, stem(target) != target)
+        if key not in groups:
+            groups[key] = Group(conditions, [[] for _ in clauses], [[] for _ in clauses])
+        for pairs, (_, name, value) in zip(groups[key].clauses, clauses, strict=True):
+            pairs.append((name, value))
+    return list(groups.values())
