@@ -86,7 +86,7 @@ def time_halos(times: DataFrame, starts: Sequence[int], width: int, *, joined: b
 
 
 def count_halos(times: DataFrame, starts: Sequence[int], size: int) -> Halos:
-    """Return the halos of a count-based window; this reads the order columns twice.
+    """Return the halos of a count-based window; this reads the order columns a few times.
 
     Ranks are exact: rows are counted by range and side, so the row that is ``size`` rows before a
     start stands in a known range, so many rows before its end.
@@ -99,25 +99,15 @@ def count_halos(times: DataFrame, starts: Sequence[int], size: int) -> Halos:
         for place in range(1, len(starts) + 1)
         if (found := _place_of(ends[side], place, size)) is not None
     }
-    ranked = _times_at(times, starts, wanted)
-    reaches: tuple[list[int], list[int]] = ([], [])
-    sent, needed = [(0, 0)], [(0, 0)]
-    for place in range(1, len(starts) + 1):
-        rows = []
-        for side in (0, 1):
-            before = ends[side][place]
-            if (side, place) in wanted:
-                part, rank = wanted[side, place]
-                time, from_there = ranked[side, part, rank]
-                reaches[side].append(time)
-                rows.append(before - ends[side][part + 1] + from_there)
-            else:
-                reaches[side].append(LEAST)
-                rows.append(before)
-        sent.append((rows[0], rows[1]))
-        needed.append((min(size, ends[0][place]), min(size, ends[1][place])))
-    counts = HaloCounts(tuple(sent), tuple(needed))
-    return Halos(tuple(starts), (tuple(reaches[0]), tuple(reaches[1])), counts)
+    found_at = _times_at(times, starts, wanted)
+    reaches: tuple[tuple[int, ...], ...] = tuple(
+        tuple(found_at.get((side, place), LEAST) for place in range(1, len(starts) + 1))
+        for side in (0, 1)
+    )
+    sent = [_sent(times, starts, reaches[side], side) for side in (0, 1)]
+    needed = [[min(size, before) for before in ends[side][: len(starts) + 1]] for side in (0, 1)]
+    counts = HaloCounts(tuple(zip(*sent, strict=True)), tuple(zip(*needed, strict=True)))
+    return Halos(tuple(starts), (reaches[0], reaches[1]), counts)
 
 
 Census = Mapping[tuple[int, int], tuple[int, int]]
@@ -164,26 +154,33 @@ def _place_of(ends: Sequence[int], place: int, size: int) -> tuple[int, int] | N
 
 def _times_at(
     times: DataFrame, starts: Sequence[int], wanted: Mapping[tuple[int, int], tuple[int, int]]
-) -> dict[tuple[int, int, int], tuple[int, int]]:
-    """Return by side, range and rank from its end: the time of that row, and how many rows of the
-    side and range are not before that time."""
-    ranks = sorted({(side, part, rank) for (side, _), (part, rank) in wanted.items()})
-    if not ranks:
+) -> dict[tuple[int, int], int]:
+    """Return by side and range, as ``wanted`` has them, the time of the wanted row."""
+    if not wanted:
         return {}
-    columns = [pa.array(column, pa.int64()) for column in zip(*ranks, strict=True)]
-    asked = times.sparkSession.createDataFrame(
-        pa.Table.from_arrays(columns, names=["asked_side", "asked_part", "rank"])
-    )
+    asked = [(side, place, *found) for (side, place), found in wanted.items()]
+    names = ["asked_side", "place", "asked_part", "asked_rank"]
+    columns = [pa.array(column, pa.int64()) for column in zip(*asked, strict=True)]
+    asked_rows = times.sparkSession.createDataFrame(pa.Table.from_arrays(columns, names=names))
     backwards = Window.partitionBy("side", "part").orderBy(F.desc("time"))
-    counted = _in_ranges(times, starts).groupBy("side", "part", "time").agg(F.count("*").alias("n"))
-    reached = counted.withColumn(
-        "reached", F.sum("n").over(backwards.rowsBetween(Window.unboundedPreceding, 0))
-    )
-    found = reached.join(
-        F.broadcast(asked),
+    ranked = _in_ranges(times, starts).withColumn("rank", F.row_number().over(backwards))
+    # The bound lets Spark forget all rows but the last ones before it sorts the others.
+    last = ranked.where(F.col("rank") <= max(rank for _, rank in wanted.values()))
+    found = last.join(
+        F.broadcast(asked_rows),
         (F.col("side") == F.col("asked_side"))
         & (F.col("part") == F.col("asked_part"))
-        & (F.col("reached") >= F.col("rank"))
-        & (F.col("reached") - F.col("n") < F.col("rank")),
-    ).collect()
-    return {(row.side, row.part, row["rank"]): (row.time, row.reached) for row in found}
+        & (F.col("rank") == F.col("asked_rank")),
+    )
+    return {(row.side, row.place): row.time for row in found.collect()}
+
+
+def _sent(times: DataFrame, starts: Sequence[int], reaches: Sequence[int], side: int) -> list[int]:
+    """Return how many rows of the side lie in the halo of each range, the first one included."""
+    rows = _in_ranges(times.where(F.col("side") == side), starts)
+    groups = rows.groupBy("part", steps_reached("time", reaches).alias("last")).count()
+    sent = [0] * (len(starts) + 1)
+    for part, last, count in groups.collect():
+        for place in range(part + 1, last + 1):
+            sent[place] += count
+    return sent
