@@ -137,8 +137,13 @@ check: lint types test ## Everything that CI runs: lint, types, test
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
 	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile $(TESTS)
 
+# Tests with the mark `long`, which `make test` leaves out.
+.PHONY: test-long
+test-long: need-compiler need-java $(STAMP) ## Run the tests that `make test` leaves out, for time
+	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile -m long $(TESTS)
+
 .PHONY: test-spark-long
-test-spark-long: need-compiler need-java $(STAMP) ## Run the tests of clusters and restarts that take minutes
+test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are about Spark
 	$(PY) -m pytest -m long tests/spark_offload
 
 .PHONY: lint

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from host import UsageError
+from host import UsageError, open_device
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
@@ -17,6 +17,7 @@ from spark_offload.explanation import Explanation
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics, gather_tasks
 from spark_offload.placement import PartitionBy, Placement, choose_placement
+from spark_offload.ranges import band_ranges
 from spark_offload.session import use_this_python
 from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.task import JoinTask, arrow_function
@@ -83,6 +84,8 @@ class JoinPlan:
         if self.placement is None:
             raise UsageError("A batch join needs a placement; make its plan with make_plan.")
         tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
+        with open_device(self.device) as device:
+            manifest = device.manifest
         task = JoinTask(
             query=self.query,
             device=ship_bundle(context, self.device),
@@ -92,6 +95,7 @@ class JoinPlan:
             trace=self.trace,
             progress=self.progress,
             halos=tagged.halos,
+            ranges=band_ranges(self.left, self.right, self.query, manifest),
         )
         name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
         frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)

@@ -2,7 +2,7 @@
 """What one Spark task does: read its partition, join it on a device, hand the pairs back."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 import time
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ from pyspark import TaskContext
 
 from host import JoinError, open_device
 from host.driver import TaggedJoin
+from host.encode import Ranges
 from host.query import JoinQuery
 from spark_offload.failures import in_partition
 from spark_offload.halos import HaloCounts
@@ -44,6 +45,8 @@ class JoinTask:
         Folder in which to tell how far the task has come.
     halos : HaloCounts, optional
         For a count-based window over ranges of time: how large the halos are.
+    ranges : tuple of mapping
+        Between which values the columns of bands lie, on the left and on the right.
     """
 
     query: JoinQuery
@@ -54,6 +57,7 @@ class JoinTask:
     trace: bool = False
     progress: str | None = None
     halos: HaloCounts | None = None
+    ranges: tuple[Ranges, Ranges] = field(default_factory=lambda: ({}, {}))
 
 
 def arrow_function(
@@ -97,6 +101,7 @@ def _join_partition(
             trace=task.trace,
             report=lambda progress: tell(progress.tuples),
             buffer_rows=BUFFER_ROWS,
+            ranges=task.ranges,
         )
         for batch in join.batches():
             results += batch.num_rows

@@ -85,7 +85,7 @@ def small_parameters(draw, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
 def test_random_accelerators_answer_like_the_reference(
     tmp_path_factory, engine, data, seed, stalls
@@ -95,7 +95,7 @@ def test_random_accelerators_answer_like_the_reference(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_without_order_the_results_between_two_stars_are_the_same_set(
     tmp_path_factory, engine, data, seed

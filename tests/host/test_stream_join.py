@@ -122,7 +122,7 @@ def rows_of(join):
     return list(zip(*(rows.tolist() for rows in join.pairs), strict=True))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     left, right = data.draw(tables())
@@ -160,7 +160,7 @@ def tagged(left, right):
     return pa.table(columns), TaggedLayout(left.schema, right.schema, 3)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_tagged_rows_answer_as_two_streams_do(bundles, data):
     left, right = data.draw(tables())
@@ -187,7 +187,7 @@ class Again:
         return iter(self.batches)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_an_execution_can_be_cut_anywhere_and_begun_again(bundles, data):
     left, right = data.draw(tables())
@@ -437,7 +437,7 @@ def test_one_copy_is_made_of_every_batch_that_is_staged(bundles):
 EDGES = [-(1 << 63), -(1 << 63) + 1, -1, 0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_columns_of_64_bits_match_as_whole_numbers_do_or_are_refused(data):
     sides = []

@@ -47,7 +47,14 @@ SHAPES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+#: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
+MORE = ("2 cores, 3 lanes", "7 cores", "index, equality")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.long] * (name in MORE)) for name in SHAPES],
+)
 def bundle(request, tmp_path_factory):
     """A bundle with its library."""
     folder = tmp_path_factory.mktemp("scenarios") / "bundle"

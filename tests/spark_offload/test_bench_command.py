@@ -6,6 +6,7 @@ import pytest
 from spark_offload.__main__ import main
 
 
+@pytest.mark.long
 def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     path = tmp_path / "bench" / "spark.json"
     words = ["bench", "--tuples", "2000", "--window", "800", "--turns", "1"]

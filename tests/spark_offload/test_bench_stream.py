@@ -49,6 +49,7 @@ def test_a_number_that_cannot_be_is_named(capsys):
     assert "less than the 3 micro-batches" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command_prints_every_micro_batch_and_the_rate(spark, capsys):
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]

@@ -281,3 +281,27 @@ def test_decimal_keys_of_different_scales_meet(spark, partitions):
     assert [row.t for row in equal.collect()] == [1]
     near = stream_join(left, right, band={"x": (-1, 0)}, order="t", within=9, device="software:")
     assert sorted((row.t, row.t_right) for row in near.collect()) == [(1, 1), (1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("count", [0, 40])
+def test_a_band_on_times_fits_the_field_that_their_step_needs(spark, simulated_bundle, count):
+    """16 bits hold 18 hours in seconds, not in the microseconds that Spark has."""
+    rng = random.Random(3)
+    start = datetime(2024, 5, 1)
+    times = [start + timedelta(seconds=rng.randrange(40_000)) for _ in range(count)]
+    left = spark.createDataFrame([(time, 1) for time in times], "t timestamp, k int")
+    right = spark.createDataFrame(
+        [(time + timedelta(seconds=60), 1) for time in times], "t timestamp, k int"
+    )
+    joined = stream_join(
+        left, right, on="k", band=[("t", "t", "-10min", "-1min")], order="t", within="10min",
+        device=simulated_bundle,
+    )  # fmt: skip
+    rows = [{"t": time} for time in times], [{"t": time + timedelta(seconds=60)} for time in times]
+    expected = [
+        (l["t"], r["t"])
+        for l in rows[0]
+        for r in rows[1]
+        if timedelta(minutes=1) <= r["t"] - l["t"] <= timedelta(minutes=10)
+    ]
+    assert sorted((row.t, row.t_right) for row in joined.collect()) == sorted(expected)

@@ -75,6 +75,7 @@ def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simul
     assert not [path for path in tmp_path.iterdir() if path.name != "work"]
 
 
+@pytest.mark.long
 def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     empty, data = tmp_path / "empty", tmp_path / "data"

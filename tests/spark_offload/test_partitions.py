@@ -34,7 +34,9 @@ def in_partitions(spark, left, right, partitions, **query):
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("partitions", [1, 2, 7, 32])
+@pytest.mark.parametrize(
+    "partitions", [1, *(pytest.param(count, marks=pytest.mark.long) for count in (2, 32)), 7]
+)
 def test_any_number_of_partitions_gives_the_same_answer(spark, window, partitions):
     joined = in_partitions(spark, LEFT, RIGHT, partitions, band={"x": (-6, 9)}, **window)
     expected = join_rows(LEFT, RIGHT, in_band, order="t", **window)
@@ -51,12 +53,14 @@ def test_any_number_of_partitions_gives_the_same_answer(spark, window, partition
             assert task.halo_rows == 2 * window["rows"], "the last rows of either side, no more"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", [{"within": 0}, {"within": 200}, {"rows": 1}, {"rows": 300}])
 def test_windows_may_be_wider_than_a_range(spark, window):
     joined = in_partitions(spark, LEFT, RIGHT, 5, **window)
     assert collected(joined) == join_rows(LEFT, RIGHT, always, order="t", **window)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", WINDOWS)
 def test_an_equality_can_be_cut_into_ranges_of_time(spark, window):
     query = {"on": "k", "band": {"x": (-6, 9)}, "partition_by": "range"}
@@ -98,6 +102,7 @@ def test_a_side_may_be_empty(spark, left, right, window):
     assert collected(in_partitions(spark, left, right, 2, **window)) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", WINDOWS)
 def test_one_side_may_end_before_the_other_begins(spark, window):
     left = [{"t": t, "k": 0, "x": 0} for t in range(12)]
@@ -106,6 +111,7 @@ def test_one_side_may_end_before_the_other_begins(spark, window):
     assert collected(joined) == join_rows(left, right, always, order="t", **window)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("window", "values"),
     [
@@ -159,6 +165,7 @@ def test_random_queries_do_not_depend_on_the_partitions(spark):
         assert collected(joined) == join_rows(left, right, always, order="t", **window), seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("window", WINDOWS)
 def test_an_input_may_come_in_another_order_when_it_is_read_again(spark, window):
     left, right = frames(spark, LEFT, RIGHT)

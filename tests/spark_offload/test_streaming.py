@@ -162,6 +162,7 @@ def plan_of_name(frame):
     return explain(frame).metrics.split("'")[1]
 
 
+@pytest.mark.long
 def test_a_band_without_an_equality_and_a_failure_after_the_sink_has_written(folders, tmp_path):
     rng = random.Random(8)
     for number in range(3):

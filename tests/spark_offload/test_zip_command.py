@@ -5,6 +5,8 @@ import subprocess
 import sys
 import zipfile
 
+import pytest
+
 from spark_offload.__main__ import main
 
 PROGRAM = """
@@ -22,6 +24,7 @@ print("pairs:", [tuple(row) for row in pairs.collect()])
 """
 
 
+@pytest.mark.long
 def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
     archive = tmp_path / "out" / "splitjoin.zip"
     assert main(["zip", "--output", str(archive)]) == 0

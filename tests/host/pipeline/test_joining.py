@@ -54,7 +54,7 @@ QUERIES = [
 ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ROWS, ROWS, st.sampled_from(QUERIES), st.booleans(), st.data())
 def test_a_join_in_a_pipeline_does_what_a_loop_does(device, left, right, query, is_sorted, data):
     if is_sorted:

@@ -121,7 +121,7 @@ def settings_of(draw):
     return lambda p: p.batch_rows(rows, buffers).fused(fuse).parallel(threads)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(VALUES, st.lists(OPERATION, max_size=5), settings_of(), st.data())
 def test_any_pipeline_does_what_lists_do(values, operations, configure, data):
     table = table_of(values)
