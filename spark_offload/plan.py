@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from host import UsageError, open_device
+from host import Manifest, UsageError
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
@@ -49,6 +49,8 @@ class JoinPlan:
         Folder in which tasks tell how far they are; see :mod:`spark_offload.progress`.
     placement : Placement, optional
         How the rows are partitioned, if they are those of batch frames.
+    manifest : Manifest, optional
+        Description of the accelerator, if the rows are those of batch frames.
     """
 
     query: JoinQuery
@@ -60,6 +62,7 @@ class JoinPlan:
     trace: bool = False
     progress: str | None = None
     placement: Placement | None = None
+    manifest: Manifest | None = None
 
     def explain(self) -> Explanation:
         """Print where the join runs and why; return the same as a value."""
@@ -81,11 +84,9 @@ class JoinPlan:
         use_this_python(context)
         ship_packages(context)
         report, read = gather_tasks(context)
-        if self.placement is None:
+        if self.placement is None or self.manifest is None:
             raise UsageError("A batch join needs a placement; make its plan with make_plan.")
         tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
-        with open_device(self.device) as device:
-            manifest = device.manifest
         task = JoinTask(
             query=self.query,
             device=ship_bundle(context, self.device),
@@ -95,7 +96,7 @@ class JoinPlan:
             trace=self.trace,
             progress=self.progress,
             halos=tagged.halos,
-            ranges=band_ranges(self.left, self.right, self.query, manifest),
+            ranges=band_ranges(self.left, self.right, self.query, self.manifest),
         )
         name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
         frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)
@@ -157,7 +158,18 @@ def make_plan(
         ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
         columns=tuple(schema.names),
     )
-    return JoinPlan(query, choice.uri, schema, explanation, left, right, trace, progress, placement)
+    return JoinPlan(
+        query,
+        choice.uri,
+        schema,
+        explanation,
+        left,
+        right,
+        trace,
+        progress,
+        placement,
+        choice.manifest,
+    )
 
 
 def remember(frame: DataFrame, plan: JoinPlan) -> None:
