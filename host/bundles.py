@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bundles on this machine, and the default one, built when it is first needed."""
 
+from collections.abc import Sequence
 import hashlib
 from importlib.util import find_spec
 import os
@@ -13,11 +14,9 @@ import tempfile
 from host.device.simulated import LIBRARY
 from host.errors import BuildError, JoinError, MissingToolError
 from host.manifest import Manifest
+from host.presets import PRESETS
 
-__all__ = ["PRESETS", "bundle_directory", "default_bundle", "find_bundles", "source_hash"]
-
-#: The configurations of the default devices, by engine.
-PRESETS = {"scan": "demo", "index": "demo-index"}
+__all__ = ["bundle_directory", "default_bundle", "find_bundles", "source_hash"]
 
 #: Packages that a bundle is made by.
 MAKERS = ("hdl", "sim")
@@ -66,7 +65,11 @@ def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
 
 
 def default_bundle(
-    engine: str = "scan", directory: Path | None = None, *, quiet: bool = False
+    engine: str = "scan",
+    directory: Path | None = None,
+    *,
+    options: Sequence[str] = (),
+    quiet: bool = False,
 ) -> Path:
     """Return the bundle of the default device with an engine, building it first if need be.
 
@@ -76,9 +79,11 @@ def default_bundle(
     Parameters
     ----------
     engine : str
-        One of :data:`PRESETS`; see :func:`host.engine_choice.suitable_engine`.
+        One of :data:`~host.presets.PRESETS`; see :func:`host.engine_choice.suitable_engine`.
     directory : Path, optional
         Where bundles are kept; default :func:`bundle_directory`.
+    options : sequence of str
+        Of ``python -m sim build``, over those of the preset.
     quiet : bool
         Whether to keep the progress of a build to itself.
 
@@ -91,29 +96,30 @@ def default_bundle(
     """
     place = bundle_directory() if directory is None else directory
     preset = PRESETS[engine]
+    name = "-".join([preset, *(option.strip("-").replace(":", "-") for option in options)])
     sources = source_hash()
     if sources is None:
         for folder, _ in find_bundles(place):
-            if folder.name.rpartition("-")[0] == preset and (folder / LIBRARY).is_file():
+            if folder.name.rpartition("-")[0] == name and (folder / LIBRARY).is_file():
                 return folder
         raise MissingToolError(
             "The bundle builder (packages hdl and sim)",
             "to build the default bundle",
-            f"install the kit with its extra 'sim', copy a built bundle to {place / preset}-1, or "
+            f"install the kit with its extra 'sim', copy a built bundle to {place / name}-1, or "
             f"name a device, such as --device software:",
         )
-    bundle = place / f"{preset}-{sources[:16]}"
+    bundle = place / f"{name}-{sources[:16]}"
     if not (bundle / LIBRARY).is_file():
-        _build(preset, bundle, quiet)
+        _build(["--preset", preset, *options], bundle, quiet)
     return bundle
 
 
-def _build(preset: str, bundle: Path, quiet: bool) -> None:
+def _build(options: list[str], bundle: Path, quiet: bool) -> None:
     """Build beside the final place, then move there in one step."""
     bundle.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=bundle.parent, prefix=".building-") as temporary:
         work = Path(temporary) / bundle.name
-        command = [sys.executable, "-m", "sim", "build", "--preset", preset, "--output", str(work)]
+        command = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
         if not quiet:
             print(f"Building the default bundle, once, in {bundle} …", file=sys.stderr)
         log = run_builder(command, quiet)

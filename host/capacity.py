@@ -51,7 +51,12 @@ def require_capacity(window: Window, manifest: Manifest) -> None:
         If it is larger than the capacity.
     """
     if isinstance(window, CountWindow) and window.size > manifest.capacity:
-        raise CapacityError(int(window.size), manifest.capacity, cores=manifest.storage.cores)
+        raise CapacityError(
+            int(window.size),
+            manifest.capacity,
+            cores=manifest.storage.cores,
+            engine=manifest.engine,
+        )
 
 
 def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> None:
@@ -73,7 +78,9 @@ def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> N
     if needs:
         _, side, row, _ = min(needs)
         needed = max(need[3] for need in needs)
-        raise WindowOverflowError(side_label(side), capacity, row, needed=needed, cores=cores)
+        raise WindowOverflowError(
+            side_label(side), capacity, row, needed=needed, cores=cores, engine=manifest.engine
+        )
 
 
 def side_label(side: Side) -> str:

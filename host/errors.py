@@ -10,6 +10,8 @@ pickling, because Spark carries them from executors to the driver.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from host.presets import PRESETS
+
 __all__ = [
     "AcceleratorLimitError",
     "BuildError",
@@ -71,17 +73,28 @@ class FailureError(JoinError):
     exit_code = 1
 
 
-def _build_command(needed: int, cores: int) -> str:
-    """Return the commands that make a bundle of at least ``needed`` tuples per side."""
+def _build_command(needed: int, cores: int, engine: str) -> str:
+    """Return the command that makes a bundle of at least ``needed`` tuples per side."""
     sub_window = 1 << max(0, (-(-needed // cores) - 1).bit_length())
     return (
-        f"`python -m hdl generate --preset demo --cores {cores} --sub-window {sub_window} "
-        f"--output DIR`, then `python -m sim build DIR`"
+        f"`python -m sim build --preset {PRESETS[engine]} --cores {cores} --sub-window "
+        f"{sub_window} --output DIR`"
     )
 
 
 class AcceleratorLimitError(UsageError):
-    """The accelerator at hand cannot serve a query that makes sense; another one, or none, can."""
+    """The accelerator at hand cannot serve a query that makes sense; another one, or none, can.
+
+    Parameters
+    ----------
+    reason, remedy : str
+        What it cannot do, and what would help.
+    """
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(f"{reason}; {remedy}.")
 
 
 class CapacityError(AcceleratorLimitError):
@@ -95,10 +108,18 @@ class CapacityError(AcceleratorLimitError):
         Side whose window it is.
     cores : int
         Cores for the suggested command.
+    engine : str
+        Engine for it.
     """
 
     def __init__(
-        self, needed: int, capacity: int, *, side: object | None = None, cores: int = 4
+        self,
+        needed: int,
+        capacity: int,
+        *,
+        side: object | None = None,
+        cores: int = 4,
+        engine: str = "scan",
     ) -> None:
         self.needed = needed
         self.capacity = capacity
@@ -106,7 +127,9 @@ class CapacityError(AcceleratorLimitError):
         of_side = "" if side is None else f" of side {_name(side)}"
         super().__init__(
             f"A window{of_side} of {needed} tuples is larger than the accelerator's capacity of "
-            f"{capacity} tuples per side; a bundle that holds it: {_build_command(needed, cores)}."
+            f"{capacity} tuples per side",
+            f"a bundle that holds it: {_build_command(needed, cores, engine)}; where no device is "
+            f"named, build=True (--build) makes one",
         )
 
 
@@ -125,6 +148,8 @@ class WindowOverflowError(FailureError):
         Capacity that the whole input needs, when it is known.
     cores : int
         Cores for the suggested command.
+    engine : str
+        Engine for it.
     """
 
     def __init__(
@@ -135,6 +160,7 @@ class WindowOverflowError(FailureError):
         *,
         needed: int | None = None,
         cores: int = 4,
+        engine: str = "scan",
     ) -> None:
         self.side = side
         self.capacity = capacity
@@ -146,7 +172,7 @@ class WindowOverflowError(FailureError):
         super().__init__(
             f"The time-based window of side {_name(side)} outgrew the capacity of {capacity} "
             f"tuples{place}; shorten the window, or build a bundle that holds {goal}: "
-            f"{_build_command(least, cores)}."
+            f"{_build_command(least, cores, engine)}."
         )
 
 

@@ -9,11 +9,10 @@ import time
 
 import pyarrow as pa
 
-from host.bundles import default_bundle
+from host.default_device import default_device
 from host.device import Device, open_device
 from host.driver import TableJoin
 from host.encode import EncodingPlan
-from host.engine_choice import suitable_engine
 from host.errors import FailureError, KeyRangeError
 from host.files import format_of, read_table, require_writable, write_table
 from host.pipeline import Pipeline
@@ -41,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = query_from(options)
     require_writable(options.output)
-    uri = options.device or f"sim:{default_bundle(suitable_engine(query).engine)}"
+    uri = options.device or default_device(query, build=options.build).uri
     with open_device(uri) as device:
         work = _streamed(options, query, device) or _gathered(options, query, device)
         if options.explain:

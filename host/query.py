@@ -119,6 +119,12 @@ class JoinQuery:
         """Whether the window is time-based."""
         return not isinstance(self.window, CountWindow)
 
+    @property
+    def least_fields(self) -> int:
+        """Key fields that the terms take: one for each difference, one for all equalities."""
+        equalities = sum(term.is_equality for term in self.terms)
+        return len(self.terms) - equalities + min(equalities, 1)
+
     def __str__(self) -> str:
         terms = " and ".join(str(term) for term in self.terms) or "all rows"
         if isinstance(self.window, CountWindow):

@@ -52,7 +52,11 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("run")
     run.add_argument(
         "--device", metavar="URI",
-        help="sim:BUNDLE, software: or software:BUNDLE; default: the default bundle, simulated",
+        help="sim:BUNDLE, software: or software:BUNDLE; default: a bundle that suits, simulated",
+    )  # fmt: skip
+    run.add_argument(
+        "--build", action="store_true",
+        help="where no bundle here is large enough for the query, build one",
     )  # fmt: skip
     run.add_argument("--verify", action="store_true", help="compare with the reference join")
     run.add_argument("--explain", action="store_true", help="say how the join is run")

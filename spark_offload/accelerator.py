@@ -2,12 +2,13 @@
 """The accelerator of a join: which one, what it is, and whether it can serve the query."""
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import pyarrow as pa
 
 from host import CountWindow, Manifest, UsageError, open_device
+from host.default_device import default_device
 from host.encode import plan_streams
-from host.engine_choice import suitable_engine
 from host.errors import CapacityError
 from host.query import JoinQuery
 from spark_offload.explanation import TermExplanation
@@ -38,6 +39,17 @@ class Choice:
         """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
         return self.uri != "software:"
 
+    def name(self, query: JoinQuery) -> str:
+        """Return what a join on it is called in Spark's plan."""
+        cores = f"{_cores(self.manifest)} on " if self.has_limits else ""
+        return f"splitjoin({query}; {cores}{self.short_uri})"
+
+    @property
+    def short_uri(self) -> str:
+        """Its address, of a path the last part only."""
+        kind, colon, place = self.uri.partition(":")
+        return f"{kind}{colon}{PurePath(place).name}"
+
     @property
     def description(self) -> str:
         """What the manifest says, on a line."""
@@ -51,16 +63,19 @@ class Choice:
             else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
         )
         return (
-            f"{manifest.storage.cores} cores x {manifest.storage.sub_window:,} tuples = "
+            f"{_cores(manifest)} x {manifest.storage.sub_window:,} tuples = "
             f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
             f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
         )
 
 
-def choose_device(uri: str | None, query: JoinQuery) -> Choice:
+def choose_device(
+    uri: str | None, query: JoinQuery, *, tuples: int = 0, build: bool = False
+) -> Choice:
     """Return the device at ``uri``, or the default one, which is built if it is not there yet.
 
-    The default has the engine that suits the query.
+    The default has the engine that suits the query; see :func:`host.default_device.default_device`
+    for ``tuples`` and ``build``.
 
     Raises
     ------
@@ -68,10 +83,8 @@ def choose_device(uri: str | None, query: JoinQuery) -> Choice:
         If there is no such device, or its bundle cannot be used or built.
     """
     if uri is None:
-        from host.bundles import default_bundle
-
-        suitable = suitable_engine(query)
-        uri, reason = f"sim:{default_bundle(suitable.engine)}", suitable.reason
+        default = default_device(query, tuples=tuples, build=build)
+        uri, reason = default.uri, default.reason
     elif isinstance(uri, str):
         reason = "as asked for"
     else:
@@ -98,7 +111,12 @@ def check_query(
     """
     manifest, window = choice.manifest, query.window
     if isinstance(window, CountWindow) and choice.has_limits and window.size > manifest.capacity:
-        raise CapacityError(window.size, manifest.capacity, cores=manifest.storage.cores)
+        raise CapacityError(
+            window.size,
+            manifest.capacity,
+            cores=manifest.storage.cores,
+            engine=manifest.engine,
+        )
     plan = plan_streams(left, right, query, choice.manifest)
     explanations = [
         TermExplanation(
@@ -109,3 +127,8 @@ def check_query(
         for field in plan.fields
     ]
     return tuple(explanations)
+
+
+def _cores(manifest: Manifest) -> str:
+    cores = manifest.storage.cores
+    return f"{cores} core{'' if cores == 1 else 's'}"

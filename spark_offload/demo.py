@@ -76,7 +76,7 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     benchmark = Benchmark(rows=options.tuples, window=window)
     print(benchmark, file=sys.stderr)
     query = benchmark.query(counted=options.rows is not None)
-    device = choose_device(options.device, query).uri
+    device = choose_device(options.device, query, build=options.build).uri
     left, right = benchmark.tables()
     spark = open_session("splitjoin demo", master=options.master)
     _warm_up(spark)

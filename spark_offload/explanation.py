@@ -3,7 +3,33 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Explanation", "TermExplanation"]
+from spark_offload.cost import Cost, InputSize
+from spark_offload.notebook import html_rows
+
+__all__ = ["Cause", "Explanation", "TermExplanation"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One of the reasons for which an accelerator does not serve.
+
+    Parameters
+    ----------
+    reason : str
+        What it cannot do.
+    columns : tuple of str
+        Columns that this is about: left, then right; none if it is about all of the query.
+    remedy : str
+        What would help.
+    """
+
+    reason: str
+    columns: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        about = f"{', '.join(self.columns)}: " if self.columns else ""
+        return f"{about}{self.reason}; {self.remedy}"
 
 
 @dataclass(frozen=True)
@@ -28,7 +54,7 @@ class TermExplanation:
         return f"{self.term}  ->  {self.field} ({self.note})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Explanation:
     """Where one join runs and why.
 
@@ -54,6 +80,14 @@ class Explanation:
         Order in which results leave.
     columns : tuple of str
         Columns of the answer.
+    name : str
+        What the join is called in Spark's plan and in its user interface.
+    causes : tuple of Cause
+        Why no accelerator is used; none if one is.
+    inputs : InputSize or None
+        Rows and bytes of the inputs; None for streams, which have no end.
+    cost : Cost or None
+        What the join costs here and in Spark alone; likewise.
     """
 
     device: str
@@ -66,11 +100,27 @@ class Explanation:
     arrival: str
     ordering: str
     columns: tuple[str, ...]
+    name: str = ""
+    causes: tuple[Cause, ...] = ()
+    inputs: InputSize | None = None
+    cost: Cost | None = None
+
+    @property
+    def offloaded(self) -> bool:
+        """Whether the join leaves Spark."""
+        return not self.causes
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what there is to say, with a heading each."""
         terms = [str(term) for term in self.terms] or ["none: all pairs within the window"]
+        causes = [("not offloaded", "\n".join(map(str, self.causes)))] if self.causes else []
+        sizes = [
+            (name, str(value))
+            for name, value in (("inputs", self.inputs), ("cost", self.cost))
+            if value is not None
+        ]
         return [
+            *causes,
             ("device", f"{self.device} ({self.chosen})"),
             ("accelerator", self.accelerator),
             ("partitions", f"{self.partitions}: {self.partitioning}"),
@@ -79,6 +129,8 @@ class Explanation:
             ("arrival", self.arrival),
             ("results", self.ordering),
             ("columns", ", ".join(self.columns)),
+            *sizes,
+            ("in Spark", self.name),
         ]
 
     def __str__(self) -> str:
@@ -86,3 +138,6 @@ class Explanation:
         width = max(len(name) for name, _ in rows) + 2
         indented = "\n" + " " * width
         return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        return html_rows(self.lines())

@@ -2,7 +2,7 @@
 """Where no accelerator can serve: the same rows by Spark's own join, and no secret made of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 import logging
 
@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from host import JoinError
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.query import JoinQuery
-from spark_offload.columns import output_schema
-from spark_offload.explanation import Explanation, TermExplanation
+from spark_offload.accelerator import check_query, choose_device
+from spark_offload.columns import arrow_schema, output_schema
+from spark_offload.explanation import Cause, Explanation, TermExplanation
 from spark_offload.metrics import JoinMetrics
 from spark_offload.own_join import own_join
 from spark_offload.plan import JoinPlan, remember
@@ -43,16 +44,17 @@ def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
 
 
 def own_join_plan(
-    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError
+    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, *, device: str | None
 ) -> OwnJoinPlan:
     """Return the plan of Spark's own join; the explanation and the log say why."""
     _LOG.warning("The join is done by Spark itself: %s", error)
+    causes = _causes(left, right, query, error, device)
     schema = output_schema(left.schema, right.schema, query.suffix)
     width = getattr(query.window, "lifespan", query.window)
     equal = any(term.is_equality for term in query.terms)
     explanation = Explanation(
         device="none: Spark's own join",
-        chosen=f"the accelerator cannot serve; {str(error).rstrip('.')}; strict=True raises this",
+        chosen="the accelerator cannot serve; strict=True raises this",
         accelerator="none",
         partitions=left.sparkSession.sparkContext.defaultParallelism,
         partitioning=(
@@ -67,5 +69,35 @@ def own_join_plan(
         arrival="does not matter to the rows of the answer",
         ordering="in no order",
         columns=tuple(schema.names),
+        name=f"Spark's own join: {query}",
+        causes=causes,
     )
     return OwnJoinPlan(query, "", schema, explanation, left, right)
+
+
+def _causes(
+    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, device: str | None
+) -> tuple[Cause, ...]:
+    """Return a cause for every term that the device cannot compare, or the one for all of them."""
+    if not isinstance(error, AcceleratorLimitError):
+        return (_cause(error),)
+    choice = choose_device(device, query)
+    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    causes = []
+    for term in query.terms:
+        try:
+            check_query(replace(query, terms=(term,)), choice, *schemas)
+        except AcceleratorLimitError as found:
+            causes.append(_cause(found, (term.left, term.right)))
+    return tuple(causes) or (_cause(error),)
+
+
+def _cause(error: JoinError, columns: tuple[str, ...] = ()) -> Cause:
+    if isinstance(error, AcceleratorLimitError):
+        return Cause(error.reason, columns, error.remedy)
+    remedy = (
+        error.remedy
+        if isinstance(error, MissingToolError)
+        else "`python -m host doctor` says which tools are missing"
+    )
+    return Cause(str(error).rstrip("."), columns, remedy)

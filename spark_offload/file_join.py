@@ -82,6 +82,7 @@ def plan_tables(
     device: str | None = None,
     trace: bool = False,
     progress: str | None = None,
+    build: bool = False,
 ) -> JoinPlan:
     """Return the plan of the join of two tables; a last column of each numbers its rows."""
     tables = [
@@ -92,7 +93,15 @@ def plan_tables(
         frame_of_table(spark, table, f"the {side} input")
         for table, side in zip(tables, ("left", "right"), strict=True)
     ]
-    plan = make_plan(frames[0], frames[1], query, device=device, trace=trace, progress=progress)
+    plan = make_plan(
+        frames[0],
+        frames[1],
+        query,
+        device=device,
+        trace=trace,
+        progress=progress,
+        build=build,
+    )
     names = output_schema(left.schema, right.schema, query.suffix).names
     return replace(plan, explanation=replace(plan.explanation, columns=tuple(names)))
 
@@ -106,6 +115,7 @@ def join_tables_in_spark(
     device: str | None = None,
     trace: bool = False,
     shown: bool | None = None,
+    build: bool = False,
 ) -> TableAnswer:
     """Run the join of two tables through Spark and gather the answer.
 
@@ -117,7 +127,16 @@ def join_tables_in_spark(
     schema = output_schema(left.schema, right.schema, query.suffix)
     ranks = arrival_ranks(left, right, query)
     with show_progress(left.num_rows + right.num_rows, "join", shown=shown) as folder:
-        plan = plan_tables(spark, left, right, query, device=device, trace=trace, progress=folder)
+        plan = plan_tables(
+            spark,
+            left,
+            right,
+            query,
+            device=device,
+            trace=trace,
+            progress=folder,
+            build=build,
+        )
         started = time.perf_counter()
         try:
             answer = plan.dataframe().toArrow()

@@ -12,7 +12,12 @@ from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
 from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
 from spark_offload.placement import Facts, Placement
-from spark_offload.profile import estimated_bytes, profile_order
+from spark_offload.profile import (
+    UNKNOWN_BYTES,
+    OrderProfile,
+    estimated_bytes,
+    profile_order,
+)
 from spark_offload.tagged import TaggedInput, order_frame, tagged_frame, tagged_ranges
 
 __all__ = ["JoinInputs", "Tagged"]
@@ -68,6 +73,18 @@ class JoinInputs:
             order_type=None if cut else order_type.simpleString(),
             profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
         )
+
+    def profile(self) -> OrderProfile | None:
+        """Read how the rows of both inputs lie in time; None if their times cannot be cut."""
+        if not can_be_cut(self.order_type):
+            return None
+        return profile_order(order_frame(*self._tagged_inputs(), self.order_type), 1)
+
+    def known_bytes(self) -> tuple[int | None, int | None]:
+        """Return Spark's estimates of the bytes of both inputs, where it has any."""
+        sizes = estimated_bytes(self.left), estimated_bytes(self.right)
+        left, right = (None if size >= UNKNOWN_BYTES else size for size in sizes)
+        return left, right
 
     def tagged(self, placement: Placement) -> Tagged:
         """Return the tagged frame, placed as chosen; ranges of rows are counted out here."""

@@ -32,6 +32,7 @@ def stream_join(
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
+    build: bool = False,
 ) -> DataFrame:
     """Join two batch frames, or two streaming ones, over a sliding window, on an accelerator.
 
@@ -89,6 +90,9 @@ def stream_join(
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
         window is done by Spark itself then; :func:`explain` and the log say so and why.
+    build : bool
+        Whether a larger simulated accelerator is built, with no device named, where the default one
+        is too small for the window or has too few key fields, and none that serves is here.
 
     Returns
     -------
@@ -115,6 +119,7 @@ def stream_join(
         partitions=partitions,
         partition_by=partition_by,
         strict=strict,
+        build=build,
     ).dataframe()
 
 
@@ -134,6 +139,7 @@ def plan_join(
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
+    build: bool = False,
     trace: bool = False,
     progress: str | None = None,
 ) -> JoinPlan:
@@ -163,7 +169,14 @@ def plan_join(
         if partition_by is not None:
             raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")
         return make_stream_plan(
-            left, right, query, device=device, partitions=partitions, trace=trace, progress=progress
+            left,
+            right,
+            query,
+            device=device,
+            partitions=partitions,
+            trace=trace,
+            progress=progress,
+            build=build,
         )
     try:
         return make_plan(
@@ -175,16 +188,27 @@ def plan_join(
             partition_by=partition_by,
             trace=trace,
             progress=progress,
+            build=build,
         )
     except JoinError as error:
         if strict or not can_fall_back(error, query):
             raise
-        return own_join_plan(left, right, query, error)
+        return own_join_plan(left, right, query, error, device=device)
 
 
-def explain(frame: DataFrame) -> Explanation:
-    """Print where the join behind ``frame`` runs and why; return the same as a value."""
-    return plan_of(frame).explain()
+def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
+    """Print where the join behind ``frame`` runs and why; return the same as a value.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What :func:`stream_join` returned.
+    count : bool
+        Whether to let Spark read the order columns of both inputs, for the number of rows and an
+        estimate of the cycles, unless that has been done for the sake of the join. Of streams it
+        has no meaning.
+    """
+    return plan_of(frame).explain(count=count)
 
 
 def metrics(frame: DataFrame) -> JoinMetrics:

@@ -58,7 +58,9 @@ def join_files(options: argparse.Namespace, **settings: Any) -> tuple[TableAnswe
     left, right = read_table(options.left), read_table(options.right)
     arrival_ranks(left, right, query)
     spark = open_session("splitjoin join", master=options.master)
-    answer = join_tables_in_spark(spark, left, right, query, device=options.device, **settings)
+    answer = join_tables_in_spark(
+        spark, left, right, query, device=options.device, build=options.build, **settings
+    )
     if not options.verify:
         return answer, None
     expected = reference_pairs(left, right, query)
@@ -70,7 +72,7 @@ def explain_and_write(
 ) -> None:
     """Print what was asked for, and write the answer unless it is wrong."""
     if options.explain:
-        print(answer.plan.explanation)
+        print(answer.plan.estimated(count=True))
     if verdict is not None:
         print(f"verify: {verdict.text}", file=sys.stderr)
         if not verdict.agrees:

@@ -5,12 +5,15 @@ An accumulator may see a task twice (a retry, a speculative copy), so the value 
 partition: a partition that ran again replaces its own entry instead of being counted twice.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeVar
 
 from pyspark import Accumulator, SparkContext
 from pyspark.accumulators import AccumulatorParam
+
+from spark_offload.notebook import html_table
 
 __all__ = ["JoinMetrics", "TaskMetrics", "TaskReport", "gather_tasks"]
 
@@ -43,6 +46,9 @@ class TaskMetrics:
     counters : mapping of str to int
         Counters of the device, by the names of its manifest; halo rows are tuples to it, and
         pairs among them results.
+    copied_bytes : int
+        Bytes of columns that were copied on their way into the device's words, as
+        :class:`~host.streams.counters.StagingCounters` tells.
     latency : mapping of int to int
         Number of results by their visiting latency in cycles (later tuple accepted to pair
         emitted), in bins that each start at the key; empty unless traced.
@@ -61,6 +67,7 @@ class TaskMetrics:
     device_seconds: float = 0.0
     cycles: int = 0
     counters: Mapping[str, int] = field(default_factory=dict)
+    copied_bytes: int = 0
     latency: Mapping[int, int] = field(default_factory=dict)
     processing: Mapping[int, int] = field(default_factory=dict)
     timeline: tuple[tuple[int, int], ...] = ()
@@ -88,33 +95,59 @@ class JoinMetrics:
         """Return the processing latencies of all tasks, in rising order of their bins."""
         return dict(sorted(_summed(task.processing for task in self.tasks).items()))
 
+    def table(self) -> list[tuple[str, ...]]:
+        """Return the headings, a row for each task, and their sum if there are several."""
+        rows = [_cells(str(task.partition), [task]) for task in self.tasks]
+        if len(self.tasks) > 1:
+            rows.append(_cells("all", self.tasks))
+        return [_HEADINGS, *rows]
+
     def __str__(self) -> str:
-        header = (
-            "partition",
-            "left rows",
-            "right rows",
-            "halo rows",
-            "results",
-            "cycles",
-            "seconds",
-        )
-        rows = [
-            (
-                str(task.partition),
-                f"{task.left_rows:,}",
-                f"{task.right_rows:,}",
-                f"{task.halo_rows:,}",
-                f"{task.results:,}",
-                f"{task.cycles:,}",
-                f"{task.seconds:.2f}",
-            )
-            for task in self.tasks
-        ]
-        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        rows = self.table()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in [header, *rows]
+            for row in rows
         )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.table())
+
+
+_HEADINGS = (
+    "partition",
+    "left rows",
+    "right rows",
+    "halo rows",
+    "results",
+    "cycles",
+    "input stalled",
+    "output stalled",
+    "copied bytes",
+    "seconds",
+    "in device",
+)
+
+
+def _cells(name: str, tasks: Sequence[TaskMetrics]) -> tuple[str, ...]:
+    """Return the cells of a row: the sums over some tasks."""
+
+    def total(read: Callable[[TaskMetrics], float]) -> float:
+        return sum(map(read, tasks))
+
+    cycles = int(total(lambda task: task.cycles))
+    counters = _summed(task.counters for task in tasks)
+    stalled = (counters.get(f"{stage}_stalled", 0) for stage in ("ingress", "output"))
+    counts = ("left_rows", "right_rows", "halo_rows", "results")
+    return (
+        name,
+        *(f"{int(total(attrgetter(count))):,}" for count in counts),
+        f"{cycles:,}",
+        *(f"{share / cycles:.1%}" if cycles else "" for share in stalled),
+        f"{int(total(attrgetter('copied_bytes'))):,}",
+        f"{total(attrgetter('seconds')):.2f}",
+        f"{total(attrgetter('device_seconds')):.2f}",
+    )
 
 
 class _ByPartition(AccumulatorParam[dict[int, TaskMetrics]]):

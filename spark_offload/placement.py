@@ -39,12 +39,15 @@ class Placement:
         Columns, left and right, whose equal values meet in a partition.
     starts : tuple of int or None
         First order numbers of all ranges of time but the first; None: there are no ranges.
+    profile : OrderProfile or None
+        What the order columns hold, if they were read.
     """
 
     partitions: int
     reason: str
     keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     starts: tuple[int, ...] | None = None
+    profile: OrderProfile | None = None
 
     @property
     def follows_time(self) -> bool:
@@ -149,12 +152,14 @@ def _as_asked(query: JoinQuery, facts: Facts, partitions: int, why: str) -> Plac
     empty = partitions - len(starts) - 1
     if empty:
         reason += f"; {empty} of them empty, since rows of one time stay together"
-    return Placement(partitions, reason, starts=starts)
+    return Placement(partitions, reason, starts=starts, profile=profile)
 
 
 def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
+    profile: OrderProfile | None = None
+
     def one(because: str) -> Placement:
-        return Placement(1, f"{why}; {because}")
+        return Placement(1, f"{why}; {because}", profile=profile)
 
     if facts.order_type is not None:
         return one(f"order columns of type {facts.order_type} cannot be cut into ranges of time")
@@ -181,7 +186,7 @@ def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
     reason = f"by ranges of the order columns, as {why}; {number}; {_halo_text(share)}"
     if len(starts) + 1 < count:
         reason += f"; {len(starts) + 1} instead of {count}, since rows of one time stay together"
-    return Placement(len(starts) + 1, reason, starts=starts)
+    return Placement(len(starts) + 1, reason, starts=starts, profile=profile)
 
 
 def _halo_share(

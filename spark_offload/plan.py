@@ -2,7 +2,7 @@
 """The join as a plan: everything checked and decided, nothing run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
@@ -13,6 +13,7 @@ from host import Manifest, UsageError
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.cost import InputSize, devices_of, estimate_cost, join_size
 from spark_offload.explanation import Explanation
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics, gather_tasks
@@ -64,10 +65,43 @@ class JoinPlan:
     placement: Placement | None = None
     manifest: Manifest | None = None
 
-    def explain(self) -> Explanation:
-        """Print where the join runs and why; return the same as a value."""
-        print(self.explanation)
-        return self.explanation
+    def explain(self, *, count: bool = False) -> Explanation:
+        """Print where the join runs and why; return the same as a value.
+
+        Parameters
+        ----------
+        count : bool
+            Whether to read the order columns, unless that has been done, for the number of rows and
+            what follows from it.
+        """
+        explanation = self.estimated(count=count)
+        print(explanation)
+        return explanation
+
+    def estimated(self, *, count: bool = False) -> Explanation:
+        """Return the explanation with the size of the inputs and the cost of the join."""
+        inputs = JoinInputs(self.left, self.right, self.query)
+        profile = None if self.placement is None else self.placement.profile
+        if profile is None and count:
+            profile = inputs.profile()
+        width = inputs.facts().width
+        size = None if profile is None else join_size(self.query, profile, width)
+        clocked = self.manifest if self.explanation.offloaded and self.has_clock else None
+        cost = estimate_cost(
+            self.left,
+            self.right,
+            self.query,
+            clocked,
+            size,
+            1 if self.placement is None else devices_of(self.placement),
+        )
+        rows = None if profile is None else profile.rows
+        return replace(self.explanation, inputs=InputSize(rows, inputs.known_bytes()), cost=cost)
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether the device counts cycles; the reference join does not."""
+        return not self.device.startswith("software:")
 
     def dataframe(self) -> DataFrame:
         """Return the answer as a frame; like every frame it is computed when it is used."""
@@ -98,8 +132,8 @@ class JoinPlan:
             halos=tagged.halos,
             ranges=band_ranges(self.left, self.right, self.query, self.manifest),
         )
-        name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
-        frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)
+        named = arrow_function(task, self.explanation.name, report)
+        frame = tagged.frame.mapInArrow(named, self.schema)
         remember(frame, self)
         return frame, read
 
@@ -114,6 +148,7 @@ def make_plan(
     partition_by: PartitionBy = None,
     trace: bool = False,
     progress: str | None = None,
+    build: bool = False,
 ) -> JoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -135,14 +170,13 @@ def make_plan(
         find_column(right.schema, term.right, "right")
     schema = output_schema(left.schema, right.schema, query.suffix)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    choice = choose_device(device, query)
+    choice = choose_device(device, query, build=build)
     terms = check_query(query, choice, *schemas)
-    placement = choose_placement(
-        query,
-        JoinInputs(left, right, query).facts(),
-        partitions=partitions,
-        partition_by=partition_by,
-    )
+    facts = JoinInputs(left, right, query).facts()
+    placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
+    if device is None and placement.profile is not None and facts.width is not None:
+        tuples = placement.profile.largest_window(facts.width)
+        choice = choose_device(None, query, tuples=tuples, build=build)
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,
@@ -157,6 +191,7 @@ def make_plan(
         ),
         ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
         columns=tuple(schema.names),
+        name=choice.name(query),
     )
     return JoinPlan(
         query,

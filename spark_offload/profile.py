@@ -17,6 +17,9 @@ LEAST_QUANTILES = 256
 RANK_ERROR = 10_000
 """Quantiles are off by one row in so many, at most."""
 
+UNKNOWN_BYTES = 1 << 62
+"""Sizes from here on are what Spark says when it knows none."""
+
 
 @dataclass(frozen=True)
 class OrderProfile:
@@ -62,6 +65,17 @@ class OrderProfile:
         """Estimate the rows within ``width`` before the starts, as a share of all rows."""
         found = sum(self._below(start) - self._below(start - width) for start in starts)
         return found / (len(self.quantiles) + 1)
+
+    def mean_window(self, width: int) -> float:
+        """Estimate the rows within ``width`` before a row, on average, as a share of all rows."""
+        return self.halo_share(self.quantiles, width) / max(1, len(self.quantiles))
+
+    def largest_window(self, width: int) -> int:
+        """Estimate the most rows of one side within ``width`` before a row, rather too many."""
+        shares = len(self.quantiles) + 1
+        edges = (*self.quantiles, self.greatest)
+        most = max(self._below(edge + 1) - self._below(edge - width) for edge in edges)
+        return min(max(self.rows), math.ceil((most + 1) / shares * max(self.rows)))
 
     def _below(self, number: int) -> float:
         """How many shares lie below a number, those that it cuts by what lies below."""

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-import time
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -18,6 +17,7 @@ from spark_offload.metrics import TaskMetrics, TaskReport
 from spark_offload.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.progress import tuples_writer
 from spark_offload.shipping import local_device_uri
+from spark_offload.stopwatch import Stopwatch
 from spark_offload.tagged import LEFT, RIGHT
 from spark_offload.trace import cumulative_counts, histogram
 
@@ -84,10 +84,13 @@ def _join_partition(
 
     The rows pass through: what is kept is the window and what lies in the buffers.
     """
-    started = time.perf_counter()
+    watch = Stopwatch()
     tell = tuples_writer(task.progress, partition)
     rows = PartitionRows(
-        batches, task.left, task.right, PartitionChecks(task.query, halos=task.halos)
+        watch.reading(batches),
+        task.left,
+        task.right,
+        PartitionChecks(task.query, halos=task.halos),
     )
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
@@ -103,9 +106,9 @@ def _join_partition(
             buffer_rows=BUFFER_ROWS,
             ranges=task.ranges,
         )
-        for batch in join.batches():
+        for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
             results += batch.num_rows
-            yield declared(batch, task.output)
+            yield batch
         latency = join.latency
         report(
             TaskMetrics(
@@ -114,10 +117,11 @@ def _join_partition(
                 right_rows=rows.counts[RIGHT],
                 halo_rows=rows.halo_rows,
                 results=results,
-                seconds=time.perf_counter() - started,
+                seconds=watch.seconds,
                 device_seconds=join.device_seconds,
                 cycles=join.cycles,
                 counters=join.counters(),
+                copied_bytes=join.staged.copied_bytes,
                 latency={} if latency is None else histogram(latency.visiting),
                 processing={} if latency is None else histogram(latency.processing),
                 timeline=(

@@ -111,9 +111,9 @@ def assigned(
         needed = len(terms) - len(equalities) + min(len(equalities), 1)
         if needed > len(fields):
             raise AcceleratorLimitError(
-                f"The query needs {needed} key fields, but the accelerator has {len(fields)}; "
-                f"build a bundle with more of them: `python -m hdl generate` takes --key once a "
-                f"field."
+                f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
+                "build a bundle with more of them: `python -m sim build` takes --key once a "
+                "field; where no device is named, build=True (--build) makes one",
             )
         groups = []
         for term in terms:
@@ -127,15 +127,15 @@ def assigned(
 def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
     if manifest.comparator == "custom":
         raise AcceleratorLimitError(
-            "The accelerator has a predicate of its own (comparator 'custom'); a join of tables "
-            "needs comparator 'band'."
+            "The accelerator has a predicate of its own (comparator 'custom')",
+            "a join of tables needs comparator 'band'",
         )
     if manifest.comparator == "equality":
         bad = [term.term for term in terms if not term.term.is_equality]
         if bad:
             raise AcceleratorLimitError(
-                f"The accelerator compares for equality only, but the query has '{bad[0]}'; "
-                f"use a bundle with comparator 'band'."
+                f"The accelerator compares for equality only, but the query has '{bad[0]}'",
+                "use a bundle with comparator 'band'",
             )
 
 

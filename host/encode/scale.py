@@ -113,8 +113,10 @@ def coded_difference(column: ColumnType, what: str) -> UsageError:
 
     Floating-point numbers have differences, which accelerators cannot compare; text has none.
     """
-    kind = AcceleratorLimitError if column.kind is Kind.FLOAT else UsageError
-    return kind(f"{what}: {column.kind.plural} can be compared for equality only.")
+    what = f"{what}: {column.kind.plural} can be compared for equality only"
+    if column.kind is Kind.FLOAT:
+        return AcceleratorLimitError(what, "cast them to decimals")
+    return UsageError(f"{what}.")
 
 
 def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fraction | int | None:

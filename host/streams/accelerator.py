@@ -256,7 +256,10 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         faults, manifest = run.decoder.faults, params.device.manifest
         if faults.overflow:
             raise WindowOverflowError(
-                faults.overflow[0], manifest.capacity, cores=manifest.storage.cores
+                faults.overflow[0],
+                manifest.capacity,
+                cores=manifest.storage.cores,
+                engine=manifest.engine,
             )
         if faults.disorder:
             raise DisorderError("timestamp", run.decoder.arrivals, "a later time", "an earlier one")

@@ -34,6 +34,7 @@ class WindowGauge:
         self._lifespan = np.uint64(min(lifespan, (1 << 64) - 1))
         self._capacity = manifest.capacity
         self._cores = manifest.storage.cores
+        self._engine = manifest.engine
         self._log = SideLog()
 
     def see(self, times: UInt64s, row_of: Callable[[int], int]) -> None:
@@ -55,6 +56,10 @@ class WindowGauge:
             if full.any():
                 row = row_of(first + int(np.argmax(full)))
                 raise WindowOverflowError(
-                    side_label(self._side), self._capacity, row, cores=self._cores
+                    side_label(self._side),
+                    self._capacity,
+                    row,
+                    cores=self._cores,
+                    engine=self._engine,
                 )
         log.forget(log.count - self._capacity)

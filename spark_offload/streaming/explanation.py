@@ -8,7 +8,7 @@ from spark_offload.explanation import Explanation
 __all__ = ["StreamExplanation"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StreamExplanation(Explanation):
     """Where one streaming join runs and why; ``partitions`` counts groups of rows.
 
@@ -38,4 +38,5 @@ class StreamExplanation(Explanation):
             ("results", named["results"]),
             ("columns", named["columns"]),
             ("metrics", self.metrics),
+            ("in Spark", named["in Spark"]),
         ]

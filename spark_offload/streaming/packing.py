@@ -50,8 +50,11 @@ def pack_function(task: StreamTask, side: int) -> ArrowFunction:
     return pack
 
 
-def unpack_function(task: StreamTask) -> ArrowFunction:
-    """Return the function that takes the pairs out of what the processor returned."""
+def unpack_function(task: StreamTask, name: str) -> ArrowFunction:
+    """Return the function that takes the pairs out of what the processor returned.
+
+    Spark shows its ``name`` in plans.
+    """
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -59,7 +62,7 @@ def unpack_function(task: StreamTask) -> ArrowFunction:
                 if blob.is_valid:
                     yield from from_blob(blob.as_buffer(), task.output)
 
-    unpack.__name__ = unpack.__qualname__ = "splitjoin_unpack_pairs"
+    unpack.__name__ = unpack.__qualname__ = name
     return unpack
 
 

@@ -14,6 +14,7 @@ from host import Ordering, UsageError
 from host.query import JoinQuery, Term
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, find_column, output_schema
+from spark_offload.explanation import Explanation
 from spark_offload.key_types import common_type, partition_key
 from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, remember
@@ -58,6 +59,10 @@ class StreamJoinPlan(JoinPlan):
     groups: tuple[int, ...] = ()
     name: str = METRICS
 
+    def estimated(self, *, count: bool = False) -> Explanation:
+        """Return the explanation; a stream has no size before it runs."""
+        return self.explanation
+
     def metrics(self) -> JoinMetrics:
         """Raise: a streaming join is measured by the query that runs it, not by its frame."""
         raise UsageError(
@@ -80,7 +85,7 @@ class StreamJoinPlan(JoinPlan):
             )
             .observe(self.name, *observed_columns())
         )
-        frame = joined.mapInArrow(unpack_function(task), self.schema)
+        frame = joined.mapInArrow(unpack_function(task, self.explanation.name), self.schema)
         remember(frame, self)
         return frame, self.metrics
 
@@ -138,6 +143,7 @@ def make_stream_plan(
     partitions: int | None = None,
     trace: bool = False,
     progress: str | None = None,
+    build: bool = False,
 ) -> StreamJoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -160,7 +166,7 @@ def make_stream_plan(
     session = left.sparkSession
     number, grouping = _grouping(query, session, partitions)
     groups = group_keys(number)
-    choice = choose_device(device, query)
+    choice = choose_device(device, query, build=build)
     terms = check_query(query, choice, *schemas)
     store = prepare_state_store(session)
     ordinal = next(_numbers)
@@ -180,6 +186,7 @@ def make_stream_plan(
         ),
         ordering="in no order within a micro-batch; no column carries a watermark",
         columns=tuple(schema.names),
+        name=choice.name(query),
         state=f"{store}; {_state_text(session, number)}",
         watermark=(
             f"{delay(left.schema, left_order):,} ms behind left {left_order!r}, "

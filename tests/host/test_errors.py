@@ -6,7 +6,7 @@ import pytest
 from host import FailureError, JoinError, Side, UsageError, errors
 
 EXAMPLES = [
-    errors.AcceleratorLimitError("The accelerator has one key field."),
+    errors.AcceleratorLimitError("The accelerator has one key field", "build another"),
     errors.CapacityError(5000, 1024, side=Side.R),
     errors.WindowOverflowError(Side.S, 1024, 7, needed=3000),
     errors.WindowOverflowError(Side.S, 1024),

@@ -4,12 +4,17 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from host import CountWindow
+from host.cycles import JoinSize, estimated_cycles
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
+from host.driver import TableJoin
+from host.query import JoinQuery, Term
 from host.words import WordCodec
 from sim.library import build_library
 
@@ -93,3 +98,30 @@ def test_the_cycles_of_groups_in_a_row_are_the_rows_that_their_passes_read(accel
     assert (
         expected - 2 * parameters.probes - 8 <= found <= 1.02 * expected + 2 * parameters.probes + 8
     )
+
+
+@settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_the_cycles_of_a_join_are_estimated_from_its_size(accelerator, data):
+    parameters, bundle = accelerator
+    window = data.draw(st.integers(1, parameters.capacity), label="window")
+    rows = data.draw(st.tuples(*[st.integers(200, 600)] * 2), label="rows")
+    # Sides in turn, as far as both go; nothing matches.
+    tables = [
+        pa.table({"t": np.arange(count), "x": np.full(count, side, np.int16)})
+        for side, count in enumerate(rows)
+    ]
+    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(window))
+    with SimulatedDevice(bundle) as device:
+        join = TableJoin(*tables, query, device)
+        assert join.run().table.num_rows == 0
+        # A side that goes on alone meets the last rows of the other one.
+        met = [
+            np.minimum(np.minimum(np.arange(count), other), window).mean()
+            for count, other in zip(rows, reversed(rows), strict=True)
+        ]
+        size = JoinSize(rows, tuple(reversed(met)))
+        estimate = estimated_cycles(device.manifest, size)
+    assert 0.75 * estimate - 100 <= join.cycles <= 1.35 * estimate + 100

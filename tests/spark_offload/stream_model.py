@@ -209,7 +209,7 @@ class Cluster:
         for frame in frames:
             self.late += int(frame["left_late"].sum() + frame["right_late"].sum())
             batch = pa.RecordBatch.from_pydict({"pairs": pa.array(frame["pairs"], pa.binary())})
-            for part in unpack_function(self.task)(iter([batch])):
+            for part in unpack_function(self.task, "unpack")(iter([batch])):
                 assert part.schema == self.task.output
                 table = part.to_pydict()
                 self.pairs.extend(zip(table["id"], table["id_right"], strict=True))
