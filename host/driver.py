@@ -52,6 +52,9 @@ Int64s = npt.NDArray[np.int64]
 class TableJoin(JoinRun):
     """One join of two inputs, checked and planned.
 
+    By the type of the query rows may come alone: the columns of the other side are null then. Such
+    a row is kept until it leaves the window.
+
     Whole tables are looked at first, so that any values that can be encoded are; such a join can be
     run several times. If the query declares its inputs sorted, and one is a reader or iterator of
     batches, both are streamed: memory follows the window and the buffers, not the inputs. What
@@ -181,7 +184,7 @@ def _tables_join(
     """Plan the join of whole tables; return it with the columns that are sent, in order."""
     manifest = device.manifest
     left, right = left.combine_chunks(), right.combine_chunks()
-    schema = output_schema(left.schema, right.schema, query.suffix)
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     plan = plan_tables(left, right, query, manifest)
     require_capacity(plan.window, manifest)
     orders: tuple[Int64s | None, Int64s | None] = (None, None)
@@ -197,7 +200,7 @@ def _tables_join(
     join = PreparedJoin(
         plan.arranged(orders),
         device,
-        query.ordering,
+        query,
         left.schema,
         right.schema,
         schema,

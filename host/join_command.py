@@ -30,7 +30,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "join",
         help="join two files over a sliding window",
         description="Join two files over a sliding window, on an accelerator. The result has the "
-        "left columns, then the right ones, in the order of arrival of the later row of each pair.",
+        "left columns, then the right ones, in the order of arrival of the later row of each pair. "
+        "Rows that come alone, by --how, come when they leave the window.",
     )
     add_join_arguments(parser)
     parser.set_defaults(run=main)

@@ -30,9 +30,9 @@ class Latency:
         By tuple that is no halo, in the order of arrival: from its acceptance to the star behind
         its results.
     visiting : array of int64
-        By result: from the acceptance of the later tuple to the emission of the pair.
+        By pair: from the acceptance of the later tuple to the emission of the pair.
     emitted : array of int64
-        By result: the cycle of its emission, since the device was opened.
+        By pair: the cycle of its emission, since the device was opened.
     """
 
     processing: Int64s
@@ -49,7 +49,7 @@ class JoinResult:
     table : pa.Table
         The left columns, then the right columns.
     pairs : tuple of array of int64
-        Row of the left table, and of the right table, of every result.
+        Row of the left table, and of the right table, of every result; -1 for no row.
     counters : mapping of str to int
         What the device's counters have grown by.
     cycles, device_seconds : int, float
@@ -157,7 +157,10 @@ class JoinRun:
 
     @property
     def pairs(self) -> tuple[Int64s, Int64s]:
-        """Rows of the left and of the right input, of every result, if they were recorded."""
+        """Rows of the left and of the right input, of every result, if they were recorded.
+
+        Where a row comes alone, the other one is -1.
+        """
         return self._visited("left"), self._visited("right")
 
     @property
@@ -167,7 +170,9 @@ class JoinRun:
         if trace is None:
             return None
         processing = trace.processing[self.staged.halo_tuples :]
-        return Latency(processing, self._visited("latency"), self._visited("emitted"))
+        emitted = self._visited("emitted")
+        pairs = emitted >= 0  # rows that come alone are not emitted by the device
+        return Latency(processing, self._visited("latency")[pairs], emitted[pairs])
 
     def _visit(self, pairs: Columns) -> None:
         if self._recording:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from host.durations import Duration, as_duration
 from host.errors import UsageError
+from host.join_type import JoinType
 from host.ordering import Ordering
 from host.window import CountWindow, TimeWindow
 
@@ -85,12 +86,17 @@ class JoinQuery:
     ordering : Ordering
         Of the results: ``outer()``, by the arrival of the later row of a pair and then by the
         arrival of the earlier one, is what costs nothing extra; with ``none()`` and
-        ``relaxed(n)`` pairs are handed on as soon as they are known.
+        ``relaxed(n)`` pairs are handed on as soon as they are known. A row that comes alone comes
+        when it leaves the window, before the pairs of the row that pushes it out, or at the end;
+        see :mod:`host.reference_types`.
     sorted : bool
         Both tables are declared sorted by their order columns; if they are not, it is an error.
         Otherwise they are sorted first.
     suffix : str
         Appended to the name of a right column that a left column has.
+    how : JoinType or str
+        Whether the pairs are wanted, and which rows besides or instead. A row with a null in a
+        term's column is one that is not matched.
     """
 
     terms: tuple[Term, ...] = ()
@@ -99,8 +105,10 @@ class JoinQuery:
     ordering: Ordering = field(default_factory=Ordering.outer)
     sorted: bool = False
     suffix: str = "_right"
+    how: JoinType = JoinType.INNER
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "how", JoinType.of(self.how))
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "order", tuple(self.order))
         if len(self.order) != 2:
@@ -132,7 +140,8 @@ class JoinQuery:
         else:
             width = getattr(self.window, "lifespan", self.window)
             window = f"|left.{self.order[0]} - right.{self.order[1]}| <= {width}"
-        return f"{terms}, within {window}"
+        kind = "" if self.how is JoinType.INNER else f"{self.how} join: "
+        return f"{kind}{terms}, within {window}"
 
 
 def _is_zero(bound: Bound) -> bool:

@@ -8,6 +8,7 @@ import re
 
 from host.durations import Duration, parse_duration
 from host.errors import UsageError
+from host.join_type import JoinType
 from host.query import Bound, JoinQuery, Term, Width
 from host.window import CountWindow, TimeWindow
 
@@ -44,6 +45,10 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
     query.add_argument(
+        "--how", default=JoinType.INNER.value, metavar="TYPE",
+        help=f"{', '.join(kind.value for kind in JoinType)}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
         "--sorted", action="store_true", help="both tables are sorted already; an error if not"
     )
     query.add_argument(
@@ -78,6 +83,7 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
         window=_window(options),
         sorted=options.sorted,
         suffix=options.suffix,
+        how=JoinType.of(options.how),
     )
 
 

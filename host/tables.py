@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import UsageError
+from host.join_type import JoinType
+from host.side import Side
 
 __all__ = ["Input", "Supply", "as_table", "is_stream", "output_schema"]
 
@@ -105,16 +107,23 @@ class Supply:
             yield from part.combine_chunks().to_batches()
 
 
-def output_schema(left: pa.Schema, right: pa.Schema, suffix: str = "_right") -> pa.Schema:
-    """Return the schema of a result.
+def output_schema(
+    left: pa.Schema,
+    right: pa.Schema,
+    suffix: str = "_right",
+    how: JoinType = JoinType.INNER,
+) -> pa.Schema:
+    """Return the schema of a result: the left columns, then the right ones if there are pairs.
+
+    Columns that are null where a row comes alone are nullable, whatever they are in the input.
 
     Raises
     ------
     UsageError
         If a name would stand twice even with the suffix.
     """
-    names, taken = set(left.names), list(left)
-    for column in right:
+    names, taken = set(left.names), [_nullable(field, how, Side.R) for field in left]
+    for column in right if how.has_pairs else ():
         name = column.name + suffix if column.name in left.names else column.name
         if name in names:
             raise UsageError(
@@ -122,5 +131,9 @@ def output_schema(left: pa.Schema, right: pa.Schema, suffix: str = "_right") -> 
                 f"is taken; choose another suffix than {suffix!r}."
             )
         names.add(name)
-        taken.append(column.with_name(name))
+        taken.append(_nullable(column, how, Side.S).with_name(name))
     return pa.schema(taken)
+
+
+def _nullable(field: pa.Field, how: JoinType, side: Side) -> pa.Field:
+    return field.with_nullable(True) if how.nulls(side) else field

@@ -10,10 +10,12 @@ import pyarrow as pa
 from host.arrivals import Arrivals
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import EncodedSide, encode
+from host.join_type import NO_ROW
 from host.manifest import Manifest
 from host.predicate import DifferenceBand
 from host.query import JoinQuery
-from host.reference import reference_join
+from host.reference import Matches, reference_join
+from host.reference_types import reference_rows
 
 __all__ = ["Verdict", "compare_pairs", "reference_pairs"]
 
@@ -39,7 +41,8 @@ class Verdict:
 def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
     """Return the rows of all results, by the reference join, in strict order.
 
-    Columns are encoded for fields of 64 bits, whatever a device has.
+    Columns are encoded for fields of 64 bits, whatever a device has. Where a result has no row of a
+    side, its number is -1.
     """
     encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
     sides = (encoded.left, encoded.right)
@@ -49,7 +52,9 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
     matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
     r, s = matches.rows(arrivals)
     keep = _valid(sides[0], r) & _valid(sides[1], s)
-    return sides[0].row[r[keep]], sides[1].row[s[keep]]
+    matches = Matches(matches.probe[keep], matches.stored[keep])
+    rows = reference_rows(arrivals, matches, encoded.window, query.how)
+    return _rows(sides[0], rows[0]), _rows(sides[1], rows[1])
 
 
 def compare_pairs(
@@ -72,6 +77,13 @@ def compare_pairs(
     )
 
 
+def _rows(side: EncodedSide, tuples: Int64s) -> Int64s:
+    rows = np.full(len(tuples), NO_ROW, np.int64)
+    there = tuples != NO_ROW
+    rows[there] = side.row[tuples[there]]
+    return rows
+
+
 def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:
     return np.ones(len(tuples), np.bool_) if side.valid is None else side.valid[tuples]
 
@@ -84,4 +96,8 @@ def _sorted(pairs: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
 def _pair(pairs: tuple[Int64s, Int64s], place: int) -> str:
     if place >= len(pairs[0]):
         return "nothing"
-    return f"left row {pairs[0][place]} with right row {pairs[1][place]}"
+    names = [
+        "no " + name if rows[place] == NO_ROW else f"{name} {rows[place]}"
+        for rows, name in zip(pairs, ("left row", "right row"), strict=True)
+    ]
+    return " with ".join(names)

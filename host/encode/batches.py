@@ -38,6 +38,8 @@ class EncodedBatch:
         Key fields; anything in the place of a null.
     valid : array of bool or None
         Which tuples may match at all, having no null; None if all may.
+    all_times : array of uint64
+        Timestamps of all rows, those that were left out too.
     """
 
     first: int
@@ -45,6 +47,7 @@ class EncodedBatch:
     times: UInt64s
     keys: Mapping[str, FieldValues]
     valid: Bools | None
+    all_times: UInt64s
 
     def __len__(self) -> int:
         return len(self.times)
@@ -71,10 +74,13 @@ class BatchEncoder:
     ----------
     plan : EncodingPlan
         How.
+    whole : bool
+        Whether rows that can match nothing become tuples even where no window needs them.
     """
 
-    def __init__(self, plan: EncodingPlan) -> None:
+    def __init__(self, plan: EncodingPlan, *, whole: bool = False) -> None:
         self._plan = plan
+        self._whole = whole or not plan.timed
         self._times = plan.times.start()
         self._fields = {field.name: field.start() for field in plan.fields}
         self._sides = (_SideState(), _SideState())
@@ -105,12 +111,12 @@ class BatchEncoder:
         keys = {name: field.encode(side, batch, first) for name, field in self._fields.items()}
         valid = self._valid(side, batch)
         state.rows += batch.num_rows
-        if valid is None or not self._plan.timed:
-            return EncodedBatch(first, None, times, keys, valid)
+        if valid is None or self._whole:
+            return EncodedBatch(first, None, times, keys, valid, times)
         # It can neither match nor push a tuple out of a window: it is not sent at all.
         kept = np.flatnonzero(valid)
         keys = {name: field.of_rows(kept) for name, field in keys.items()}
-        return EncodedBatch(first, kept + first, times[kept], keys, None)
+        return EncodedBatch(first, kept + first, times[kept], keys, None, times)
 
     def times(self, side: int, batch: pa.RecordBatch) -> tuple[UInt64s, Bools | None]:
         """Return timestamps of all rows of a table, and which may match; None: all may."""

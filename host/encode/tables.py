@@ -12,6 +12,7 @@ import pyarrow as pa
 from host.encode.batches import BatchEncoder, EncodedBatch
 from host.encode.fields import FieldPlan
 from host.encode.plan import EncodingPlan, plan_tables
+from host.join_type import JoinType
 from host.manifest import Manifest
 from host.predicate import Bounds
 from host.query import JoinQuery
@@ -76,13 +77,15 @@ class EncodedJoin:
 def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest) -> EncodedJoin:
     """Encode two whole tables for the accelerator that ``manifest`` describes.
 
+    Over a time-based window, rows that can match nothing are left out of an inner join.
+
     Raises
     ------
     UsageError
         As :func:`~host.encode.plan.plan_tables`.
     """
     plan = plan_tables(left, right, query, manifest)
-    encoder = BatchEncoder(plan)
+    encoder = BatchEncoder(plan, whole=query.how is not JoinType.INNER)
     signed = {key.name: key.signed for key in manifest.keys}
     sides = []
     for side, table in enumerate((left, right)):

@@ -104,7 +104,8 @@ class BoundJoin(Stateful):
     def schema(self, schema: pa.Schema) -> pa.Schema:
         for column, of_side in zip(self.join.query.order, (schema, self.right.schema), strict=True):
             key_columns(of_side, [column])
-        return output_schema(schema, self.right.schema, self.join.query.suffix)
+        query = self.join.query
+        return output_schema(schema, self.right.schema, query.suffix, query.how)
 
     def reason(self, place: Place) -> str:
         left, right = self._orders

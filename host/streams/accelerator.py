@@ -7,6 +7,7 @@ import pyarrow as pa
 from host.encode.values import FieldValues
 from host.errors import DisorderError, WindowOverflowError
 from host.exact import UInt64s
+from host.join_type import JoinType
 from host.runtime import (
     Columns,
     ConfluenceExecStream,
@@ -16,6 +17,7 @@ from host.runtime import (
 )
 from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
+from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.counters import StagingCounters
 from host.streams.intake import Arrived, Intake
@@ -37,10 +39,16 @@ class _Execution:
     """All that belongs to one execution, so that nothing of it can leak into the next."""
 
     def __init__(
-        self, params: AcceleratorJoinParams, codec: WordCodec, setup: UInt64s, intake: Intake
+        self,
+        params: AcceleratorJoinParams,
+        codec: WordCodec,
+        setup: UInt64s,
+        intake: Intake,
+        completion: Completion | None,
     ) -> None:
         device = params.device
         self.intake = intake
+        self.completion = completion
         self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
         self.staging.append(setup, marks=MARKS)
@@ -51,7 +59,7 @@ class _Execution:
             params.plan.window,
             detailed=params.strict or params.trace,
         )
-        self.order = StrictOrder()
+        self.order = StrictOrder(with_probe=completion is not None)
         self.release = Release(params.rows)
         self.results = np.zeros((params.result_words, codec.result.columns), np.uint64)
         self.ready: list[Columns] = []
@@ -66,8 +74,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     Input 0 is side R, input 1 side S, each sorted by time; or there is one input of tagged batches.
     Values go from the Arrow buffers into the words that the device is offered, and nowhere else.
     The output has the columns ``left`` and ``right``, and with a trace ``emitted`` and ``latency``
-    (visiting latency, in cycles). Result words are decoded as they come; what is kept is the
-    window and the open groups.
+    (visiting latency, in cycles); where a row comes alone, all but its own number is -1. Result
+    words are decoded as they come; what is kept is the window and the open groups.
 
     Attributes
     ----------
@@ -111,17 +119,21 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         assert params is not None
         for rows in params.rows:
             rows.clear()
-        intake = self._intake(params)
-        self._run = _Execution(params, self._codec, self._setup, intake)
+        completion = None
+        if params.how is not JoinType.INNER:
+            completion = Completion(params.how, params.plan.window)
+        intake = self._intake(params, completion)
+        self._run = _Execution(params, self._codec, self._setup, intake, completion)
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.staged = intake.counters
 
-    def _intake(self, params: AcceleratorJoinParams) -> Intake:
+    def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
         manifest = params.device.manifest
+        tell = None if completion is None else completion.take
         if params.layout is None:
-            return PairedIntake(self.inputs, params.plan, params.rows, manifest)
-        return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout)
+            return PairedIntake(self.inputs, params.plan, params.rows, manifest, tell)
+        return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout, tell)
 
     @property
     def stores(self) -> tuple[Rows, Rows]:
@@ -141,7 +153,10 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 return self.finish()
             if not self._take_input(run, params):
                 return StreamResult.BUF_UNDERFLOW
-            moved += self._exchange(run, params)
+            if run.staging.waiting or run.flushed:
+                moved += self._exchange(run, params)
+            else:  # rows that come alone are to be handed on first
+                moved += sum(pairs.num_rows for pairs in run.ready)
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
@@ -156,8 +171,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         """Stage input until there is enough; false if more must come first."""
         while run.staging.waiting < params.low_water and not run.flushed:
             arrived = run.intake.take()
-            if arrived is not None:
+            if arrived is not None and arrived.count:
                 self._stage(run, params, arrived)
+            elif arrived is not None:
+                self._make_ready(run, params, [])
+                if run.ready:
+                    return True
             elif run.intake.at_end:
                 run.staging.append(self._codec.pack_control("FLUSH"), marks=1)
                 run.decoder.flush()
@@ -179,6 +198,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             self._codec.scatter(words, tuples.places, side, fields, tuples.begin)
         run.staging.add(arrived.count)
         run.decoder.stage(arrived)
+        if run.completion is not None:
+            run.completion.stage(arrived)
         self.staged.staged_bytes += words.nbytes
         self.staged.moved_words = run.staging.moved
 
@@ -218,28 +239,43 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             run.done = True
         self._check_faults(run, params)
         complete = run.decoder.complete
-        owned = (run.intake.owned(pairs) for pairs in parts)
+        if run.completion is not None:
+            for pairs in parts:
+                run.completion.mark(pairs)
+        owned = (run.intake.owned(pairs) for pairs in parts if params.how.has_pairs)
         parts = [pairs for pairs in owned if pairs.num_rows]
         if run.trace is not None:
             parts = [run.trace.pairs(pairs) for pairs in parts]
             run.trace.stars(stars)
             run.trace.forget(complete)
         run.pairs += sum(pairs.num_rows for pairs in parts)
-        if params.strict:
-            ready = run.order.push(parts, complete)
-            parts = [] if ready is None else [ready]
-        run.ready += [pairs for pairs in parts if pairs.num_rows]
-        for side in Side:
-            run.release.allow(side, self._needed(run, side))
+        self._make_ready(run, params, parts)
         if params.report is not None and self.watch is not None:
             params.report(Progress(complete, run.pairs, self.watch.cycles))
 
+    def _make_ready(
+        self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
+    ) -> None:
+        """Let those results be handed on whose turn it is; let go of rows that none can mean."""
+        complete = run.decoder.complete
+        if params.strict:
+            pairs = run.order.push(parts, complete)
+            parts = [] if pairs is None else [pairs]
+        if run.completion is not None:
+            parts = run.completion.complete(parts, complete, run.intake.reached, ended=run.done)
+        run.ready += [results for results in parts if results.num_rows]
+        for side in Side:
+            run.release.allow(side, self._needed(run, side))
+
     @staticmethod
     def _needed(run: _Execution, side: Side) -> int:
-        """The oldest row of a side that a pair which has not been made ready can mean."""
+        """The oldest row of a side that a result which has not been made ready can mean."""
         held = run.order.least("left" if side is Side.R else "right")
+        alone = None if run.completion is None else run.completion.oldest_row(side)
         oldest = run.decoder.oldest_row(side)
-        return oldest if held is None else min(oldest, held)
+        if oldest is None:
+            oldest = run.intake.next_row(side)
+        return min(row for row in (oldest, held, alone) if row is not None)
 
     def _skipped(self, run: _Execution, words: UInt64s) -> int:
         """How many words come before, and are, the mark of this execution's CLEAR."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from host.device import Device
 from host.encode import EncodingPlan
+from host.join_type import JoinType
 from host.ordering import Ordering
 from host.runtime import ConfluenceParams
 from host.streams.row_store import Rows
@@ -38,6 +39,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         Where the rows of either side are kept as long as a pair can mean them.
     layout : TaggedLayout or None
         Of the batches, if both sides come in one input; else there are two inputs.
+    how : JoinType
+        Which results are wanted.
     ordering : Ordering
         Of the results; strict order is restored from full groups, at full speed.
     distinct : tuple of bool
@@ -56,6 +59,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     plan: EncodingPlan
     rows: tuple[Rows, Rows]
     layout: TaggedLayout | None = None
+    how: JoinType = JoinType.INNER
     ordering: Ordering = field(default_factory=Ordering.outer)
     distinct: tuple[bool, bool] = (False, False)
     trace: bool = False

@@ -9,7 +9,6 @@ import pyarrow as pa
 from host.capacity import require_capacity
 from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
-from host.ordering import Ordering
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Stream
 from host.streams.accelerator import AcceleratorJoin
@@ -59,8 +58,8 @@ class PreparedJoin:
         How rows become tuples.
     device : Device
         An open device, used by nobody else meanwhile; it stays open.
-    ordering : Ordering
-        Of the results.
+    query : JoinQuery
+        Says which results are wanted, and in which order.
     left, right, schema : pa.Schema
         Of the inputs and of the result.
     options : JoinOptions
@@ -75,7 +74,7 @@ class PreparedJoin:
 
     plan: EncodingPlan
     device: Device
-    ordering: Ordering
+    query: JoinQuery
     left: pa.Schema
     right: pa.Schema
     schema: pa.Schema
@@ -120,11 +119,9 @@ def prepare_join(
     """
     plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
     require_capacity(plan.window, device.manifest)
-    schema = output_schema(left, right, query.suffix)
+    schema = output_schema(left, right, query.suffix, query.how)
     chosen = JoinOptions() if options is None else options
-    return PreparedJoin(
-        plan, device, query.ordering, left, right, schema, chosen, distinct=distinct
-    )
+    return PreparedJoin(plan, device, query, left, right, schema, chosen, distinct=distinct)
 
 
 def add_device_join(
@@ -192,7 +189,8 @@ def _connected(
             plan=join.plan,
             rows=rows,
             layout=layout,
-            ordering=join.ordering,
+            how=join.query.how,
+            ordering=join.query.ordering,
             distinct=join.distinct,
             trace=options.trace,
             deadline=options.deadline,
@@ -202,7 +200,11 @@ def _connected(
     graph.add(
         materialize,
         MaterializeParams(
-            store=rows, schema=join.schema, rows=options.batch_rows, observe=options.observe
+            store=rows,
+            schema=join.schema,
+            widths=(len(join.left), len(join.schema) - len(join.left)),
+            rows=options.batch_rows,
+            observe=options.observe,
         ),
     )
     for stream in inputs:

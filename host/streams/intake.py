@@ -2,7 +2,7 @@
 """Batches of rows as tuples with their places in the order of arrival."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,19 @@ from host.runtime import Buffer, Columns
 from host.side import Side
 from host.streams.counters import StagingCounters
 from host.streams.row_store import Rows, joined
+from host.streams.tracked_rows import RowTimes
 from host.streams.window_gauge import WindowGauge
 from host.window import TimeWindow
 
-__all__ = ["Arrived", "Intake", "SideTuples"]
+__all__ = ["Arrived", "Intake", "SideTuples", "TakeRows"]
 
 Int64s = npt.NDArray[np.int64]
+
+#: Is told of all rows of a side, in their order, those included of which no tuple is made.
+TakeRows = Callable[[Side, RowTimes], None]
+
+#: Later than any time.
+NEVER = (1 << 64) - 1
 
 #: Most rows of a batch that are encoded at once; longer ones are cut, so that memory stays bounded.
 MOST_ROWS = 1 << 15
@@ -78,6 +85,9 @@ class Intake(ABC):
         Where the rows of either side are kept.
     manifest : Manifest
         Of the accelerator.
+    tell : callable, optional
+        Is told of all rows as they are taken; then :meth:`take` also returns when no tuple could
+        be made of what has come.
     """
 
     def __init__(
@@ -86,7 +96,9 @@ class Intake(ABC):
         plan: EncodingPlan,
         rows: tuple[Rows, Rows],
         manifest: Manifest,
+        tell: TakeRows | None = None,
     ) -> None:
+        self._tell = tell
         self._inputs = inputs
         self._plan = plan
         self._rows = rows
@@ -108,6 +120,15 @@ class Intake(ABC):
     @abstractmethod
     def take(self) -> Arrived | None:
         """Return the next tuples; None, having asked for input, if some must come first."""
+
+    @property
+    @abstractmethod
+    def reached(self) -> int:
+        """No tuple that is handed out later has an earlier timestamp."""
+
+    @abstractmethod
+    def next_row(self, side: Side) -> int:
+        """No tuple of ``side`` that is handed out later is of a row before this one."""
 
     def owned(self, pairs: Columns) -> Columns:
         """Return those of ``pairs``, of rows taken so far, that belong to the result: all."""

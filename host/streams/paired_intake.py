@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from host.encode import EncodedBatch, EncodingPlan
@@ -10,8 +11,9 @@ from host.manifest import Manifest
 from host.runtime import Buffer
 from host.side import Side
 from host.streams.arrival_order import merge_places, settled
-from host.streams.intake import Arrived, Intake, SideTuples
+from host.streams.intake import NEVER, Arrived, Intake, SideTuples, TakeRows
 from host.streams.row_store import Rows
+from host.streams.tracked_rows import RowTimes
 
 __all__ = ["PairedIntake"]
 
@@ -23,6 +25,8 @@ class _Head:
         self.raw: pa.RecordBatch | None = None  # not encoded yet
         self.batch: EncodedBatch | None = None
         self.begin = 0
+        self.rows = 0  # that have been encoded so far
+        self.latest = 0  # their last timestamp
 
 
 class PairedIntake(Intake):
@@ -37,8 +41,9 @@ class PairedIntake(Intake):
         plan: EncodingPlan,
         rows: tuple[Rows, Rows],
         manifest: Manifest,
+        tell: TakeRows | None = None,
     ) -> None:
-        super().__init__(inputs, plan, rows, manifest)
+        super().__init__(inputs, plan, rows, manifest, tell)
         self._heads = {side: _Head() for side in Side}
 
     @property
@@ -47,10 +52,28 @@ class PairedIntake(Intake):
             head.raw is None and head.batch is None for head in self._heads.values()
         )
 
+    @property
+    def reached(self) -> int:
+        return min(self._reached(side) for side in Side)
+
+    def _reached(self, side: Side) -> int:
+        head = self._heads[side]
+        if head.batch is not None:
+            return int(head.batch.times[head.begin])
+        return NEVER if self._inputs[side].at_end and head.raw is None else head.latest
+
+    def next_row(self, side: Side) -> int:
+        head = self._heads[side]
+        if head.batch is None:
+            return head.rows
+        return int(head.batch.row_numbers(head.begin, head.begin + 1)[0])
+
     def take(self) -> Arrived | None:
         while self._fill():
             batches = {side: head.batch for side, head in self._heads.items() if head.batch}
             if any(side not in batches and not self._inputs[side].at_end for side in Side):
+                if self._tell is not None:
+                    return Arrived(0, {})
                 continue  # no row of the batch that came is sent
             return self._merge(batches) if batches else None
         return None
@@ -74,6 +97,12 @@ class PairedIntake(Intake):
         for side, raw in fresh:
             head = self._heads[side]
             encoded = self._encode(side, raw)
+            if self._tell is not None:
+                rows = np.arange(head.rows, head.rows + raw.num_rows)
+                self._tell(side, RowTimes(rows, encoded.all_times))
+            if raw.num_rows:
+                head.latest = int(encoded.all_times[-1])
+            head.rows += raw.num_rows
             head.raw, head.batch, head.begin = None, encoded if len(encoded) else None, 0
         return True
 

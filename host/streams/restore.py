@@ -18,13 +18,19 @@ class StrictOrder:
 
     Pairs are sorted by ``probe``, then by ``stored``. What is held belongs to the open groups of
     the accelerator, so it does not grow with the stream.
+
+    Parameters
+    ----------
+    with_probe : bool
+        Whether pairs are handed on with their column ``probe``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_probe: bool = False) -> None:
         self._held: list[Columns] = []
+        self._dropped = ("stored",) if with_probe else ("probe", "stored")
 
     def push(self, parts: Sequence[Columns], complete: int) -> Columns | None:
-        """Take pairs; return, sorted, those whose probe is below ``complete``, without its columns.
+        """Take pairs; return, sorted, those whose probe is below ``complete``.
 
         Parameters
         ----------
@@ -49,7 +55,7 @@ class StrictOrder:
             self._held = [held.take(np.flatnonzero(~ready))]
             at = np.flatnonzero(ready)
             order = at[_order(probe[at], stored[at])]
-        rest = [name for name in held.arrays if name not in ("probe", "stored")]
+        rest = [name for name in held.arrays if name not in self._dropped]
         return Columns({name: held[name][order] for name in rest})
 
     def least(self, column: str) -> int | None:

@@ -248,14 +248,15 @@ class ResultDecoder:
             met = other.at("before", first) if first < other.count else log.count
             log.forget(min(int(self._ends[side][0]), met - self._reach))
 
-    def oldest_row(self, side: Side) -> int:
-        """The oldest row of ``side`` that a pair which is decoded later can mean."""
+    def oldest_row(self, side: Side) -> int | None:
+        """The oldest row that a pair can mean whose tuple of ``side`` has been staged.
+
+        None if pairs that are decoded later mean tuples of that side only that are staged later.
+        """
         log = self.logs[side]
-        if not log.count:
-            return 0
-        if log.kept < log.count:
-            return int(log.at("row", log.kept)) if log.has("row") else log.kept
-        return int(log.at("row", log.count - 1)) + 1 if log.has("row") else log.count
+        if log.kept == log.count:
+            return None
+        return int(log.at("row", log.kept)) if log.has("row") else log.kept
 
     def _note_faults(self, results: ResultWords) -> None:
         flags = int(np.bitwise_or.reduce(results.overflow, initial=0))

@@ -14,8 +14,9 @@ from host.errors import DisorderError, UsageError
 from host.manifest import Manifest
 from host.runtime import Buffer, Columns
 from host.side import Side
-from host.streams.intake import Arrived, Intake, SideTuples
+from host.streams.intake import Arrived, Intake, SideTuples, TakeRows
 from host.streams.row_store import Rows
+from host.streams.tracked_rows import RowTimes
 
 __all__ = ["TaggedIntake", "TaggedLayout"]
 
@@ -38,6 +39,9 @@ class TaggedLayout:
     halo : str, optional
         Column of booleans: true in rows that are here for later ones to meet, and come before all
         of these. A pair whose later row is such a halo row is left out of the result.
+    alone : str, optional
+        Column of booleans: true in rows that are in the result if they come alone, by the type of
+        the join. Without it all are.
     """
 
     left: pa.Schema
@@ -45,6 +49,7 @@ class TaggedLayout:
     first: int
     side: str = "side"
     halo: str | None = None
+    alone: str | None = None
 
     @property
     def slices(self) -> tuple[slice, slice]:
@@ -66,10 +71,13 @@ class TaggedIntake(Intake):
         rows: tuple[Rows, Rows],
         manifest: Manifest,
         layout: TaggedLayout,
+        tell: TakeRows | None = None,
     ) -> None:
-        super().__init__(inputs, plan, rows, manifest)
+        super().__init__(inputs, plan, rows, manifest, tell)
         self._tag = layout.side
         self._halo = layout.halo
+        self._alone = layout.alone
+        self._reached = 0
         self._number = 0  # rows of both sides so far
         self._halos = 0  # … of which so many first ones are halo rows
         self._last: tuple[int, object] = (0, None)  # the last time, encoded and as it was
@@ -88,6 +96,14 @@ class TaggedIntake(Intake):
     def at_end(self) -> bool:
         return self._inputs[0].at_end
 
+    @property
+    def reached(self) -> int:
+        return self._reached
+
+    def next_row(self, side: Side) -> int:
+        del side  # rows are numbered over both sides
+        return self._number
+
     def take(self) -> Arrived | None:
         buffer = self._inputs[0]
         while not buffer.at_end and buffer.demand():
@@ -97,7 +113,7 @@ class TaggedIntake(Intake):
             arrived = self._taken_apart(batch, halos)
             self._number += batch.num_rows
             self._halos += halos
-            if arrived.count:
+            if arrived.count or self._tell is not None:
                 return arrived
         return None
 
@@ -122,6 +138,13 @@ class TaggedIntake(Intake):
             )
         return count
 
+    def _answered(self, batch: pa.RecordBatch, at: Int64s) -> npt.NDArray[np.bool_] | None:
+        """Which rows of a batch, of those at the places ``at``, are in the result if alone."""
+        if self._alone is None:
+            return None
+        flags: npt.NDArray[np.bool_] = batch.column(self._alone).to_numpy(zero_copy_only=False)
+        return flags[at]
+
     def _taken_apart(self, batch: pa.RecordBatch, halos: int) -> Arrived:
         tags = integer_view(batch.column(self._tag))
         members = {side: np.flatnonzero(tags == side) for side in Side}
@@ -133,6 +156,10 @@ class TaggedIntake(Intake):
         for side, part in parts:
             tuples = own[side] = self._encode(side, part)
             at = members[side]
+            self._reached = max(self._reached, int(tuples.all_times[-1]))
+            if self._tell is not None:
+                answered = self._answered(batch, at)
+                self._tell(side, RowTimes(at + self._number, tuples.all_times, answered))
             if tuples.rows is not None:
                 at = at[tuples.rows - tuples.first]
             encoded[side] = replace(tuples, rows=at + self._number)

@@ -9,7 +9,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, Manifest, TimeWindow
 from host.durations import Duration
 
-__all__ = ["bundle", "manifest_of", "naive_join"]
+__all__ = ["bundle", "manifest_of", "naive_join", "naive_results"]
 
 
 def bundle(folder, **changes):
@@ -54,6 +54,47 @@ def naive_join(left, right, query):
             if all(_holds(term, sides[0][pair[0]], sides[1][pair[1]]) for term in query.terms):
                 results.append(pair)
         seen[side].append((now, index))
+    return results
+
+
+def naive_results(left, right, query):
+    """Return (left row, right row) of all results of any type, in order; None for no row.
+
+    Rows arrive one at a time; each first pushes others out of the window, which come alone then,
+    and then completes its pairs.
+    """
+    kind = query.how.value
+    alone = {"left": [0], "right": [1], "full": [0, 1], "left_semi": [0], "left_anti": [0]}
+    pairs = naive_join(left, right, query)
+    matched = [{pair[side] for pair in pairs} for side in (0, 1)]
+    arrivals = sorted(
+        (row[query.order[side]], side, index)
+        for side, table in enumerate((left, right))
+        for index, row in enumerate(table.to_pylist())
+    )
+    places = {(side, index): place for place, (_, side, index) in enumerate(arrivals)}
+    results, window = [], []
+
+    def leave(gone):
+        for row in gone:
+            window.remove(row)
+            _, side, index = row
+            wanted = (index in matched[side]) == (kind == "left_semi")
+            if side in alone.get(kind, []) and wanted:
+                results.append((index, None) if side == 0 else (None, index))
+
+    for place, (now, side, index) in enumerate(arrivals):
+        if isinstance(query.window, CountWindow):
+            own = [row for row in window if row[1] == side]
+            leave(own[: max(0, len(own) + 1 - query.window.size)])
+        else:
+            leave([row for row in window if now - row[0] > _width(query.window)])
+        window.append((now, side, index))
+        if not kind.startswith("left_"):
+            results += [
+                pair for pair in pairs if max(places[0, pair[0]], places[1, pair[1]]) == place
+            ]
+    leave(list(window))
     return results
 
 

@@ -12,7 +12,7 @@ from host.errors import MissingToolError
 from host.files import read_table, write_table
 from host.pipeline import Pipeline
 from host.query import JoinQuery, Term
-from tests.host.tables import naive_join
+from tests.host.tables import naive_join, naive_results
 from tests.host.test_driver import random_table
 
 SCAN = JoinParameters(
@@ -53,6 +53,20 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ord
             assert (pairs if ordering.period == 1 else sorted(pairs)) == (
                 expected if ordering.period == 1 else sorted(expected)
             )
+
+
+@pytest.mark.parametrize("window", [CountWindow(17), TimeWindow(9)])
+def test_the_simulated_accelerator_answers_any_type_as_a_loop_does(simulator, window):
+    rng = np.random.default_rng(13)
+    left, right = random_table(rng, 200, 400), random_table(rng, 260, 400)
+    terms = [Term("x", "x", -1, 2), Term("name", "name")]
+    with open_device(simulator) as device:
+        for how in ("full", "left_semi", "left_anti"):
+            query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=how)
+            result = join_tables(left, right, query, device)
+            rows = zip(*(rows.tolist() for rows in result.pairs), strict=True)
+            found = [tuple(None if row < 0 else row for row in pair) for pair in rows]
+            assert found == naive_results(left, right, query)
 
 
 def test_a_cut_join_leaves_the_device_usable(simulator):

@@ -13,9 +13,10 @@ from host.__main__ import main, parser
 from host.durations import parse_duration
 from host.errors import UsageError
 from host.files import read_table, write_table
+from host.join_type import JoinType
 from host.query import JoinQuery, Term
 from host.query_arguments import query_from
-from tests.host.tables import bundle, naive_join
+from tests.host.tables import bundle, naive_join, naive_results
 
 
 @pytest.fixture
@@ -50,6 +51,31 @@ def test_join_writes_the_answer_in_order(files, capsys, output):
     assert f"all {result.num_rows} results agree" in shown.err
     assert "left.k = right.k" in shown.out
     assert "left -> AcceleratorJoin: up to" in shown.out
+
+
+@pytest.mark.parametrize("more", [["--verify"], ["--sorted"]])
+def test_a_join_of_any_type_is_written(files, capsys, more):
+    folder, left, right = files
+    tables = []
+    for name, table in (("left", left), ("right", right)):
+        tables.append(table.sort_by("at"))
+        write_table(tables[-1].to_batches(), left.schema, folder / f"{name}.parquet")
+    query = {"terms": [Term("k", "k")], "order": ("at", "at"), "window": parse_duration("1min")}
+    for how in ("full_outer", "anti"):
+        named = ["--equal", "k", "--within", "1min", "--explain", "--how", how, *more]
+        assert main(arguments(folder, *named)) == 0
+        expected = naive_results(*tables, JoinQuery(**query, how=how))
+        result = read_table(folder / "out.parquet")
+        for column, table, rows in zip(
+            ["n", "n_right"], tables, zip(*expected, strict=True), strict=True
+        ):
+            numbers = table["n"].to_pylist()
+            if column in result.column_names:
+                found = result[column].to_pylist()
+                assert found == [None if row is None else numbers[row] for row in rows]
+        shown = capsys.readouterr()
+        assert f"{JoinType.of(how)} join: left.k = right.k" in shown.out
+        assert more != ["--verify"] or f"all {len(expected)} results agree" in shown.err
 
 
 def test_sorted_parquet_is_streamed(files, capsys):
@@ -93,7 +119,7 @@ def test_the_options_make_the_query():
         ["--rows", "0"], ["--rows", "x"], ["--within", "-1"], ["--within=-5s"],
         ["--within", "soon"], ["--rows", "1", "--equal", "a:b:c"], ["--rows", "1", "--equal", ""],
         ["--rows", "1", "--band", "a:b:1"], ["--rows", "1", "--band", ":b:1:2"],
-        ["--rows", "1", "--band", "a:b:x:2"],
+        ["--rows", "1", "--band", "a:b:x:2"], ["--rows", "1", "--how", "cross"],
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_read_are_errors(more):

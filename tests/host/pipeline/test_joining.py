@@ -90,7 +90,7 @@ def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
     prepared.clear()
     joined.count()
     joined.collect()
-    assert [str(join.ordering) for join in prepared] == ["none", "outer"]
+    assert [str(join.query.ordering) for join in prepared] == ["none", "outer"]
     assert prepared[1].accelerator.watch is not None
 
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of outer, semi and anti joins: rows that come alone, with the pairs or without."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from host.join_type import NO_ROW, JoinType
+from host.runtime import Columns
+from host.side import Side
+from host.streams.departure import departures
+from host.streams.intake import Arrived
+from host.streams.tracked_rows import RowTimes, TrackedRows
+from host.window import Window
+
+__all__ = ["Completion"]
+
+Int64s = npt.NDArray[np.int64]
+
+_NAMES = {Side.R: "left", Side.S: "right"}
+
+
+class Completion:
+    """Keeps a bit for each row in the window, and hands rows on alone when they leave it.
+
+    In strict order they come before the pairs of the tuple that pushes them out; what nothing
+    pushes out comes at the end. This does not depend on when results come from the device.
+
+    Parameters
+    ----------
+    how : JoinType
+        Which results are wanted; not the inner join, which needs nothing of this.
+    window : CountWindow or TimeWindow
+        Of either side.
+    """
+
+    def __init__(self, how: JoinType, window: Window) -> None:
+        self._how = how
+        self._tracked = {side: TrackedRows() for side in Side if how.tracks(side)}
+        self._departures = departures(window)
+
+    def take(self, side: Side, taken: RowTimes) -> None:
+        """Announce rows in their order of arrival, before their tuples are staged."""
+        if side in self._tracked:
+            self._tracked[side].add(taken)
+
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples that are sent."""
+        self._departures.stage(arrived)
+
+    def mark(self, pairs: Columns) -> None:
+        """These pairs have been found; those that another stream answers with count too."""
+        if pairs.num_rows:
+            for side, rows in self._tracked.items():
+                rows.mark(pairs[_NAMES[side]])
+
+    def oldest_row(self, side: Side) -> int | None:
+        """The oldest row of ``side`` that can come alone yet; None if there is none."""
+        return self._tracked[side].oldest if side in self._tracked else None
+
+    def complete(
+        self, pairs: Sequence[Columns], complete: int, reached: int, *, ended: bool
+    ) -> list[Columns]:
+        """Return the results that are certain now.
+
+        Parameters
+        ----------
+        pairs : sequence of Columns
+            Pairs of the answer that have become ready. A column ``probe``, by which they are
+            sorted then, says where rows that come alone have their place among them; without it
+            these come behind.
+        complete : int
+            All pairs that so many first arrivals complete have been marked, and have been given.
+        reached : int
+            No tuple comes any more that is earlier than this.
+        ended : bool
+            Whether no tuple comes any more at all.
+        """
+        alone = [
+            rows
+            for side, tracked in self._tracked.items()
+            if (rows := self._leaving(side, tracked, complete, reached, ended=ended)) is not None
+        ]
+        self._departures.forget(complete)
+        if not alone:
+            return [_without_probe(of_pairs) for of_pairs in pairs]
+        rows = Columns.concatenate(alone)
+        # In the order of arrival what leaves together: on a tie of times left rows first.
+        number, is_right = np.maximum(rows["left"], rows["right"]), rows["left"] == NO_ROW
+        rows = rows.take(np.lexsort((number, is_right, rows["time"], rows["place"])))
+        if len(pairs) == 1 and "probe" in pairs[0].arrays:
+            return [_merged(pairs[0], rows)]
+        return [*(_without_probe(of_pairs) for of_pairs in pairs), _results(rows, ())]
+
+    def _leaving(
+        self, side: Side, tracked: TrackedRows, complete: int, reached: int, *, ended: bool
+    ) -> Columns | None:
+        """Rows of one side that come alone now, with the places that they leave at."""
+        count = len(tracked) if ended else self._departures.gone(side, tracked, complete, reached)
+        if not count:
+            return None
+        places = self._departures.places(side, tracked, count)
+        gone = tracked.leave(count)
+        wanted = np.flatnonzero((gone["matched"] == self._how.wants_matched) & gone["answered"])
+        if not len(wanted):
+            return None
+        none = np.full(len(wanted), NO_ROW, np.int64)
+        numbers = {_NAMES[side]: gone["row"][wanted], _NAMES[side.other]: none}
+        return Columns(
+            {
+                "left": numbers["left"],
+                "right": numbers["right"],
+                "time": gone["time"][wanted],
+                "place": places[wanted],
+            }
+        )
+
+
+def _merged(pairs: Columns, alone: Columns) -> Columns:
+    """Put rows that come alone before the pairs of the tuples that push them out."""
+    at = np.searchsorted(pairs["probe"], alone["place"], side="left")
+    names = [name for name in pairs.arrays if name != "probe"]
+    rows = _results(alone, names)
+    return Columns({name: np.insert(pairs[name], at, rows[name]) for name in names})
+
+
+def _results(alone: Columns, names: Sequence[str]) -> Columns:
+    """Rows that come alone as results with columns ``names``, of which those of a trace are -1."""
+    arrays = {name: np.full(alone.num_rows, -1, np.int64) for name in names}
+    return Columns({**arrays, "left": alone["left"], "right": alone["right"]})
+
+
+def _without_probe(pairs: Columns) -> Columns:
+    return Columns({name: array for name, array in pairs.arrays.items() if name != "probe"})
