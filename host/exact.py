@@ -9,8 +9,9 @@ are, and that can be shifted by a constant with saturation.
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["UInt64s", "as_integers", "places", "shifted"]
+__all__ = ["Float64s", "UInt64s", "as_integers", "places", "shifted"]
 
+Float64s = npt.NDArray[np.float64]
 UInt64s = npt.NDArray[np.uint64]
 
 _TOP = (1 << 64) - 1

@@ -3,7 +3,9 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
+import math
 from typing import TypeAlias
 
 from host.durations import Duration, as_duration
@@ -15,7 +17,7 @@ from host.window import CountWindow, TimeWindow
 __all__ = ["Bound", "JoinQuery", "Term", "Width"]
 
 #: Bound of a difference: a number for numeric columns, a duration for temporal ones, None if open.
-Bound: TypeAlias = int | Fraction | Duration | timedelta | None
+Bound: TypeAlias = int | float | Decimal | Fraction | Duration | timedelta | None
 
 #: Width of the window: a count, or a distance of the order columns. ``TimeWindow`` goes with
 #: numeric order columns, a duration with temporal ones.
@@ -30,7 +32,7 @@ class Term:
     ----------
     left, right : str
         Columns of the left and of the right table.
-    low, high : int, Fraction, Duration, timedelta or None
+    low, high : int, float, Decimal, Fraction, Duration, timedelta or None
         None leaves that end open. Both zero, the default: an equality. Temporal columns take
         durations (or zero), all others take numbers.
     """
@@ -45,12 +47,15 @@ class Term:
             value = getattr(self, name)
             if isinstance(value, timedelta):
                 object.__setattr__(self, name, as_duration(value))
+            elif isinstance(value, (float, Decimal)) and math.isfinite(value):
+                # The number as it is written, as decimals are compared with it too.
+                object.__setattr__(self, name, Fraction(str(value)))
             elif isinstance(value, bool) or not isinstance(
                 value, (int, Fraction, Duration, type(None))
             ):
                 raise UsageError(
-                    f"The {name} bound of {self.left!r} and {self.right!r} must be a whole number, "
-                    f"a duration or None, not {value!r}."
+                    f"The {name} bound of {self.left!r} and {self.right!r} must be a finite "
+                    f"number, a duration or None, not {value!r}."
                 )
 
     @property

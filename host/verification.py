@@ -10,6 +10,7 @@ import pyarrow as pa
 from host.arrivals import Arrivals
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import EncodedSide, encode
+from host.encode.recheck import Recheck
 from host.join_type import NO_ROW
 from host.manifest import Manifest
 from host.predicate import DifferenceBand
@@ -52,9 +53,17 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
     matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
     r, s = matches.rows(arrivals)
     keep = _valid(sides[0], r) & _valid(sides[1], s)
+    rows = sides[0].row[r], sides[1].row[s]
+    for term in encoded.rough_terms:
+        recheck = Recheck.of(term, left.schema, right.schema)
+        columns = [
+            _array(table.column(place)).take(pa.array(numbers))
+            for table, place, numbers in zip((left, right), recheck.places, rows, strict=True)
+        ]
+        keep &= recheck.holds(columns)
     matches = Matches(matches.probe[keep], matches.stored[keep])
-    rows = reference_rows(arrivals, matches, encoded.window, query.how)
-    return _rows(sides[0], rows[0]), _rows(sides[1], rows[1])
+    answer = reference_rows(arrivals, matches, encoded.window, query.how)
+    return _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
 
 
 def compare_pairs(
@@ -82,6 +91,11 @@ def _rows(side: EncodedSide, tuples: Int64s) -> Int64s:
     there = tuples != NO_ROW
     rows[there] = side.row[tuples[there]]
     return rows
+
+
+def _array(column: pa.ChunkedArray) -> pa.Array:
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:

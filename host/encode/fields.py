@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from host.encode.kinds import ColumnType
+from host.encode.kinds import ColumnType, Kind
 from host.encode.scale import bound_in_ticks, coded_difference, require_same_kind
 from host.encode.values import FieldValues
 from host.errors import AcceleratorLimitError
@@ -23,6 +23,7 @@ __all__ = [
     "bounds_of",
     "place_of",
     "require_coded_equality",
+    "rough_terms",
     "wider",
 ]
 
@@ -42,6 +43,11 @@ class TermTypes:
     def columns(self) -> tuple[ColumnType, ColumnType]:
         """Both columns, by side."""
         return self.left, self.right
+
+    @property
+    def is_float_difference(self) -> bool:
+        """Whether it bounds a difference of floating-point numbers."""
+        return self.left.kind is Kind.FLOAT and not self.term.is_equality
 
 
 class FieldEncoder(ABC):
@@ -88,9 +94,22 @@ class FieldPlan(ABC):
         """The terms and the note, for explanations."""
         return f"{', '.join(str(term.term) for term in self.terms)}: {self.note}"
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the pairs for which the field is within its bounds are those of the terms.
+
+        Otherwise there are others too, and :mod:`host.encode.recheck` leaves them out.
+        """
+        return True
+
     @abstractmethod
     def start(self) -> FieldEncoder:
         """Return what encodes the field during one execution."""
+
+
+def rough_terms(fields: Sequence[FieldPlan]) -> tuple[TermTypes, ...]:
+    """Return the terms of the fields that are not exact."""
+    return tuple(term for field in fields if not field.is_exact for term in field.terms)
 
 
 def assigned(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.fields import FieldPlan, TermTypes, assigned
+from host.encode.fields import FieldPlan, TermTypes, assigned, rough_terms
 from host.encode.kinds import Column, ColumnType, column_type, read_column
 from host.encode.ranges import Ranges
 from host.encode.scale import require_same_kind
@@ -60,6 +60,11 @@ class EncodingPlan:
     def bounds(self) -> Mapping[str, Bounds]:
         """By key field; fields that are absent are open."""
         return {field.name: field.bounds for field in self.fields}
+
+    @property
+    def rough_terms(self) -> tuple[TermTypes, ...]:
+        """Terms that do not hold for all pairs which the accelerator finds."""
+        return rough_terms(self.fields)
 
     @property
     def timed(self) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from host.durations import Duration
 from host.encode.canonical import DECIMAL_DIGITS
 from host.encode.kinds import Column, ColumnType, Kind
-from host.errors import AcceleratorLimitError, UsageError
+from host.errors import UsageError
 from host.query import Bound
 
 __all__ = [
@@ -109,14 +109,8 @@ def scale_of(columns: Sequence[Column]) -> Scale | None:
 
 
 def coded_difference(column: ColumnType, what: str) -> UsageError:
-    """Return the error of a difference of values that are compared as codes.
-
-    Floating-point numbers have differences, which accelerators cannot compare; text has none.
-    """
-    what = f"{what}: {column.kind.plural} can be compared for equality only"
-    if column.kind is Kind.FLOAT:
-        return AcceleratorLimitError(what, "cast them to decimals")
-    return UsageError(f"{what}.")
+    """Return the error of a difference of values that have none, such as text."""
+    return UsageError(f"{what}: {column.kind.plural} can be compared for equality only.")
 
 
 def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fraction | int | None:
@@ -142,7 +136,7 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
             f"{what} {bound} is a plain number, but column {column.name!r} has type "
             f"{column.dtype}; write a duration, like 30s or 180min."
         )
-    if column.kind.is_coded and bound:
+    if column.kind.is_coded and column.kind is not Kind.FLOAT and bound:
         raise coded_difference(column, f"{what} {bound}")
     assert isinstance(bound, (int, Fraction))
     return Fraction(bound) * 10**DECIMAL_DIGITS / tick if column.kind is Kind.DECIMAL else bound

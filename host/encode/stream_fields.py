@@ -11,6 +11,7 @@ from host.encode.fields import (
     require_coded_equality,
     wider,
 )
+from host.encode.float_field import plan_float_field
 from host.encode.ranges import Ranges, Span, span_of
 from host.encode.scale import Scale, common_tick
 from host.encode.table_fields import ScaledField
@@ -31,6 +32,8 @@ def plan_stream_field(
     UsageError
         If a range does not fit, or values cannot be compared like that.
     """
+    if terms[0].is_float_difference:
+        return plan_float_field(field, terms[0])
     if len(terms) > 1 or require_coded_equality(terms[0]):
         return CodedStreamField(
             field.name, terms, Bounds(0, 0), "codes of the values, shared by both sides", field

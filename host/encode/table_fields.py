@@ -19,6 +19,7 @@ from host.encode.fields import (
     require_coded_equality,
     wider,
 )
+from host.encode.float_field import plan_float_field
 from host.encode.kinds import Column, ColumnType, integer_view
 from host.encode.scale import Scale, scale_of
 from host.encode.values import FieldValues
@@ -98,6 +99,8 @@ def plan_table_field(
     UsageError
         If a value does not fit, or cannot be compared like that.
     """
+    if terms[0].is_float_difference:
+        return plan_float_field(field, terms[0])
     if len(terms) > 1 or require_coded_equality(terms[0]):
         return _coded(terms, field, columns)
     (term,) = terms

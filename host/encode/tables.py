@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.batches import BatchEncoder, EncodedBatch
-from host.encode.fields import FieldPlan
+from host.encode.fields import FieldPlan, TermTypes, rough_terms
 from host.encode.plan import EncodingPlan, plan_tables
 from host.join_type import JoinType
 from host.manifest import Manifest
@@ -72,6 +72,11 @@ class EncodedJoin:
     bounds: Mapping[str, Bounds]
     window: Window
     fields: tuple[FieldPlan, ...]
+
+    @property
+    def rough_terms(self) -> tuple[TermTypes, ...]:
+        """Terms that do not hold for all pairs whose fields are within the bounds."""
+        return rough_terms(self.fields)
 
 
 def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest) -> EncodedJoin:

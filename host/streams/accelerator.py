@@ -4,6 +4,7 @@
 import numpy as np
 import pyarrow as pa
 
+from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import DisorderError, WindowOverflowError
 from host.exact import UInt64s
@@ -234,6 +235,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         start = self._skipped(run, words)
         words, stamps = words[start:], None if stamps is None else stamps[start:]
         parts, stars = run.decoder.decode(words, stamps)
+        for recheck in params.rechecks:
+            parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
         if run.decoder.marks:
             run.staging.see_marks(run.decoder.marks)
             run.done = True
@@ -316,3 +319,15 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 del run.ready[0]
         run.release.handed_on()
         return True
+
+
+def _holding(recheck: Recheck, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+    """Leave out the pairs for which a term does not hold."""
+    if not pairs.num_rows:
+        return pairs
+    columns = [
+        of_side.take(pairs[name], slice(place, place + 1))[0]
+        for of_side, name, place in zip(rows, ("left", "right"), recheck.places, strict=True)
+    ]
+    kept = recheck.holds(columns)
+    return pairs if kept.all() else pairs.take(np.flatnonzero(kept))

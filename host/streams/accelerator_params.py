@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from host.device import Device
 from host.encode import EncodingPlan
+from host.encode.recheck import Recheck
 from host.join_type import JoinType
 from host.ordering import Ordering
 from host.runtime import ConfluenceParams
@@ -37,6 +38,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         How rows become tuples, the bounds and the window.
     rows : tuple of Rows
         Where the rows of either side are kept as long as a pair can mean them.
+    rechecks : tuple of Recheck
+        Terms of which the device finds all pairs and others.
     layout : TaggedLayout or None
         Of the batches, if both sides come in one input; else there are two inputs.
     how : JoinType
@@ -58,6 +61,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     device: Device
     plan: EncodingPlan
     rows: tuple[Rows, Rows]
+    rechecks: tuple[Recheck, ...] = ()
     layout: TaggedLayout | None = None
     how: JoinType = JoinType.INNER
     ordering: Ordering = field(default_factory=Ordering.outer)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from host.capacity import require_capacity
 from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
+from host.encode.recheck import Recheck
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Stream
 from host.streams.accelerator import AcceleratorJoin
@@ -188,10 +189,14 @@ def _connected(
             device=join.device,
             plan=join.plan,
             rows=rows,
+            rechecks=tuple(
+                Recheck.of(term, join.left, join.right) for term in join.plan.rough_terms
+            ),
             layout=layout,
             how=join.query.how,
             ordering=join.query.ordering,
-            distinct=join.distinct,
+            # A walk may end at the first match only if that is one.
+            distinct=(False, False) if join.plan.rough_terms else join.distinct,
             trace=options.trace,
             deadline=options.deadline,
             report=options.report,

@@ -24,8 +24,8 @@ class Rows(ABC):
     """Rows of one side, numbered from the beginning of its stream."""
 
     @abstractmethod
-    def take(self, numbers: Int64s) -> list[pa.Array]:
-        """Return the columns of rows, at least one, in the order of ``numbers``."""
+    def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
+        """Return rows, at least one, or some columns of them, in the order of ``numbers``."""
 
     @abstractmethod
     def append(self, batch: pa.RecordBatch) -> None:
@@ -59,9 +59,9 @@ class TableRows(Rows):
         self._columns = [_contiguous(column) for column in table.columns]
         self._order = order
 
-    def take(self, numbers: Int64s) -> list[pa.Array]:
+    def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
         indices = pa.array(self.original(numbers))
-        return [_taken(column, indices) for column in self._columns]
+        return [_taken(column, indices) for column in self._columns[columns]]
 
     def append(self, batch: pa.RecordBatch) -> None:
         del batch  # it is a part of the table
@@ -116,7 +116,6 @@ class RowStore(Rows):
             del self._firsts[:gone]
 
     def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
-        """Return rows, at least one, or some columns of them, in the order of ``numbers``."""
         begin = bisect_right(self._firsts, int(numbers.min())) - 1
         end = bisect_right(self._firsts, int(numbers.max()))
         if begin < 0:
@@ -180,8 +179,9 @@ class SharedRows(Rows):
         pair[0]._others = pair[1]._others = list(pair)
         return pair
 
-    def take(self, numbers: Int64s) -> list[pa.Array]:
-        return self._store.take(numbers, self._columns)
+    def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
+        mine = range(self._columns.stop)[self._columns][columns]
+        return self._store.take(numbers, slice(mine.start, mine.stop))
 
     def append(self, batch: pa.RecordBatch) -> None:
         # The left side adds for both, as a batch has rows of both.

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an explanation and the metrics tell, and what a notebook shows of them."""
 
+from pathlib import Path
+import re
+
 import pytest
 
 from host import Manifest
@@ -10,7 +13,10 @@ from spark_offload.cost import InputSize, estimate_cost, join_size
 from spark_offload.metrics import JoinMetrics, TaskMetrics
 from spark_offload.plan import plan_of
 from spark_offload.profile import OrderProfile
+from tests.host.tables import bundle
 from tests.spark_offload.test_join import LEFT, RIGHT, frames
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_join_tells_its_size_and_cost(spark, simulated_bundle):
@@ -79,14 +85,16 @@ def test_the_mean_window_follows_from_how_rows_lie_in_time(spark, width, expecte
     assert width <= most <= width + 100
 
 
-def test_what_cannot_be_offloaded_has_a_cause_for_every_term(spark):
-    schema = "t bigint, x double, y float, z int"
-    left = spark.createDataFrame([(1, 0.5, 1.0, 1)], schema)
-    band = {"x": (0, 1), "z": (0, 1), "y": (0, 1)}
-    explanation = explain(stream_join(left, left, band=band, order="t", within=5))
+def test_what_cannot_be_offloaded_has_a_cause_for_every_term(spark, tmp_path):
+    left = spark.createDataFrame([(1, 2, 1.0, 1)], "t bigint, x int, y float, z int")
+    device = f"software:{bundle(tmp_path / 'equality', comparator='equality', keys=['x32'] * 3)}"
+    band = {"x": (0, 1), "y": (0, 1)}
+    joined = stream_join(left, left, on="z", band=band, order="t", within=5, device=device)
+    explanation = explain(joined)
     assert not explanation.offloaded
     assert [cause.columns for cause in explanation.causes] == [("x", "x"), ("y", "y")]
-    assert all(cause.remedy == "cast them to decimals" for cause in explanation.causes)
+    remedies = {cause.remedy for cause in explanation.causes}
+    assert remedies == {"use a bundle with comparator 'band'"}
     assert str(explanation).startswith("not offloaded")
 
 
@@ -142,3 +150,20 @@ def test_sizes_are_written_with_what_is_known():
         "left 1 rows, 1.23 MB by Spark's estimate; right 2,000 rows"
     )
     assert "left of unknown size" in str(InputSize(None, (None, 5)))
+
+
+def test_the_page_about_the_explanation_shows_what_is_printed(spark, capsys):
+    """The Python of the page, in this session; times and addresses may differ."""
+    text = (ROOT / "docs" / "spark-explanation.md").read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    code = "\n".join(body for language, body in blocks if language == "python")
+    code = code.replace('spark = open_session("explanation", master="local[2]")\n', "")
+    exec(compile(code, "docs/spark-explanation.md", "exec"), {"spark": spark})
+    printed = capsys.readouterr().out
+    explained, measured = (body for language, body in blocks if language == "text")
+    assert explained in printed
+    cells = measured.split()
+    assert (
+        cells[: cells.index("50,008") + 1]
+        == printed.split()[-len(cells) :][: cells.index("50,008") + 1]
+    )

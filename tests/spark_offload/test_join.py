@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from spark_offload import explain, metrics, plan_join, stream_join
+from spark_offload import explain, metrics, plan_join, stream_join, verify
 from tests.spark_offload.oracle import join_rows
 
 SCHEMA = "t bigint, k int, x int"
@@ -305,3 +305,17 @@ def test_a_band_on_times_fits_the_field_that_their_step_needs(spark, simulated_b
         if timedelta(minutes=1) <= r["t"] - l["t"] <= timedelta(minutes=10)
     ]
     assert sorted((row.t, row.t_right) for row in joined.collect()) == sorted(expected)
+
+
+def test_floating_point_bands_are_what_spark_finds(spark):
+    nan, inf = float("nan"), float("inf")
+    values = [0.1, 0.3, -0.0, nan, inf, -inf, 1e300, 0.30000000000000004, None, 2.5]
+    left = spark.createDataFrame(list(enumerate(values)), "t bigint, x double")
+    right = spark.createDataFrame(list(enumerate(reversed(values))), "t bigint, x float")
+    for bounds in ((-0.2, 0.2), (0.5, None), (None, -0.25)):
+        joined = stream_join(
+            left, right, band={"x": bounds}, order="t", within=20, device="software:"
+        )
+        found = verify(joined)
+        assert found.agrees
+        assert found.rows > 3

@@ -39,7 +39,7 @@ GOOD = {"order": "t", "within": 5, "device": "software:"}
         ({"band": {"name": (0, 1)}}, ["name", "strings", "equality"]),
         ({"band": {"t": (timedelta(days=1), None)}}, ["'left.t'", "duration"]),
         ({"band": {"day": (1, 2)}}, ["'left.day'", "duration"]),
-        ({"band": {"t": (0.5, 1)}}, ["0.5"]),
+        ({"band": {"t": (float("nan"), 1)}}, ["nan", "finite"]),
         ({"within": None}, ["within", "rows"]),
         ({"rows": 5}, ["within", "rows"]),
         ({"within": -1}, ["within", "-1"]),

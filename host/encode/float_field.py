@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key fields of floating-point numbers whose difference is bounded.
+
+A key field holds whole numbers, so the accelerator finds all pairs that can match and a few more;
+:mod:`host.encode.recheck` leaves out those.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import math
+import sys
+
+import numpy as np
+import pyarrow as pa
+
+from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of
+from host.encode.kinds import ColumnType
+from host.encode.scale import bound_in_ticks
+from host.encode.values import FieldValues
+from host.exact import Float64s, UInt64s
+from host.manifest import KeyField
+from host.predicate import Bounds
+
+__all__ = ["FloatBandField", "FloatLimitField", "doubles_of", "plan_float_field"]
+
+Batches = Sequence[tuple[int, pa.RecordBatch]]
+
+QUANTA = 7
+"""A band is from 2 ** (QUANTA - 1) to 2 ** QUANTA quanta wide."""
+
+FINEST = 40
+"""The quantum is not finer than the middle of the band times 2 ** -FINEST: sums stay exact."""
+
+
+def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
+    """Plan the field of a term with floating-point columns that is no equality."""
+    what = f"In '{term.term}', bound"
+    low, high = (
+        None if bound is None else float(bound)
+        for bound in (
+            bound_in_ticks(bound, term.left, 1, what) for bound in (term.term.low, term.term.high)
+        )
+    )
+    if low is None or high is None:
+        sign = 0 if low is None and high is None else (1 if high is None else -1)
+        bounds = {0: Bounds(), 1: Bounds(0, None), -1: Bounds(None, 0)}[sign]
+        shift = {0: 0.0, 1: low, -1: high}[sign]
+        assert shift is not None
+        note = "the first bits of the values in their order; pairs are checked exactly afterwards"
+        return FloatLimitField(field.name, (term,), bounds, note, field, shift, sign)
+    # Bounds from which no rounded difference that is within them lies outside.
+    most = sys.float_info.max
+    widest = (
+        max(math.nextafter(low, -math.inf), -most),
+        min(math.nextafter(high, math.inf), most),
+    )
+    middle = low / 2 + high / 2
+    least = min(max(high - low, abs(middle) * 2.0**-FINEST, 2.0**-1000), most)
+    exponent = math.frexp(least)[1] - QUANTA
+    shift = round(math.ldexp(middle, -exponent))
+    bounds = Bounds(
+        math.floor(math.ldexp(widest[0], -exponent)) - shift,
+        math.ceil(math.ldexp(widest[1], -exponent)) - shift,
+    )
+    if low > high:
+        bounds = Bounds(1, 0)
+    note = f"the values in steps of 2**{exponent}; pairs are checked exactly afterwards"
+    return FloatBandField(field.name, (term,), bounds, note, field, exponent, shift)
+
+
+def doubles_of(column: ColumnType, batch: pa.RecordBatch) -> Float64s:
+    """Return a floating-point column of ``batch``; NaN or anything else in the place of nulls."""
+    values: Float64s = np.asarray(
+        batch.column(column.column).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64
+    )
+    return values
+
+
+@dataclass(frozen=True)
+class FloatBandField(FieldPlan):
+    """A field of quanta from an origin near the first values; what lies beyond stays at the ends.
+
+    Differences are from the middle of the band, which is therefore no difference. So two values
+    that lie within the band do so in the field too, wherever its ends are.
+
+    Parameters
+    ----------
+    exponent : int
+        A quantum is two to this power.
+    shift : int
+        The middle of the band, in quanta.
+    """
+
+    field: KeyField
+    exponent: int
+    shift: int
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    def start(self) -> FieldEncoder:
+        return _BandEncoder(self)
+
+
+class _BandEncoder(FieldEncoder):
+    def __init__(self, plan: FloatBandField) -> None:
+        self._plan = plan
+        self._columns = plan.terms[0].columns
+        self._top = float((1 << min(plan.field.bits, 52)) - 1)
+        self._place = place_of(plan.field)
+        self._origin: float | None = None
+
+    def settle(self, batches: Batches) -> None:
+        for side, batch in batches:
+            self._learn(self._quanta(side, batch))
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # every value has a place
+        quanta = self._quanta(side, batch)
+        self._learn(quanta)
+        distance = quanta - (0.0 if self._origin is None else self._origin)
+        if side == 1:
+            distance += self._plan.shift
+        distance = np.nan_to_num(distance, nan=0.0, posinf=self._top, neginf=0.0)
+        return FieldValues(np.clip(distance, 0.0, self._top).astype(np.int64), place=self._place)
+
+    def _quanta(self, side: int, batch: pa.RecordBatch) -> Float64s:
+        with np.errstate(over="ignore"):
+            scaled = np.ldexp(doubles_of(self._columns[side], batch), -self._plan.exponent)
+        quanta: Float64s = np.floor(scaled)
+        return quanta
+
+    def _learn(self, quanta: Float64s) -> None:
+        """Take the first number as the middle of the field."""
+        finite = np.isfinite(quanta)
+        if self._origin is None and finite.any():
+            self._origin = float(quanta[np.argmax(finite)]) - math.floor(self._top / 2)
+
+
+@dataclass(frozen=True)
+class FloatLimitField(FieldPlan):
+    """A field of the first bits of numbers in their order, those of the right plus the bound.
+
+    NaN is above all numbers, and its difference from any is above every bound, as in Spark.
+
+    Parameters
+    ----------
+    shift : float
+        The bound.
+    sign : int
+        1 if the difference is at least the bound, -1 if it is at most that, 0 if there is none.
+    """
+
+    field: KeyField
+    shift: float
+    sign: int
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    def start(self) -> FieldEncoder:
+        return _LimitEncoder(self)
+
+
+class _LimitEncoder(FieldEncoder):
+    def __init__(self, plan: FloatLimitField) -> None:
+        self._plan = plan
+        self._columns = plan.terms[0].columns
+        self._place = place_of(plan.field)
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # every value has a place
+        values = doubles_of(self._columns[side], batch)
+        if side == 1 and self._plan.sign:
+            away = -math.inf * self._plan.sign
+            limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
+            # The difference from NaN is above the bound, and no number is below this.
+            values = np.where(np.isnan(values), -np.inf, limit)
+        return FieldValues(
+            _ranks(values) >> np.uint64(64 - self._plan.field.bits), place=self._place
+        )
+
+
+def _ranks(values: Float64s) -> UInt64s:
+    """Return whole numbers in the order of ``values``; NaN is the greatest, -0.0 is 0.0."""
+    canonical = values + 0.0
+    canonical[np.isnan(values)] = np.nan
+    bits = canonical.view(np.int64)
+    ordered = bits ^ ((bits >> np.int64(63)) & np.int64((1 << 63) - 1))
+    ranks: UInt64s = ordered.view(np.uint64) ^ np.uint64(1 << 63)
+    return ranks
