@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from host import Manifest, UsageError
+from host.join_type import JoinType
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
@@ -98,7 +99,8 @@ class JoinPlan:
             halos=tagged.halos,
             ranges=band_ranges(self.left, self.right, self.query, self.manifest),
         )
-        name = f"splitjoin_{'within' if self.query.is_timed else 'last_rows'}"
+        how = "" if self.query.how is JoinType.INNER else f"{self.query.how.value}_"
+        name = f"splitjoin_{how}{'within' if self.query.is_timed else 'last_rows'}"
         frame = tagged.frame.mapInArrow(arrow_function(task, name, report), self.schema)
         remember(frame, self)
         return frame, read
@@ -133,7 +135,7 @@ def make_plan(
     for term in query.terms:
         find_column(left.schema, term.left, "left")
         find_column(right.schema, term.right, "right")
-    schema = output_schema(left.schema, right.schema, query.suffix)
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     choice = choose_device(device, query)
     terms = check_query(query, choice, *schemas)
@@ -149,13 +151,16 @@ def make_plan(
         accelerator=choice.description,
         partitions=placement.partitions,
         partitioning=placement.reason,
+        join=f"{query.how}: {query.how.answer}",
         terms=terms,
         window=_window_text(query),
         arrival=(
             f"by left {query.order[0]!r} and right {query.order[1]!r}; "
             "on a tie left before right, then input order"
         ),
-        ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
+        ordering=(
+            _by_arrival(placement, query.how) if query.ordering.period == 1 else f"{query.ordering}"
+        ),
         columns=tuple(schema.names),
     )
     return JoinPlan(
@@ -188,8 +193,10 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     return plan
 
 
-def _by_arrival(placement: Placement) -> str:
-    by_arrival = "by the arrival of the later row of a pair"
+def _by_arrival(placement: Placement, how: JoinType) -> str:
+    by_arrival = "by the arrival of the later row of a pair" if how.has_pairs else "by arrival"
+    if how.has_pairs and how is not JoinType.INNER:
+        by_arrival += ", a row alone where it leaves the window"
     if placement.follows_time:
         return f"{by_arrival}, over all partitions"
     return f"in each partition {by_arrival}"
