@@ -65,6 +65,11 @@ class JoinType(Enum):
         """Whether the rows that come alone are those that are matched."""
         return self is JoinType.LEFT_SEMI
 
+    @property
+    def answer(self) -> str:
+        """What the answer is made of, in words."""
+        return _ANSWERS[self]
+
     def nulls(self, side: Side) -> bool:
         """Whether the columns of ``side`` can be null for want of a row."""
         return self.has_pairs and self.tracks(side.other)
@@ -73,6 +78,15 @@ class JoinType(Enum):
         outer = self in (JoinType.LEFT, JoinType.RIGHT, JoinType.FULL)
         return f"{self.value} outer" if outer else self.value.replace("_", " ")
 
+
+_ANSWERS = {
+    JoinType.INNER: "the pairs",
+    JoinType.LEFT: "the pairs, and every left row that is in none",
+    JoinType.RIGHT: "the pairs, and every right row that is in none",
+    JoinType.FULL: "the pairs, and every row of either side that is in none",
+    JoinType.LEFT_SEMI: "every left row that is in a pair, once",
+    JoinType.LEFT_ANTI: "every left row that is in no pair",
+}
 
 _SPELLINGS = {
     "inner": JoinType.INNER,

@@ -11,6 +11,8 @@ from pyspark.sql.types import StructField, StructType
 
 from host import UsageError
 from host.errors import UnknownColumnError, UnsupportedTypeError
+from host.join_type import JoinType
+from host.side import Side
 
 __all__ = ["arrow_schema", "check_batch_frame", "check_frame", "find_column", "output_schema"]
 
@@ -47,16 +49,19 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
     return schema[name]
 
 
-def output_schema(left: StructType, right: StructType, suffix: str) -> StructType:
-    """Return the schema of the answer: the left columns, then the right columns.
+def output_schema(
+    left: StructType, right: StructType, suffix: str, how: JoinType = JoinType.INNER
+) -> StructType:
+    """Return the schema of the answer: the left columns, then the right ones if there are pairs.
 
     A right name that the left has too (Spark compares names without regard to case) gets
-    ``suffix``.
+    ``suffix``. Columns that are null where a row comes alone are nullable, as Spark's own join has
+    them.
     """
-    fields = list(left.fields)
+    fields = [_nullable(field, how, Side.R) for field in left.fields]
     left_names = {field.name.casefold() for field in fields}
     taken = set(left_names)
-    for field in right.fields:
+    for field in right.fields if how.has_pairs else ():
         clashes = field.name.casefold() in left_names
         name = field.name + suffix if clashes else field.name
         if name.casefold() in taken:
@@ -65,8 +70,14 @@ def output_schema(left: StructType, right: StructType, suffix: str) -> StructTyp
                 f"is taken; choose another suffix than {suffix!r}."
             )
         taken.add(name.casefold())
-        fields.append(StructField(name, field.dataType, field.nullable))
+        nullable = field.nullable or how.nulls(Side.S)
+        fields.append(StructField(name, field.dataType, nullable))
     return StructType(fields)
+
+
+def _nullable(field: StructField, how: JoinType, side: Side) -> StructField:
+    nullable = field.nullable or how.nulls(side)
+    return StructField(field.name, field.dataType, nullable, field.metadata)
 
 
 def arrow_schema(schema: StructType, side: str) -> pa.Schema:

@@ -70,6 +70,8 @@ class Explanation:
         Partitions of the answer, each joined by a task with a device of its own.
     partitioning : str
         What the rows are partitioned by, and why.
+    join : str
+        Type of the join, and what its answer is made of.
     terms : tuple of TermExplanation
         All comparisons.
     window : str
@@ -95,6 +97,7 @@ class Explanation:
     accelerator: str
     partitions: int
     partitioning: str
+    join: str
     terms: tuple[TermExplanation, ...]
     window: str
     arrival: str
@@ -124,6 +127,7 @@ class Explanation:
             ("device", f"{self.device} ({self.chosen})"),
             ("accelerator", self.accelerator),
             ("partitions", f"{self.partitions}: {self.partitioning}"),
+            ("join", self.join),
             ("terms", "\n".join(terms)),
             ("window", self.window),
             ("arrival", self.arrival),

@@ -49,7 +49,7 @@ def own_join_plan(
     """Return the plan of Spark's own join; the explanation and the log say why."""
     _LOG.warning("The join is done by Spark itself: %s", error)
     causes = _causes(left, right, query, error, device)
-    schema = output_schema(left.schema, right.schema, query.suffix)
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     width = getattr(query.window, "lifespan", query.window)
     equal = any(term.is_equality for term in query.terms)
     explanation = Explanation(
@@ -62,6 +62,7 @@ def own_join_plan(
             if equal
             else "without an equality Spark compares every row with every row"
         ),
+        join=f"{query.how}: {query.how.answer}",
         terms=tuple(
             TermExplanation(str(term), "a condition", "evaluated by Spark") for term in query.terms
         ),

@@ -11,17 +11,19 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from host import FailureError, Manifest
+from host import Arrivals, FailureError, Manifest
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import encode
+from host.join_type import NO_ROW
 from host.query import JoinQuery
+from host.reference_types import strict_order
 from host.tables import output_schema
 from spark_offload.failures import task_error
 from spark_offload.plan import JoinPlan, make_plan
 from spark_offload.progress import show_progress
 from spark_offload.spark_tables import frame_of_table
 
-__all__ = ["TableAnswer", "arrival_ranks", "join_tables_in_spark", "plan_tables"]
+__all__ = ["ArrivalOrder", "TableAnswer", "join_tables_in_spark", "plan_tables"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -33,9 +35,9 @@ class TableAnswer:
     Parameters
     ----------
     table : pa.Table
-        The pairs in the order of arrival, with the types of the inputs.
+        The answer in the order of arrival, with the types of the inputs.
     pairs : tuple of array of int64
-        Row of the left table, and of the right one, of every pair.
+        Row of the left table, and of the right one, of every result; -1 for no row.
     plan : JoinPlan
         The plan that ran, with its metrics.
     seconds : float
@@ -48,29 +50,45 @@ class TableAnswer:
     seconds: float
 
 
-def arrival_ranks(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
-    """Return the place of every row of both tables in the order of arrival.
+class ArrivalOrder:
+    """The order in which the rows of two tables arrive, and so that of the results of their join.
 
     This reads the columns that are compared and ordered by, so it also meets bad values before
-    Spark is started. Rows that can match nothing may be left out; they have rank -1.
+    Spark is started.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        The tables.
+    query : JoinQuery
+        What is joined.
 
     Raises
     ------
     UsageError
         If a column, its type or its values will not do.
     """
-    encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
-    times = np.concatenate([encoded.left.timestamp, encoded.right.timestamp])
-    places = np.empty(len(times), np.int64)
-    places[np.argsort(times, kind="stable")] = np.arange(len(times))
-    ranks = []
-    start = 0
-    for table, side in ((left, encoded.left), (right, encoded.right)):
-        rank = np.full(table.num_rows, -1, np.int64)
-        rank[side.row] = places[start : start + len(side)]
-        start += len(side)
-        ranks.append(rank)
-    return ranks[0], ranks[1]
+
+    def __init__(self, left: pa.Table, right: pa.Table, query: JoinQuery) -> None:
+        encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+        sides = (encoded.left, encoded.right)
+        self._arrivals = Arrivals.merge(
+            {"row": sides[0].row},  # nothing is said about keys
+            {"row": sides[1].row},
+            sides[0].timestamp,
+            sides[1].timestamp,
+        )
+        self._window = encoded.window
+        self._numbers = []  # by table and row: its place among the rows of its side that arrive
+        for table, side in zip((left, right), sides, strict=True):
+            numbers = np.full(table.num_rows + 1, NO_ROW, np.int64)  # the last one: of no row
+            numbers[side.row] = np.arange(len(side))
+            self._numbers.append(numbers)
+
+    def of_results(self, left: Int64s, right: Int64s) -> Int64s:
+        """Return the strict order of results, given by their rows, as a permutation."""
+        tuples = [own[rows] for own, rows in zip(self._numbers, (left, right), strict=True)]
+        return strict_order(self._arrivals, self._window, tuples[0], tuples[1])
 
 
 def plan_tables(
@@ -102,7 +120,7 @@ def plan_tables(
         progress=progress,
         build=build,
     )
-    names = output_schema(left.schema, right.schema, query.suffix).names
+    names = output_schema(left.schema, right.schema, query.suffix, query.how).names
     return replace(plan, explanation=replace(plan.explanation, columns=tuple(names)))
 
 
@@ -124,8 +142,8 @@ def join_tables_in_spark(
     JoinError
         If the query will not do, or a task failed; an error inside a task arrives as itself.
     """
-    schema = output_schema(left.schema, right.schema, query.suffix)
-    ranks = arrival_ranks(left, right, query)
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    arrival = ArrivalOrder(left, right, query)
     with show_progress(left.num_rows + right.num_rows, "join", shown=shown) as folder:
         plan = plan_tables(
             spark,
@@ -145,18 +163,15 @@ def join_tables_in_spark(
         except Py4JError as error:
             raise FailureError(f"Spark failed: {str(error).strip().splitlines()[0]}") from error
         seconds = time.perf_counter() - started
-    pairs = _row_numbers(answer, left.num_columns), _row_numbers(answer, answer.num_columns - 1)
+    numbering = [left.num_columns, *([answer.num_columns - 1] if query.how.has_pairs else [])]
+    rows = [_row_numbers(answer, column) for column in numbering]
+    pairs = rows[0], rows[1] if query.how.has_pairs else np.full_like(rows[0], NO_ROW)
     if plan.placement is None or not plan.placement.follows_time:
         # Each partition is in order of arrival; the whole is, after this.
-        left_rank, right_rank = ranks[0][pairs[0]], ranks[1][pairs[1]]
-        order = np.lexsort((np.minimum(left_rank, right_rank), np.maximum(left_rank, right_rank)))
+        order = arrival.of_results(*pairs)
         answer = answer.take(pa.array(order))
         pairs = pairs[0][order], pairs[1][order]
-    columns = [
-        column
-        for index, column in enumerate(answer.columns)
-        if index not in (left.num_columns, answer.num_columns - 1)
-    ]
+    columns = [column for index, column in enumerate(answer.columns) if index not in numbering]
     table = pa.Table.from_arrays(
         [_restored(column, field) for column, field in zip(columns, schema, strict=True)],
         schema=schema,
@@ -174,7 +189,7 @@ def _row_names(left: pa.Table, right: pa.Table) -> tuple[str, str]:
 
 
 def _row_numbers(answer: pa.Table, column: int) -> Int64s:
-    numbers: Int64s = answer.column(column).to_numpy()
+    numbers: Int64s = answer.column(column).fill_null(NO_ROW).to_numpy()
     return numbers
 
 

@@ -5,15 +5,22 @@ A range begins at its *start*; its halo on one side begins at a *reach* not abov
 side's rows from the reach up to the start. Reaches rise with the starts. Rows are told apart by
 their order numbers only, never by their places in the input, so it does no harm if an input comes
 in another order when it is read again.
+
+A row that comes alone belongs to the range in which it leaves the window. Until then it is in the
+halos, as others meet it. To know whether it has matched, all that it can have met must be in the
+halo of the other side, which therefore reaches back from the oldest such row as far as the window.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from host.join_type import JoinType
+from host.side import Side
 from spark_offload.order_axis import LEAST
 from spark_offload.steps import steps_reached
 
@@ -31,11 +38,15 @@ class HaloCounts:
     sent : tuple of (int, int)
         Rows that are sent to the partition.
     needed : tuple of (int, int)
-        Rows, the last ones of them, that its window holds when its own rows begin.
+        Rows, the last ones of them, that its window holds when its own rows begin, or that these
+        may have met.
+    own : tuple of (int, int)
+        Rows of the range itself.
     """
 
     sent: tuple[tuple[int, int], ...]
     needed: tuple[tuple[int, int], ...]
+    own: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -50,14 +61,20 @@ class Halos:
         By side: first order numbers of the halos of these ranges.
     counts : HaloCounts or None
         For a count-based window.
+    departures : tuple of int or None
+        For a time-based window, if rows come alone: first order numbers of the rows that leave it
+        in these ranges or later.
     """
 
     starts: tuple[int, ...]
     reaches: tuple[tuple[int, ...], tuple[int, ...]]
     counts: HaloCounts | None = None
+    departures: tuple[int, ...] | None = None
 
 
-def time_halos(times: DataFrame, starts: Sequence[int], width: int, *, joined: bool) -> Halos:
+def time_halos(
+    times: DataFrame, starts: Sequence[int], width: int, how: JoinType, *, joined: bool
+) -> Halos:
     """Return the halos of a time-based window.
 
     Parameters
@@ -68,11 +85,17 @@ def time_halos(times: DataFrame, starts: Sequence[int], width: int, *, joined: b
         Of all ranges but the first.
     width : int
         Of the window.
+    how : JoinType
+        Of the join.
     joined : bool
         Whether every halo is to hold the last row before its range at least, so that each row
         stands in some partition with the one before it. This reads the order columns.
     """
-    reaches = [[max(LEAST, start - width) for start in starts]] * 2
+    held = [max(LEAST, start - width) for start in starts]
+    reaches = [
+        [max(LEAST, start - 2 * width) for start in starts] if how.tracks(side.other) else held
+        for side in Side
+    ]
     if joined and starts:
         census = _census(times, starts)
         reaches = [
@@ -82,32 +105,65 @@ def time_halos(times: DataFrame, starts: Sequence[int], width: int, *, joined: b
             ]
             for side, own in enumerate(reaches)
         ]
-    return Halos(tuple(starts), (tuple(reaches[0]), tuple(reaches[1])))
+    departures = None if how is JoinType.INNER else tuple(held)
+    return Halos(tuple(starts), (tuple(reaches[0]), tuple(reaches[1])), departures=departures)
 
 
-def count_halos(times: DataFrame, starts: Sequence[int], size: int) -> Halos:
-    """Return the halos of a count-based window; this reads the order columns a few times.
+def count_halos(times: DataFrame, starts: Sequence[int], size: int, how: JoinType) -> Halos:
+    """Return the halos of a count-based window; this reads the order columns a few times."""
+    census = _census(times, starts)
+    ends = [_ends(census, side, len(starts)) for side in Side]
+    held = _rows_back(times, starts, size, ends)
+    reaches = [
+        _rows_back_again(times, held[side.other], size, side) if how.tracks(side.other) else own
+        for side, own in zip(Side, held, strict=True)
+    ]
+    sent = [_sent(times, starts, reaches[side], side) for side in Side]
+    needed = [
+        sent[side] if how.tracks(side.other) else [min(size, before) for before in ends[side][:-1]]
+        for side in Side
+    ]
+    own_rows = [[end - begin for begin, end in pairwise(ends[side])] for side in Side]
+    counts = HaloCounts(*(tuple(zip(*rows, strict=True)) for rows in (sent, needed, own_rows)))
+    return Halos(tuple(starts), (reaches[0], reaches[1]), counts)
+
+
+def _rows_back(
+    times: DataFrame, starts: Sequence[int], size: int, ends: Sequence[Sequence[int]]
+) -> list[tuple[int, ...]]:
+    """Return by side, for each start, the time of the ``size``-th row before it.
 
     Ranks are exact: rows are counted by range and side, so the row that is ``size`` rows before a
     start stands in a known range, so many rows before its end.
     """
-    census = _census(times, starts)
-    ends = {side: _ends(census, side, len(starts)) for side in (0, 1)}
     wanted = {
         (side, place): found
-        for side in (0, 1)
+        for side, of_side in enumerate(ends)
         for place in range(1, len(starts) + 1)
-        if (found := _place_of(ends[side], place, size)) is not None
+        if (found := _place_of(of_side, place, size)) is not None
     }
     found_at = _times_at(times, starts, wanted)
-    reaches: tuple[tuple[int, ...], ...] = tuple(
+    return [
         tuple(found_at.get((side, place), LEAST) for place in range(1, len(starts) + 1))
-        for side in (0, 1)
-    )
-    sent = [_sent(times, starts, reaches[side], side) for side in (0, 1)]
-    needed = [[min(size, before) for before in ends[side][: len(starts) + 1]] for side in (0, 1)]
-    counts = HaloCounts(tuple(zip(*sent, strict=True)), tuple(zip(*needed, strict=True)))
-    return Halos(tuple(starts), (reaches[0], reaches[1]), counts)
+        for side in range(len(ends))
+    ]
+
+
+def _rows_back_again(
+    times: DataFrame, held: Sequence[int], size: int, side: Side
+) -> tuple[int, ...]:
+    """Return the time of the ``size``-th row of ``side`` before each of ``held``, rising times.
+
+    These are the times of the oldest rows of the other side that the window holds at the starts;
+    those of one time count as if all of them came first, as it does no harm to reach further.
+    """
+    marks = sorted(set(held) - {LEAST})
+    rows = times.where(F.col("side") == int(side))
+    ends = _ends(_census(rows, marks), side, len(marks))
+    none = [0] * len(ends)
+    found = _rows_back(rows, marks, size, [ends, none] if side is Side.R else [none, ends])[side]
+    reached = dict(zip(marks, found, strict=True))
+    return tuple(reached.get(mark, LEAST) for mark in held)
 
 
 Census = Mapping[tuple[int, int], tuple[int, int]]

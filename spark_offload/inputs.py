@@ -8,6 +8,7 @@ from pyspark.sql.types import DataType
 
 from host import CountWindow
 from host.query import JoinQuery
+from host.side import Side
 from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
 from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
@@ -116,13 +117,22 @@ class JoinInputs:
 
     def _halos(self, starts: tuple[int, ...]) -> Halos:
         times = order_frame(*self._tagged_inputs(), self.order_type)
+        how = self.query.how
         if isinstance(self.query.window, CountWindow):
-            return count_halos(times, starts, self.query.window.size)
+            return count_halos(times, starts, self.query.window.size, how)
         width = window_width(self.query, self.order_type)
-        return time_halos(times, starts, width, joined=self.query.sorted)
+        return time_halos(times, starts, width, how, joined=self.query.sorted)
 
     def _tagged_inputs(
         self, keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     ) -> tuple[TaggedInput, TaggedInput]:
-        left, right = self.query.order
-        return TaggedInput(self.left, left, keys[0]), TaggedInput(self.right, right, keys[1])
+        left, right = (
+            TaggedInput(
+                frame,
+                self.query.order[side],
+                keys[side],
+                self.query.how.tracks(side) and not self.query.how.wants_matched,
+            )
+            for side, frame in zip(Side, (self.left, self.right), strict=True)
+        )
+        return left, right

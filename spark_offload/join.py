@@ -4,6 +4,7 @@
 from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
+from host.join_type import JoinType
 from spark_offload.explanation import Explanation
 from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
@@ -25,6 +26,7 @@ def stream_join(
     order: str | tuple[str, str],
     within: Length = None,
     rows: int | None = None,
+    how: str | JoinType = "inner",
     device: str | None = None,
     suffix: str = "_right",
     sorted: bool = False,
@@ -42,10 +44,17 @@ def stream_join(
     partitions the pairs stand in the order in which their later row arrived. Partitions by ranges
     of time follow one another in time, so collecting them gives that order over all pairs.
 
+    By ``how`` rows come alone, once each, besides the pairs or instead of them. A row is matched if
+    it is in a pair of the inner join. Outer joins have every row of their side that is not
+    matched, with nulls for the other side; a semi join has every left row that is matched, an anti
+    join every other one, both with the left columns only. A row that comes alone stands where it
+    leaves the window: before the pairs of the row that pushes it out, or at the end.
+
     If the inputs are large, or their size is not known, and there is no equal column to partition
     by, this reads the order columns, to cut them into ranges of time; all else waits for an action.
 
-    Nulls in compared columns match nothing, as in SQL. A null in an order column is an error.
+    Nulls in compared columns match nothing, as in SQL, so outer and anti joins keep such rows. A
+    null in an order column is an error.
 
     Two streaming frames need watermarks on their order columns, and a time-based window. The pairs
     of all micro-batches together are the answer to the batch join of the rows that were not late;
@@ -68,6 +77,9 @@ def stream_join(
     rows : int, optional
         Count-based window: the last so many rows of the other side, over all its rows. Exactly one
         of ``within`` and ``rows`` is given.
+    how : str
+        ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"left_semi"`` or ``"left_anti"``, in any
+        spelling that Spark takes. Streaming frames have inner joins only.
     device : str, optional
         ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
         which is built when it is first needed.
@@ -97,7 +109,7 @@ def stream_join(
     Returns
     -------
     DataFrame
-        The pairs. :func:`explain` tells where they come from.
+        The answer. :func:`explain` tells where it comes from.
 
     Raises
     ------
@@ -112,6 +124,7 @@ def stream_join(
         order=order,
         within=within,
         rows=rows,
+        how=how,
         device=device,
         suffix=suffix,
         sorted=sorted,
@@ -132,6 +145,7 @@ def plan_join(
     order: str | tuple[str, str],
     within: Length = None,
     rows: int | None = None,
+    how: str | JoinType = "inner",
     device: str | None = None,
     suffix: str = "_right",
     sorted: bool = False,
@@ -164,6 +178,7 @@ def plan_join(
         sorted=sorted,
         suffix=suffix,
         ordering=ordering,
+        how=how,
     )
     if is_streaming(left) or is_streaming(right):
         if partition_by is not None:

@@ -9,7 +9,7 @@ from host import FailureError
 from host.files import read_table, require_writable, write_table
 from host.query_arguments import add_join_arguments, query_from
 from host.verification import Verdict, compare_pairs, reference_pairs
-from spark_offload.file_join import TableAnswer, arrival_ranks, join_tables_in_spark
+from spark_offload.file_join import ArrivalOrder, TableAnswer, join_tables_in_spark
 from spark_offload.session import open_session
 
 __all__ = ["add_parser", "add_spark_arguments", "join_files", "main"]
@@ -22,7 +22,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="join two files over a sliding window, through Spark",
         description="Join two files over a sliding window, through Spark on an accelerator. The "
         "result has the left columns, then the right ones, in the order of arrival of the later "
-        "row of each pair.",
+        "row of each pair. Rows that come alone, by --how, come when they leave the window.",
     )
     add_join_arguments(parser)
     add_spark_arguments(parser)
@@ -56,7 +56,7 @@ def join_files(options: argparse.Namespace, **settings: Any) -> tuple[TableAnswe
     query = query_from(options)
     require_writable(options.output)
     left, right = read_table(options.left), read_table(options.right)
-    arrival_ranks(left, right, query)
+    ArrivalOrder(left, right, query)  # meets bad values before Spark is started
     spark = open_session("splitjoin join", master=options.master)
     answer = join_tables_in_spark(
         spark, left, right, query, device=options.device, build=options.build, **settings

@@ -36,7 +36,7 @@ class TaskMetrics:
     halo_rows : int
         Rows of both sides that belong to earlier partitions and were read for the window's sake.
     results : int
-        Pairs found.
+        Rows of the answer.
     seconds : float
         Time of the task's join, Spark's own work left out.
     device_seconds : float

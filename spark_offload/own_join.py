@@ -30,7 +30,7 @@ _TEMPORAL = (DateType, TimestampType, TimestampNTZType)
 
 
 def own_join(left: DataFrame, right: DataFrame, query: JoinQuery) -> DataFrame:
-    """Return the pairs of a join over a time-based window, joined by Spark, in no order.
+    """Return the answer to a join over a time-based window, joined by Spark, in no order.
 
     A pair within a window is a pair whose times differ by no more than its width, whatever came
     first; so conditions on the columns say all of it. Without an equality Spark compares every row
@@ -49,11 +49,12 @@ def own_join(left: DataFrame, right: DataFrame, query: JoinQuery) -> DataFrame:
     width: Any = getattr(query.window, "lifespan", query.window)
     window = Term(*query.order, -width, width)
     terms = [_condition(term, left, right) for term in (window, *query.terms)]
-    names = output_schema(left.schema, right.schema, query.suffix).names
+    names = output_schema(left.schema, right.schema, query.suffix, query.how).names
     l, r = left.alias("l"), right.alias("r")
-    joined = l.join(r, reduce(lambda one, other: one & other, terms))
+    joined = l.join(r, reduce(lambda one, other: one & other, terms), query.how.value)
     columns = [F.col(f"l.`{name}`") for name in left.columns]
-    columns += [F.col(f"r.`{name}`") for name in right.columns]
+    if query.how.has_pairs:
+        columns += [F.col(f"r.`{name}`") for name in right.columns]
     return joined.select(*(column.alias(name) for column, name in zip(columns, names, strict=True)))
 
 

@@ -8,12 +8,15 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host import CountWindow
 from host.driver import TaggedLayout
+from host.join_type import JoinType
 from host.query import JoinQuery
+from spark_offload.departing_rows import DepartingRows
 from spark_offload.halo_check import HaloCheck
 from spark_offload.halos import HaloCounts
 from spark_offload.side_check import SideCheck
-from spark_offload.tagged import HALO_COLUMNS, LEFT, RIGHT, TAG_COLUMNS
+from spark_offload.tagged import ALONE_COLUMN, HALO_COLUMNS, LEFT, RIGHT, TAG_COLUMNS
 
 __all__ = ["PartitionChecks", "PartitionRows"]
 
@@ -25,7 +28,7 @@ class PartitionChecks:
     Parameters
     ----------
     query : JoinQuery
-        Names the order columns, and whether the inputs were declared sorted.
+        Names the order columns, the type of the join, and whether the inputs were declared sorted.
     halos : HaloCounts, optional
         How large the halos of a count-based window are.
     """
@@ -72,6 +75,10 @@ class PartitionRows:
             SideCheck("right", query.order[1], query.sorted),
         ]
         self._halo_check = None if checks.halos is None else HaloCheck(checks.halos)
+        self._departing: DepartingRows | None = None
+        if checks.halos is not None and query.how is not JoinType.INNER:
+            assert isinstance(query.window, CountWindow)  # what halos are counted for
+            self._departing = DepartingRows(checks.halos, query.window.size)
         if self._first is None:
             self._schema = pa.schema(
                 [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
@@ -81,6 +88,8 @@ class PartitionRows:
                     self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
         else:
             self._schema = self._first.schema
+        if self._departing is not None and self._first is not None:
+            self._schema = self._schema.append(pa.field(ALONE_COLUMN, pa.bool_()))
         types = self._schema.types[len(TAG_COLUMNS) :]
         middle = len(left)
         self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None
@@ -89,6 +98,7 @@ class PartitionRows:
             pa.schema(zip(right.names, types[middle : middle + len(right)], strict=True)),
             len(TAG_COLUMNS),
             halo=self._halo,
+            alone=ALONE_COLUMN if ALONE_COLUMN in self._schema.names else None,
         )
         self.counts = [0, 0]
         self.halo_rows = 0
@@ -101,11 +111,14 @@ class PartitionRows:
         first, self._first = self._first, None
         for batch in self._batches if first is None else chain([first], self._batches):
             kept = batch if self._halo_check is None else self._halo_check.see(batch)
+            if self._departing is not None:
+                kept = self._departing.see(kept)
             if kept.num_rows:
                 self._see(kept)
                 yield kept
-        if self._halo_check is not None:
-            self._halo_check.finish()
+        for check in (self._halo_check, self._departing):
+            if check is not None:
+                check.finish()
 
     def _see(self, batch: pa.RecordBatch) -> None:
         """Count and check the rows of both sides."""

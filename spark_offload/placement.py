@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from host import UsageError
 from host.query import JoinQuery
+from host.side import Side
 from host.window import CountWindow
 from spark_offload.profile import OrderProfile
 
@@ -192,10 +193,25 @@ def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
 def _halo_share(
     query: JoinQuery, facts: Facts, profile: OrderProfile, starts: tuple[int, ...]
 ) -> float:
+    total = max(1, profile.total)
     if facts.width is not None:
-        return profile.halo_share(starts, facts.width)
+        return sum(
+            rows / total * profile.halo_share(starts, facts.width * reach)
+            for rows, reach in zip(profile.rows, _reaches(query), strict=True)
+        )
     size = query.window.size if isinstance(query.window, CountWindow) else 0
-    return len(starts) * sum(min(size, rows) for rows in profile.rows) / max(1, profile.total)
+    halo = 0.0
+    for rows, others, reach in zip(profile.rows, profile.rows[::-1], _reaches(query), strict=True):
+        # While the other side has so many rows, this one has more or fewer.
+        met = size * rows / max(1, others) if reach > 1 else 0
+        halo += min(size + met, rows)
+    return len(starts) * halo / total
+
+
+def _reaches(query: JoinQuery) -> tuple[int, int]:
+    """How many widths of the window the halos of either side reach back."""
+    left, right = (2 if query.how.tracks(side.other) else 1 for side in Side)
+    return left, right
 
 
 def _halo_text(share: float) -> str:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from host import Manifest, UsageError
+from host.join_type import JoinType
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
@@ -168,7 +169,7 @@ def make_plan(
     for term in query.terms:
         find_column(left.schema, term.left, "left")
         find_column(right.schema, term.right, "right")
-    schema = output_schema(left.schema, right.schema, query.suffix)
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     choice = choose_device(device, query, build=build)
     terms = check_query(query, choice, *schemas)
@@ -183,13 +184,16 @@ def make_plan(
         accelerator=choice.description,
         partitions=placement.partitions,
         partitioning=placement.reason,
+        join=f"{query.how}: {query.how.answer}",
         terms=terms,
         window=_window_text(query),
         arrival=(
             f"by left {query.order[0]!r} and right {query.order[1]!r}; "
             "on a tie left before right, then input order"
         ),
-        ordering=(_by_arrival(placement) if query.ordering.period == 1 else f"{query.ordering}"),
+        ordering=(
+            _by_arrival(placement, query.how) if query.ordering.period == 1 else f"{query.ordering}"
+        ),
         columns=tuple(schema.names),
         name=choice.name(query),
     )
@@ -223,8 +227,10 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     return plan
 
 
-def _by_arrival(placement: Placement) -> str:
-    by_arrival = "by the arrival of the later row of a pair"
+def _by_arrival(placement: Placement, how: JoinType) -> str:
+    by_arrival = "by the arrival of the later row of a pair" if how.has_pairs else "by arrival"
+    if how.has_pairs and how is not JoinType.INNER:
+        by_arrival += ", a row alone where it leaves the window"
     if placement.follows_time:
         return f"{by_arrival}, over all partitions"
     return f"in each partition {by_arrival}"

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from host import CountWindow, Ordering, TimeWindow, UsageError
 from host.durations import Duration, parse_duration
+from host.join_type import JoinType
 from host.query import Bound, JoinQuery, Term, Width
 
 __all__ = ["Bands", "Equalities", "Length", "build_query"]
@@ -34,6 +35,7 @@ def build_query(
     sorted: bool,
     suffix: str,
     ordering: Ordering | None = None,
+    how: str | JoinType = JoinType.INNER,
 ) -> JoinQuery:
     """Return the query that the arguments ask for, or raise naming the one that is wrong."""
     return JoinQuery(
@@ -43,6 +45,7 @@ def build_query(
         ordering=Ordering.outer() if ordering is None else ordering,
         sorted=bool(sorted),
         suffix=suffix,
+        how=JoinType.of(how),
     )
 
 

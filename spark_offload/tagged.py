@@ -4,8 +4,9 @@
 A row of the tagged frame is ``side, order, row``, then the left columns ``l0 l1 …`` and the right
 columns ``r0 r1 …``; the columns of the other side are null. In a frame that is cut into ranges of
 time ``part, halo`` follow: the partition that the row was sent to, and whether it is there for the
-partition's own rows to meet only. Names are made up, so no name of the user's can clash or need
-quoting.
+partition's own rows to meet only. If rows can come alone and the window is time-based, ``alone``
+follows: whether the row leaves the window in the partition's range. Names are made up, so no name
+of the user's can clash or need quoting.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from spark_offload.order_axis import order_number
 from spark_offload.steps import steps_reached
 
 __all__ = [
+    "ALONE_COLUMN",
     "HALO_COLUMNS",
     "LEFT",
     "RIGHT",
@@ -43,6 +45,9 @@ TAG_COLUMNS = ("side", "order", "row")
 HALO_COLUMNS = ("part", "halo")
 """The columns behind the payload, where rows are cut into ranges of time."""
 
+ALONE_COLUMN = "alone"
+"""The column behind these: whether the partition answers for the row if it comes alone."""
+
 
 @dataclass(frozen=True)
 class TaggedInput:
@@ -56,11 +61,14 @@ class TaggedInput:
         Column of the arrival order.
     keys : tuple of str
         Columns that the rows are partitioned by; may be empty.
+    unmatched : bool
+        Whether rows that match nothing are wanted too.
     """
 
     frame: DataFrame
     order: str
     keys: tuple[str, ...] = ()
+    unmatched: bool = False
 
 
 def tagged_frame(
@@ -135,10 +143,15 @@ def tagged_ranges(
             first.alias("own"),
             F.explode(ranges.otherwise(F.sequence(first, last))).alias("part"),
         )
-        sides.append(sent.withColumn("halo", F.col("part") > F.col("own")).drop("own", "time"))
+        sent = sent.withColumn("halo", F.col("part") > F.col("own"))
+        if halos.departures is not None:
+            leaves = steps_reached("time", halos.departures)
+            sent = sent.withColumn(ALONE_COLUMN, F.col("part") == leaves)
+        sides.append(sent.drop("own", "time"))
     placed = sides[LEFT].unionAll(sides[RIGHT]).repartitionById(partitions, F.col("part"))
-    columns = [name for name in placed.columns if name not in HALO_COLUMNS]
-    return placed.sortWithinPartitions("order", "side", "row").select(*columns, *HALO_COLUMNS)
+    behind = [name for name in (*HALO_COLUMNS, ALONE_COLUMN) if name in placed.columns]
+    columns = [name for name in placed.columns if name not in behind]
+    return placed.sortWithinPartitions("order", "side", "row").select(*columns, *behind)
 
 
 def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
@@ -188,6 +201,8 @@ def _one_side(
         *payload(left, "l"),
         *payload(right, "r"),
     )
+    if own.unmatched:
+        return rows
     # A null key matches nothing; a null in the order column stays, to be complained of.
     for index in range(len(keys)):
         rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())

@@ -3,10 +3,11 @@
 
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
+from host.join_type import JoinType
 from spark_offload.own_join import own_join
 from spark_offload.plan import plan_of
 
@@ -23,11 +24,11 @@ class Verification:
     Parameters
     ----------
     rows : int
-        Pairs that were compared.
+        Rows of the answer that were compared; pairs, of an inner join.
     missing, extra : int
-        Pairs that only Spark's own join has, and that only the offloaded one has.
+        Rows that only Spark's own join has, and that only the offloaded one has.
     share : float
-        Share of the left rows whose pairs were compared.
+        Share of the left rows whose results were compared; of the right rows, in a right join.
     """
 
     rows: int
@@ -41,12 +42,12 @@ class Verification:
         return not (self.missing or self.extra)
 
     def __str__(self) -> str:
-        part = "" if self.share == 1 else f" of {self.share:.2%} of the left rows"
+        part = "" if self.share == 1 else f" of {self.share:.2%} of the rows of a side"
         if self.agrees:
-            return f"All {self.rows:,} pairs{part} agree with Spark's own join."
+            return f"All {self.rows:,} results{part} agree with Spark's own join."
         return (
-            f"Of {self.rows:,} pairs{part} {self.missing:,} are missing and {self.extra:,} are in "
-            f"excess, by Spark's own join."
+            f"Of {self.rows:,} results{part} {self.missing:,} are missing and {self.extra:,} are "
+            f"in excess, by Spark's own join."
         )
 
 
@@ -58,8 +59,9 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     frame : DataFrame
         The join, over a time-based window.
     share : float
-        Share of the left rows whose pairs are compared: above 0, up to 1. Which rows depends on
-        their values only.
+        Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
+        their values only. In a right outer join it is a share of the right rows, and a full outer
+        join is compared as a whole.
     raises : bool
         Whether a difference is an error.
 
@@ -71,20 +73,29 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     Raises
     ------
     UsageError
-        If the frame is no such join, or its window is count-based.
+        If the frame is no such join, its window is count-based, or a share of a full outer join is
+        asked for.
     FailureError
         If the answers differ.
     """
     if not 0 < share <= 1:
         raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
     plan = plan_of(frame)
-    names = plan.left.columns
-    answer = frame
-    left = plan.left
+    answer, left, right = frame, plan.left, plan.right
     if share < 1:
-        answer = frame.where(_chosen([F.col(f"`{name}`") for name in names], share))
-        left = left.where(_chosen([F.col(f"`{name}`") for name in names], share))
-    expected = own_join(left, plan.right, plan.query)
+        if plan.query.how is JoinType.FULL:
+            raise UsageError(
+                f"share={share} of a full outer join cannot be compared: whether a row of one side "
+                f"comes alone depends on all rows of the other; take share=1."
+            )
+        # Every result has a row of this side.
+        if plan.query.how is JoinType.RIGHT:
+            right = _chosen(right, right.columns, share)
+            answer = _chosen(answer, answer.columns[len(left.columns) :], share)
+        else:
+            left = _chosen(left, left.columns, share)
+            answer = _chosen(answer, answer.columns[: len(left.columns)], share)
+    expected = own_join(left, right, plan.query)
     answer = answer.cache()
     try:
         found = Verification(
@@ -100,5 +111,6 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     return found
 
 
-def _chosen(columns: list[Column], share: float) -> Column:
-    return F.pmod(F.xxhash64(*columns), F.lit(_PARTS)) < int(share * _PARTS)
+def _chosen(frame: DataFrame, names: list[str], share: float) -> DataFrame:
+    columns = [F.col(f"`{name}`") for name in names]
+    return frame.where(F.pmod(F.xxhash64(*columns), F.lit(_PARTS)) < int(share * _PARTS))

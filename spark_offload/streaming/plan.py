@@ -178,6 +178,7 @@ def make_stream_plan(
         accelerator=choice.description,
         partitions=number,
         partitioning=grouping,
+        join=f"{query.how}: {query.how.answer}",
         terms=terms,
         window=f"pairs of rows with |left.{left_order} - right.{right_order}| <= {query.window}",
         arrival=(
