@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator of a join: which one, what it is, and whether it can serve the query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
-from host import CountWindow, Manifest, UsageError, open_device
+from host import CountWindow, Manifest
 from host.encode import plan_streams
 from host.engine_choice import suitable_engine
 from host.errors import CapacityError
 from host.query import JoinQuery
+from spark_offload.device_survey import survey
+from spark_offload.devices import Devices, DeviceSource, device_source
 from spark_offload.explanation import TermExplanation
 
 __all__ = ["Choice", "check_query", "choose_device"]
@@ -17,21 +20,26 @@ __all__ = ["Choice", "check_query", "choose_device"]
 
 @dataclass(frozen=True)
 class Choice:
-    """A device, not yet opened.
+    """Where devices come from, none of them opened yet.
 
     Parameters
     ----------
-    uri : str
-        Its address.
+    source : DeviceSource
+        The devices.
     reason : str
-        Why this one.
+        Why these, and how a task gets one.
     manifest : Manifest
-        Its description.
+        Their description.
     """
 
-    uri: str
+    source: DeviceSource
     reason: str
     manifest: Manifest
+
+    @property
+    def uri(self) -> str:
+        """The devices as the user knows them."""
+        return self.source.text
 
     @property
     def has_limits(self) -> bool:
@@ -57,8 +65,8 @@ class Choice:
         )
 
 
-def choose_device(uri: str | None, query: JoinQuery) -> Choice:
-    """Return the device at ``uri``, or the default one, which is built if it is not there yet.
+def choose_device(devices: Devices, query: JoinQuery, session: SparkSession) -> Choice:
+    """Return the devices asked for, or the default one, which is built if it is not there yet.
 
     The default has the engine that suits the query.
 
@@ -67,18 +75,18 @@ def choose_device(uri: str | None, query: JoinQuery) -> Choice:
     JoinError
         If there is no such device, or its bundle cannot be used or built.
     """
-    if uri is None:
+    if devices is None:
         from host.bundles import default_bundle
 
         suitable = suitable_engine(query)
-        uri, reason = f"sim:{default_bundle(suitable.engine)}", suitable.reason
-    elif isinstance(uri, str):
-        reason = "as asked for"
+        devices, reason = f"sim:{default_bundle(suitable.engine)}", suitable.reason
     else:
-        raise UsageError(f"device must be a text such as 'sim:BUNDLE', not {uri!r}.")
-    # Opening it here finds out early what every task would run into.
-    with open_device(uri) as device:
-        return Choice(uri, reason, device.manifest)
+        reason = "as asked for"
+    source = device_source(devices, session)
+    # Looking at it now finds out early what every task would run into.
+    manifest = survey(source, session)
+    planned = replace(source, manifest_hash=manifest.hash)
+    return Choice(planned, f"{reason}; {source.supply}", manifest)
 
 
 def check_query(

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from host import JoinError
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.query import JoinQuery
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import output_schema
 from spark_offload.explanation import Explanation, TermExplanation
 from spark_offload.metrics import JoinMetrics
@@ -54,7 +55,7 @@ def own_join_plan(
         device="none: Spark's own join",
         chosen=f"the accelerator cannot serve; {str(error).rstrip('.')}; strict=True raises this",
         accelerator="none",
-        partitions=left.sparkSession.sparkContext.defaultParallelism,
+        partitions=cluster_of(left.sparkSession).cores,
         partitioning=(
             "by the equal columns, as Spark decides"
             if equal

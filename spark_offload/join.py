@@ -4,6 +4,7 @@
 from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
+from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
 from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
@@ -25,7 +26,7 @@ def stream_join(
     order: str | tuple[str, str],
     within: Length = None,
     rows: int | None = None,
-    device: str | None = None,
+    device: Devices = None,
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,
@@ -67,9 +68,11 @@ def stream_join(
     rows : int, optional
         Count-based window: the last so many rows of the other side, over all its rows. Exactly one
         of ``within`` and ``rows`` is given.
-    device : str, optional
+    device : str or list of str, optional
         ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
-        which is built when it is first needed.
+        which is built when it is first needed. A list is a pool: every task gets one of its devices
+        to itself. ``"resource:NAME"`` are devices that Spark assigns to tasks. See
+        ``docs/spark-cluster.md``.
     suffix : str
         Appended to the name of a right column that the left input has too.
     sorted : bool
@@ -127,7 +130,7 @@ def plan_join(
     order: str | tuple[str, str],
     within: Length = None,
     rows: int | None = None,
-    device: str | None = None,
+    device: Devices = None,
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,

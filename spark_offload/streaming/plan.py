@@ -13,12 +13,13 @@ from pyspark.sql import functions as F
 from host import Ordering, UsageError
 from host.query import JoinQuery, Term
 from spark_offload.accelerator import check_query, choose_device
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, find_column, output_schema
+from spark_offload.devices import Devices, DeviceSource
 from spark_offload.key_types import common_type, partition_key
 from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, remember
-from spark_offload.session import use_this_python
-from spark_offload.shipping import ship_bundle, ship_packages
+from spark_offload.shipping import ship_packages
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import StreamExplanation
@@ -67,11 +68,11 @@ class StreamJoinPlan(JoinPlan):
 
     @cached_property
     def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        session: SparkSession = self.left.sparkSession
-        context = session.sparkContext
-        use_this_python(context)
-        ship_packages(context)
-        task = self._task(ship_bundle(context, self.device))
+        cluster = cluster_of(self.left.sparkSession)
+        ship_packages(cluster)
+        if self.devices is None:
+            raise UsageError("A streaming join needs devices; make its plan with make_stream_plan.")
+        task = self._task(self.devices.shipped(cluster))
         packed = self._packed(task, self.left, LEFT).unionAll(self._packed(task, self.right, RIGHT))
         joined = (
             packed.groupBy("group")
@@ -84,13 +85,13 @@ class StreamJoinPlan(JoinPlan):
         remember(frame, self)
         return frame, self.metrics
 
-    def _task(self, device: str) -> StreamTask:
+    def _task(self, devices: DeviceSource) -> StreamTask:
         """Return what the tasks need to know."""
         query, left, right = self.query, self.left.schema, self.right.schema
         kept = width(query) + 1000 * max(delay(left, query.order[0]), delay(right, query.order[1]))
         return StreamTask(
             query=replace(query, ordering=Ordering.none()),
-            device=device,
+            devices=devices,
             left=arrow_schema(left, "left"),
             right=arrow_schema(right, "right"),
             output=arrow_schema(self.schema, "output"),
@@ -134,7 +135,7 @@ def make_stream_plan(
     right: DataFrame,
     query: JoinQuery,
     *,
-    device: str | None = None,
+    device: Devices = None,
     partitions: int | None = None,
     trace: bool = False,
     progress: str | None = None,
@@ -160,7 +161,7 @@ def make_stream_plan(
     session = left.sparkSession
     number, grouping = _grouping(query, session, partitions)
     groups = group_keys(number)
-    choice = choose_device(device, query)
+    choice = choose_device(device, query, session)
     terms = check_query(query, choice, *schemas)
     store = prepare_state_store(session)
     ordinal = next(_numbers)
@@ -190,7 +191,15 @@ def make_stream_plan(
         metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
     return StreamJoinPlan(
-        query, choice.uri, schema, explanation, left, right, groups=groups, name=name
+        query,
+        choice.uri,
+        schema,
+        explanation,
+        left,
+        right,
+        devices=choice.source,
+        groups=groups,
+        name=name,
     )
 
 
@@ -206,7 +215,7 @@ def _grouping(query: JoinQuery, session: SparkSession, wanted: int | None) -> tu
     names = ", ".join(term.left for term in equalities)
     if wanted is not None:
         return wanted, f"by a hash of the equal columns {names}; the number as asked for"
-    number = session.sparkContext.defaultParallelism
+    number = cluster_of(session).cores
     return number, f"by a hash of the equal columns {names}; one for each core that Spark has"
 
 
