@@ -55,24 +55,28 @@ class TaskDevice:
         claim, self._claim = self._claim, None
         failed = isinstance(error, DeviceError)
         try:
-            if failed:
-                assert error is not None
-                error.args = (f"{error} ({self._report(error)})",)
+            if isinstance(error, DeviceError):
+                self._complete(error)
             self.device.close()
         finally:
             if claim is not None:
                 claim.release(failed=failed)
 
-    def _report(self, error: BaseException) -> str:
-        """Return the device's name and, where the error does not tell them, its counters."""
+    def _complete(self, error: DeviceError) -> None:
+        """Add the device's name and counters to an error that does not tell them."""
         if isinstance(error, DeviceTimeoutError):
-            return f"Device {self.name!r}."
+            said = "" if error.uri == self.name else f"Device {self.name!r}."
+        else:
+            said = f"Device {self.name!r}; its counters: {self._counters()}."
+        if said:
+            error.args = (f"{error} ({said})",)
+
+    def _counters(self) -> str:
         try:
             counters = self.device.counters()
         except (DeviceError, OSError) as refusal:
-            return f"Device {self.name!r}; its counters cannot be read: {refusal}"
-        listing = ", ".join(f"{name} {value}" for name, value in counters.items())
-        return f"Device {self.name!r}; its counters: {listing or 'none'}."
+            return f"cannot be read, {str(refusal).rstrip('.')}"
+        return ", ".join(f"{name} {value}" for name, value in counters.items()) or "none"
 
     def __enter__(self) -> Self:
         return self
