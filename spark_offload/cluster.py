@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from spark_offload.luggage import Luggage
 from spark_offload.metrics import JoinMetrics, TaskReport, gather_tasks
 from spark_offload.session import use_this_python
 
@@ -20,9 +21,12 @@ class Cluster(ABC):
     ----------
     identity : str
         Of what files are sent to: a file that was sent to it is there for as long as it lives.
+    luggage : Luggage or None
+        What functions must carry, because Spark does not send it.
     """
 
     identity: str
+    luggage: Luggage | None = None
 
     @property
     @abstractmethod
@@ -74,8 +78,11 @@ class ContextCluster(Cluster):
         return gather_tasks(self._context)
 
 
-def cluster_of(session: SparkSession) -> Cluster:
-    """Return the machines of a session."""
-    from spark_offload.connect import ConnectCluster, is_connect
+def cluster_of(session: SparkSession, *, streaming: bool = False) -> Cluster:
+    """Return the machines of a session, as its streaming queries see them or as all others do."""
+    # That module is about clusters, so it imports this one.
+    from spark_offload.connect import ConnectCluster, ConnectStreams, is_connect
 
-    return ConnectCluster(session) if is_connect(session) else ContextCluster(session)
+    if is_connect(session):
+        return ConnectStreams(session) if streaming else ConnectCluster(session)
+    return ContextCluster(session)

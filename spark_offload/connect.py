@@ -7,15 +7,17 @@ its size. Files are sent as artifacts.
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import UsageError
 from spark_offload.cluster import Cluster
+from spark_offload.luggage import Luggage
 from spark_offload.metrics import JoinMetrics, TaskMetrics, TaskReport
 
-__all__ = ["ConnectCluster", "is_connect"]
+__all__ = ["ConnectCluster", "ConnectStreams", "is_connect"]
 
 
 class ConnectCluster(Cluster):
@@ -50,6 +52,31 @@ class ConnectCluster(Cluster):
     def gather_tasks(self) -> tuple[TaskReport, Callable[[], JoinMetrics]]:
         """Return a function that tasks report with, to nobody, and one that says so."""
         return _unheard, _no_metrics
+
+
+class ConnectStreams(ConnectCluster):
+    """The machines as one streaming query sees them: its functions carry what is sent.
+
+    Parameters
+    ----------
+    session : SparkSession
+        The session.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        super().__init__(session)
+        # Every query has luggage of its own.
+        self.identity = f"{self.identity}-{uuid4()}"
+        self._carried = Luggage()
+        self.luggage = self._carried
+
+    def send_package(self, path: Path) -> None:
+        """Let executors import what is in an archive."""
+        self._carried.add(path.stem, path.read_bytes(), importable=True)
+
+    def send_folder(self, path: Path, name: str) -> None:
+        """Let executors find what is in an archive, unpacked, as ``SparkFiles.get(name)``."""
+        self._carried.add(name, path.read_bytes(), importable=False)
 
 
 def is_connect(of: SparkSession | DataFrame) -> bool:

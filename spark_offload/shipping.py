@@ -124,4 +124,4 @@ def _write_archive(name: str, content: dict[str, bytes]) -> Path:
 def _fill_archive(path: Path, content: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry, data in content.items():
-            archive.writestr(zipfile.ZipInfo(entry), data)
+            archive.writestr(zipfile.ZipInfo(entry), data, zipfile.ZIP_DEFLATED)

@@ -18,6 +18,7 @@ from spark_offload.columns import arrow_schema, find_column, output_schema
 from spark_offload.connect import is_connect
 from spark_offload.devices import Devices, DeviceSource
 from spark_offload.key_types import common_type, partition_key
+from spark_offload.luggage import Luggage, carrying
 from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, remember
 from spark_offload.shipping import ship_packages
@@ -74,20 +75,23 @@ class StreamJoinPlan(JoinPlan):
 
     @cached_property
     def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.left.sparkSession)
+        cluster = cluster_of(self.left.sparkSession, streaming=True)
         ship_packages(cluster)
         if self.devices is None:
             raise UsageError("A streaming join needs devices; make its plan with make_stream_plan.")
         task = self._task(self.devices.shipped(cluster))
-        packed = self._packed(task, self.left, LEFT).unionAll(self._packed(task, self.right, RIGHT))
+        luggage = cluster.luggage
+        packed = self._packed(task, self.left, LEFT, luggage).unionAll(
+            self._packed(task, self.right, RIGHT, luggage)
+        )
         joined = (
             packed.groupBy("group")
             .transformWithStateInPandas(
-                JoinProcessor(pickle.dumps(task)), OUTPUT_TYPES, "Append", "EventTime"
+                JoinProcessor(pickle.dumps(task), luggage), OUTPUT_TYPES, "Append", "EventTime"
             )
             .observe(self.name, *observed_columns())
         )
-        frame = joined.mapInArrow(unpack_function(task), self.schema)
+        frame = joined.mapInArrow(carrying(luggage, unpack_function(task)), self.schema)
         remember(frame, self)
         return frame, self.metrics
 
@@ -109,7 +113,9 @@ class StreamJoinPlan(JoinPlan):
             ),
         )
 
-    def _packed(self, task: StreamTask, frame: DataFrame, side: int) -> DataFrame:
+    def _packed(
+        self, task: StreamTask, frame: DataFrame, side: int, luggage: Luggage | None
+    ) -> DataFrame:
         """Return the rows of one side that can match at all, packed by group."""
         # Positions as names: no name of the user's can clash or need quoting.
         names = {name: f"c{index}" for index, name in enumerate(frame.columns)}
@@ -120,7 +126,7 @@ class StreamJoinPlan(JoinPlan):
         for column in columns:
             rows = rows.where(F.col(column).isNotNull() | order.isNull())
         rows = rows.select(self._group(names, side).alias("group"), *names.values())
-        return rows.mapInArrow(pack_function(task, side), INPUT_TYPES)
+        return rows.mapInArrow(carrying(luggage, pack_function(task, side)), INPUT_TYPES)
 
     def _group(self, names: dict[str, str], side: int) -> Column:
         """Return the number of a row's group: equal keys, equal groups."""

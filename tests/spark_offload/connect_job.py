@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by a test in an empty folder: joins by way of a server of Spark Connect.
 
-Its arguments are a device and a folder to work in; it prints what came of it as JSON on the last
-line.
+Its arguments are a device, a folder to work in, and the page of which it runs the code; it prints
+what came of it as JSON on the last line.
 """
 
 from datetime import UTC, datetime, timedelta
 import json
 import os
 from pathlib import Path
+import re
 import sys
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from host import JoinError
 from spark_offload import explain, metrics, stream_join, stream_metrics, task_error, verify
 
 __all__ = ["main"]
+
+MASTER = "local[2]"
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -55,6 +58,7 @@ def batch_joins(spark, device):
         "counted": [tuple(row) for row in counted.collect()],
         "ranges": verify(ranges).rows,
         "partitions": explain(timed).partitions,
+        "timed_partitioning": explain(timed).partitioning,
         "partitioning": explain(counted).partitioning,
         "metrics": refusal(lambda: metrics(timed)),
         "files": [row.file for row in spark.range(2).mapInArrow(found_in, "file string").collect()],
@@ -107,11 +111,22 @@ def stream(spark, device, folder):
     }
 
 
-def main(device, folder):
-    """Start a server of this very process, and join."""
+def page_code(page):
+    """Run the blocks of a page that reach a server; return how many there are."""
+    blocks = re.findall(r"```python\n(.*?)```", Path(page).read_text(), re.DOTALL)
+    found = [block for block in blocks if "sc://localhost" in block]
+    for block in found:
+        # The server of this process is known by its master instead.
+        exec(compile(block.replace("sc://localhost", MASTER), page, "exec"), {})
+    return len(found)
+
+
+def main(device, folder, page):
+    """Start a server for this very process, and join."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = SparkSession.builder.remote("local[2]").getOrCreate()
-    answer = batch_joins(spark, device) | {"stream": stream(spark, device, folder)}
+    spark = SparkSession.builder.remote(MASTER).getOrCreate()
+    answer = batch_joins(spark, device)
+    answer |= {"page": page_code(page), "stream": stream(spark, device, folder)}
     spark.stop()
     print()
     print(json.dumps(answer))

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+import re
 
 from pyspark.errors import PySparkException
 import pytest
@@ -118,6 +119,13 @@ def test_a_task_that_waits_in_vain_says_for_what(spark, tmp_path, options):
     )
     assert "(partition 0 of a Spark job, attempt 0) since " in str(caught.value)
     assert WAIT in str(caught.value)
+
+
+def test_the_code_about_devices_on_the_page_runs(options, root):
+    page = root / "docs" / "spark-cluster.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    (block,) = [block for block in blocks if "sc://" not in block]
+    exec(compile(block, str(page), "exec"), {})
 
 
 def fail(source, error):
