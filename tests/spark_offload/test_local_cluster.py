@@ -23,7 +23,7 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
-def run_job(folder, *arguments, job="cluster_job.py"):
+def run_job(folder, *arguments, job="cluster_job.py", seconds=280):
     script = Path(__file__).with_name(job)
     environment = {
         name: value
@@ -43,7 +43,7 @@ def run_job(folder, *arguments, job="cluster_job.py"):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
