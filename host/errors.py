@@ -16,6 +16,7 @@ __all__ = [
     "AcceleratorLimitError",
     "BuildError",
     "CapacityError",
+    "DeviceBusyError",
     "DeviceError",
     "DeviceTimeoutError",
     "DeviceUriError",
@@ -273,6 +274,38 @@ class DeviceTimeoutError(DeviceError):
         listing = ", ".join(f"{name} {value}" for name, value in self.counters.items())
         super().__init__(
             f"Device {uri!r} made no progress within {waited}; its counters: {listing or 'none'}."
+        )
+
+
+class DeviceBusyError(DeviceError):
+    """Devices that one process at a time can use were not free before the deadline.
+
+    Parameters
+    ----------
+    devices : sequence of str
+        Any of which would have done.
+    waited : str
+        How long the caller waited, with its unit.
+    holders : Mapping of str to str
+        Who holds which of them, as far as it is known.
+    remedy : str
+        What the user can do.
+    """
+
+    def __init__(
+        self, devices: Sequence[str], waited: str, holders: Mapping[str, str], remedy: str
+    ) -> None:
+        self.devices = tuple(devices)
+        self.waited = waited
+        self.holders = dict(holders)
+        self.remedy = remedy
+        several = len(self.devices) > 1
+        listing = ", ".join(repr(device) for device in self.devices)
+        held = "; ".join(f"{device!r} is held by {by}" for device, by in self.holders.items())
+        super().__init__(
+            f"{'None of the devices' if several else 'Device'} {listing} "
+            f"{'became' if several else 'did not become'} free within {waited}; "
+            f"{held or 'nobody says that he holds it'}; {remedy}."
         )
 
 

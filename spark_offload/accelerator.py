@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator of a join: which one, what it is, and whether it can serve the query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
-from host import CountWindow, Manifest, UsageError, open_device
+from host import CountWindow, Manifest
 from host.default_device import default_device
 from host.encode import plan_streams
 from host.errors import CapacityError
 from host.query import JoinQuery
+from spark_offload.device_survey import survey
+from spark_offload.devices import Devices, DeviceSource, device_source
 from spark_offload.explanation import TermExplanation
 
 __all__ = ["Choice", "check_query", "choose_device"]
@@ -18,21 +21,26 @@ __all__ = ["Choice", "check_query", "choose_device"]
 
 @dataclass(frozen=True)
 class Choice:
-    """A device, not yet opened.
+    """Where devices come from, none of them opened yet.
 
     Parameters
     ----------
-    uri : str
-        Its address.
+    source : DeviceSource
+        The devices.
     reason : str
-        Why this one.
+        Why these, and how a task gets one.
     manifest : Manifest
-        Its description.
+        Their description.
     """
 
-    uri: str
+    source: DeviceSource
     reason: str
     manifest: Manifest
+
+    @property
+    def uri(self) -> str:
+        """The devices as the user knows them."""
+        return self.source.text
 
     @property
     def has_limits(self) -> bool:
@@ -46,9 +54,11 @@ class Choice:
 
     @property
     def short_uri(self) -> str:
-        """Its address, of a path the last part only."""
-        kind, colon, place = self.uri.partition(":")
-        return f"{kind}{colon}{PurePath(place).name}"
+        """The addresses, of paths the last part only."""
+        return ", ".join(
+            f"{kind}{colon}{PurePath(place).name}"
+            for kind, colon, place in (uri.partition(":") for uri in self.uri.split(", "))
+        )
 
     @property
     def description(self) -> str:
@@ -70,9 +80,14 @@ class Choice:
 
 
 def choose_device(
-    uri: str | None, query: JoinQuery, *, tuples: int = 0, build: bool = False
+    devices: Devices,
+    query: JoinQuery,
+    session: SparkSession,
+    *,
+    tuples: int = 0,
+    build: bool = False,
 ) -> Choice:
-    """Return the device at ``uri``, or the default one, which is built if it is not there yet.
+    """Return the devices asked for, or the default one, which is built if it is not there yet.
 
     The default has the engine that suits the query; see :func:`host.default_device.default_device`
     for ``tuples`` and ``build``.
@@ -82,16 +97,16 @@ def choose_device(
     JoinError
         If there is no such device, or its bundle cannot be used or built.
     """
-    if uri is None:
+    if devices is None:
         default = default_device(query, tuples=tuples, build=build)
-        uri, reason = default.uri, default.reason
-    elif isinstance(uri, str):
-        reason = "as asked for"
+        devices, reason = default.uri, default.reason
     else:
-        raise UsageError(f"device must be a text such as 'sim:BUNDLE', not {uri!r}.")
-    # Opening it here finds out early what every task would run into.
-    with open_device(uri) as device:
-        return Choice(uri, reason, device.manifest)
+        reason = "as asked for"
+    source = device_source(devices, session)
+    # Looking at it now finds out early what every task would run into.
+    manifest = survey(source, session)
+    planned = replace(source, manifest_hash=manifest.hash)
+    return Choice(planned, f"{reason}; {source.supply}", manifest)
 
 
 def check_query(

@@ -76,9 +76,9 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     benchmark = Benchmark(rows=options.tuples, window=window)
     print(benchmark, file=sys.stderr)
     query = benchmark.query(counted=options.rows is not None)
-    device = choose_device(options.device, query, build=options.build).uri
     left, right = benchmark.tables()
     spark = open_session("splitjoin demo", master=options.master)
+    device = choose_device(options.device, query, spark, build=options.build).uri
     _warm_up(spark)
     answer = join_tables_in_spark(spark, left, right, query, device=device, trace=True)
     print("Now the same by Spark's own join …", file=sys.stderr)
@@ -163,7 +163,9 @@ def _run(
     agrees: bool | None,
     check_seconds: float | None,
 ) -> Run:
-    manifest: Manifest = choose_device(answer.plan.device, answer.plan.query).manifest
+    manifest: Manifest = choose_device(
+        answer.plan.device, answer.plan.query, answer.plan.left.sparkSession
+    ).manifest
     return Run(
         title=title,
         question=question,

@@ -12,7 +12,9 @@ from host import JoinError
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, output_schema
+from spark_offload.devices import Devices
 from spark_offload.explanation import Cause, Explanation, TermExplanation
 from spark_offload.metrics import JoinMetrics
 from spark_offload.own_join import own_join
@@ -44,7 +46,7 @@ def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
 
 
 def own_join_plan(
-    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, *, device: str | None
+    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, *, device: Devices
 ) -> OwnJoinPlan:
     """Return the plan of Spark's own join; the explanation and the log say why."""
     _LOG.warning("The join is done by Spark itself: %s", error)
@@ -56,7 +58,7 @@ def own_join_plan(
         device="none: Spark's own join",
         chosen="the accelerator cannot serve; strict=True raises this",
         accelerator="none",
-        partitions=left.sparkSession.sparkContext.defaultParallelism,
+        partitions=cluster_of(left.sparkSession).cores,
         partitioning=(
             "by the equal columns, as Spark decides"
             if equal
@@ -77,12 +79,12 @@ def own_join_plan(
 
 
 def _causes(
-    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, device: str | None
+    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, device: Devices
 ) -> tuple[Cause, ...]:
     """Return a cause for every term that the device cannot compare, or the one for all of them."""
     if not isinstance(error, AcceleratorLimitError):
         return (_cause(error),)
-    choice = choose_device(device, query)
+    choice = choose_device(device, query, left.sparkSession)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     causes = []
     for term in query.terms:

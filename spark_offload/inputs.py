@@ -9,6 +9,7 @@ from pyspark.sql.types import DataType
 from host import CountWindow
 from host.query import JoinQuery
 from host.side import Side
+from spark_offload.cluster import cluster_of
 from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
 from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
@@ -68,7 +69,7 @@ class JoinInputs:
         cut = can_be_cut(order_type)
         left, right = self._tagged_inputs()
         return Facts(
-            cores=self.left.sparkSession.sparkContext.defaultParallelism,
+            cores=cluster_of(self.left.sparkSession).cores,
             sizes=lambda: (estimated_bytes(self.left), estimated_bytes(self.right)),
             width=window_width(self.query, order_type) if cut and self.query.is_timed else None,
             order_type=None if cut else order_type.simpleString(),

@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
 from host.join_type import JoinType
+from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
 from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
@@ -27,7 +28,7 @@ def stream_join(
     within: Length = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
-    device: str | None = None,
+    device: Devices = None,
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,
@@ -80,9 +81,11 @@ def stream_join(
     how : str
         ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"left_semi"`` or ``"left_anti"``, in any
         spelling that Spark takes. Streaming frames have inner joins only.
-    device : str, optional
+    device : str or list of str, optional
         ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
-        which is built when it is first needed.
+        which is built when it is first needed. A list is a pool: every task gets one of its devices
+        to itself. ``"resource:NAME"`` are devices that Spark assigns to tasks. See
+        ``docs/spark-cluster.md``.
     suffix : str
         Appended to the name of a right column that the left input has too.
     sorted : bool
@@ -146,7 +149,7 @@ def plan_join(
     within: Length = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
-    device: str | None = None,
+    device: Devices = None,
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,

@@ -31,6 +31,10 @@ class TaskMetrics:
     ----------
     partition : int
         Partition number.
+    device : str
+        Address of the device that the task had.
+    attempt : int
+        How many attempts at the partition had failed before.
     left_rows, right_rows : int
         Input rows of either side that belong to the partition.
     halo_rows : int
@@ -59,6 +63,8 @@ class TaskMetrics:
     """
 
     partition: int
+    device: str = ""
+    attempt: int = 0
     left_rows: int = 0
     right_rows: int = 0
     halo_rows: int = 0

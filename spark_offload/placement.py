@@ -9,7 +9,7 @@ from host import UsageError
 from host.query import JoinQuery
 from host.side import Side
 from host.window import CountWindow
-from spark_offload.profile import OrderProfile
+from spark_offload.profile import NO_ESTIMATE, OrderProfile
 
 __all__ = ["Facts", "PartitionBy", "Placement", "choose_placement"]
 
@@ -169,6 +169,8 @@ def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
     smaller = min(facts.sizes())
     if smaller < SMALL_BYTES:
         return one(f"an input of {smaller:,} bytes is too small for ranges of time to pay")
+    if smaller == NO_ESTIMATE:
+        why += "; rows were counted, as Spark tells no sizes here"
     profile = facts.profile(facts.cores)
     count = min(facts.cores, profile.total // PAYING_ROWS)
     if count < 2:

@@ -6,22 +6,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from host import Manifest, UsageError
 from host.join_type import JoinType
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
 from spark_offload.cost import InputSize, devices_of, estimate_cost, join_size
+from spark_offload.devices import Devices, DeviceSource
 from spark_offload.explanation import Explanation
 from spark_offload.inputs import JoinInputs
-from spark_offload.metrics import JoinMetrics, gather_tasks
+from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy, Placement, choose_placement
 from spark_offload.ranges import band_ranges
-from spark_offload.session import use_this_python
-from spark_offload.shipping import ship_bundle, ship_packages
+from spark_offload.shipping import ship_packages
 from spark_offload.task import JoinTask, arrow_function
 
 __all__ = ["JoinPlan", "make_plan", "plan_of", "remember"]
@@ -38,7 +39,7 @@ class JoinPlan:
     query : JoinQuery
         What is joined.
     device : str
-        Address of the device on the driver.
+        Address of the device or the devices, as explained.
     schema : StructType
         Columns of the answer.
     explanation : Explanation
@@ -53,6 +54,8 @@ class JoinPlan:
         How the rows are partitioned, if they are those of batch frames.
     manifest : Manifest, optional
         Description of the accelerator, if the rows are those of batch frames.
+    devices : DeviceSource, optional
+        Where tasks get their devices from, if the join runs on any.
     """
 
     query: JoinQuery
@@ -65,6 +68,7 @@ class JoinPlan:
     progress: str | None = None
     placement: Placement | None = None
     manifest: Manifest | None = None
+    devices: DeviceSource | None = None
 
     def explain(self, *, count: bool = False) -> Explanation:
         """Print where the join runs and why; return the same as a value.
@@ -114,17 +118,15 @@ class JoinPlan:
 
     @cached_property
     def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        session: SparkSession = self.left.sparkSession
-        context = session.sparkContext
-        use_this_python(context)
-        ship_packages(context)
-        report, read = gather_tasks(context)
-        if self.placement is None or self.manifest is None:
+        cluster = cluster_of(self.left.sparkSession)
+        ship_packages(cluster)
+        report, read = cluster.gather_tasks()
+        if self.placement is None or self.manifest is None or self.devices is None:
             raise UsageError("A batch join needs a placement; make its plan with make_plan.")
         tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
         task = JoinTask(
             query=self.query,
-            device=ship_bundle(context, self.device),
+            devices=self.devices.shipped(cluster),
             left=arrow_schema(self.left.schema, "left"),
             right=arrow_schema(self.right.schema, "right"),
             output=arrow_schema(self.schema, "output"),
@@ -144,7 +146,7 @@ def make_plan(
     right: DataFrame,
     query: JoinQuery,
     *,
-    device: str | None = None,
+    device: Devices = None,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     trace: bool = False,
@@ -171,13 +173,14 @@ def make_plan(
         find_column(right.schema, term.right, "right")
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    choice = choose_device(device, query, build=build)
+    session = left.sparkSession
+    choice = choose_device(device, query, session, build=build)
     terms = check_query(query, choice, *schemas)
     facts = JoinInputs(left, right, query).facts()
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
     if device is None and placement.profile is not None and facts.width is not None:
         tuples = placement.profile.largest_window(facts.width)
-        choice = choose_device(None, query, tuples=tuples, build=build)
+        choice = choose_device(None, query, session, tuples=tuples, build=build)
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,
@@ -208,6 +211,7 @@ def make_plan(
         progress,
         placement,
         choice.manifest,
+        choice.source,
     )
 
 

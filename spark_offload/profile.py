@@ -9,7 +9,12 @@ import math
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-__all__ = ["OrderProfile", "estimated_bytes", "profile_order"]
+from spark_offload.connect import is_connect
+
+__all__ = ["NO_ESTIMATE", "OrderProfile", "estimated_bytes", "profile_order"]
+
+NO_ESTIMATE = (1 << 63) - 1
+"""Bytes of a frame of which Spark knows nothing."""
 
 LEAST_QUANTILES = 256
 """Quantiles that are asked for, at least: enough to judge halos narrower than a partition."""
@@ -89,7 +94,12 @@ class OrderProfile:
 
 
 def estimated_bytes(frame: DataFrame) -> int:
-    """Return Spark's estimate of a frame's size, which reads nothing and may be far too high."""
+    """Return Spark's estimate of a frame's size, which reads nothing and may be far too high.
+
+    Spark Connect does not tell it: :data:`NO_ESTIMATE`.
+    """
+    if is_connect(frame):
+        return NO_ESTIMATE
     plan = frame._jdf.queryExecution().optimizedPlan()
     return int(plan.stats().sizeInBytes())
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import tempfile
 import zipfile
 
-from pyspark import SparkContext, SparkFiles
+from pyspark import SparkFiles
 
 from host.device.software import SOFTWARE_MANIFEST
+from spark_offload.cluster import Cluster
 
 __all__ = ["local_device_uri", "ship_bundle", "ship_packages", "write_packages"]
 
@@ -25,12 +26,12 @@ _shipped: set[tuple[str, str]] = set()
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def ship_packages(context: SparkContext) -> str:
+def ship_packages(cluster: Cluster) -> str:
     """Send ``host`` and ``spark_offload`` to the executors; return the name of the archive."""
     content = dict(_package_files())
     name = f"splitjoin-{_digest(content)}.zip"
-    if _is_new(context, name):
-        context.addPyFile(str(_write_archive(name, content)))
+    if _is_new(cluster, name):
+        cluster.send_package(_write_archive(name, content))
     return name
 
 
@@ -42,7 +43,7 @@ def write_packages(path: Path) -> int:
     return len(content)
 
 
-def ship_bundle(context: SparkContext, uri: str) -> str:
+def ship_bundle(cluster: Cluster, uri: str) -> str:
     """Send the bundle of a device to the executors; return the address to open there.
 
     ``software:`` travels as the bundle of the accelerator that it pretends to be, because its own
@@ -51,8 +52,8 @@ def ship_bundle(context: SparkContext, uri: str) -> str:
 
     Parameters
     ----------
-    context : SparkContext
-        The running context.
+    cluster : Cluster
+        Where to.
     uri : str
         Device address on the driver, such as ``sim:build/demo/bundle``.
     """
@@ -69,8 +70,8 @@ def ship_bundle(context: SparkContext, uri: str) -> str:
     else:
         return uri
     name = f"splitjoin-bundle-{_digest(content)}"
-    if _is_new(context, name):
-        context.addArchive(f"{_write_archive(f'{name}.zip', content)}#{name}")
+    if _is_new(cluster, name):
+        cluster.send_folder(_write_archive(f"{name}.zip", content), name)
     return f"{scheme}:spark-files:{name}"
 
 
@@ -80,9 +81,9 @@ def local_device_uri(uri: str) -> str:
     return f"{scheme}:{SparkFiles.get(name)}" if marker else uri
 
 
-def _is_new(context: SparkContext, name: str) -> bool:
-    """Tell whether this application has not been sent ``name`` yet, and remember it."""
-    key = (context.applicationId, name)
+def _is_new(cluster: Cluster, name: str) -> bool:
+    """Tell whether this cluster has not been sent ``name`` yet, and remember it."""
+    key = (cluster.identity, name)
     new = key not in _shipped
     _shipped.add(key)
     return new
@@ -123,4 +124,4 @@ def _write_archive(name: str, content: dict[str, bytes]) -> Path:
 def _fill_archive(path: Path, content: dict[str, bytes]) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry, data in content.items():
-            archive.writestr(zipfile.ZipInfo(entry), data)
+            archive.writestr(zipfile.ZipInfo(entry), data, zipfile.ZIP_DEFLATED)

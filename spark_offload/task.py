@@ -7,18 +7,19 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from pyspark import TaskContext
 
-from host import JoinError, open_device
+from host import JoinError
 from host.driver import TaggedJoin
 from host.encode import Ranges
 from host.query import JoinQuery
+from spark_offload.devices import DeviceSource
 from spark_offload.failures import in_partition
 from spark_offload.halos import HaloCounts
 from spark_offload.metrics import TaskMetrics, TaskReport
 from spark_offload.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.progress import tuples_writer
-from spark_offload.shipping import local_device_uri
 from spark_offload.stopwatch import Stopwatch
 from spark_offload.tagged import LEFT, RIGHT
+from spark_offload.task_device import take_device
 from spark_offload.trace import cumulative_counts, histogram
 
 __all__ = ["JoinTask", "arrow_function", "declared"]
@@ -35,8 +36,8 @@ class JoinTask:
     ----------
     query : JoinQuery
         What to join.
-    device : str
-        Address of the device, as :func:`~spark_offload.shipping.ship_bundle` returned it.
+    devices : DeviceSource
+        Where to get a device, shipped.
     left, right, output : Schema
         Columns of the inputs and of the answer.
     trace : bool
@@ -50,7 +51,7 @@ class JoinTask:
     """
 
     query: JoinQuery
-    device: str
+    devices: DeviceSource
     left: pa.Schema
     right: pa.Schema
     output: pa.Schema
@@ -95,12 +96,12 @@ def _join_partition(
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
     results = 0
-    with open_device(local_device_uri(task.device)) as device:
+    with take_device(task.devices) as taken:
         join = TaggedJoin(
             rows.reader(),
             rows.layout,
             query,
-            device,
+            taken.device,
             trace=task.trace,
             report=lambda progress: tell(progress.tuples),
             buffer_rows=BUFFER_ROWS,
@@ -113,6 +114,8 @@ def _join_partition(
         report(
             TaskMetrics(
                 partition=partition,
+                device=taken.name,
+                attempt=taken.attempt,
                 left_rows=rows.counts[LEFT],
                 right_rows=rows.counts[RIGHT],
                 halo_rows=rows.halo_rows,

@@ -7,7 +7,9 @@ from pathlib import Path
 from host.device.contract import Device, Exchange, Stamps
 from host.errors import DeviceUriError
 
-__all__ = ["Device", "Exchange", "Stamps", "open_device"]
+__all__ = ["Device", "Exchange", "Stamps", "device_kind", "open_device"]
+
+_KINDS = ("software", "sim")
 
 
 def open_device(uri: str) -> Device:
@@ -28,21 +30,36 @@ def open_device(uri: str) -> Device:
     ManifestError
         If the bundle cannot be used.
     """
-    scheme, separator, place = uri.partition(":")
-    if not separator:
-        raise DeviceUriError(uri, "names no kind of device")
-    if scheme == "software":
+    kind = device_kind(uri)
+    scheme, _, place = uri.partition(":")
+    if kind == "software":
         from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice
 
         return SoftwareDevice(Path(place) if place else SOFTWARE_MANIFEST, uri=uri)
-    if scheme == "sim":
+    if kind == "sim":
         if not place:
             raise DeviceUriError(uri, "lacks its bundle")
         from host.device.simulated import SimulatedDevice
 
         return SimulatedDevice(Path(place), uri=uri)
+    return _opened_by_module(scheme, place, uri)
+
+
+def device_kind(uri: str) -> str:
+    """Return ``"sim"``, ``"software"`` or, for devices of one's own, ``"module"``.
+
+    Raises
+    ------
+    DeviceUriError
+        If there is no such kind of device.
+    """
+    scheme, separator, _ = uri.partition(":")
+    if not separator:
+        raise DeviceUriError(uri, "names no kind of device")
+    if scheme in _KINDS:
+        return scheme
     if "." in scheme:
-        return _opened_by_module(scheme, place, uri)
+        return "module"
     raise DeviceUriError(uri, f"has the unknown scheme {scheme!r}")
 
 

@@ -24,10 +24,13 @@ class JoinProcessor(StatefulProcessor):
     ----------
     task : bytes
         The pickled :class:`~spark_offload.streaming.task.StreamTask`.
+    luggage : Luggage, optional
+        Packages and bundles, where Spark does not send them.
     """
 
-    def __init__(self, task: bytes) -> None:
+    def __init__(self, task: bytes, luggage: Any = None) -> None:
         self._task = task
+        self._luggage = luggage
         self._stores: tuple[Any, ...] = ()
         self._join: Any = None
 
@@ -60,6 +63,8 @@ class JoinProcessor(StatefulProcessor):
 
     def _group_join(self) -> Any:
         if self._join is None:
+            if self._luggage is not None:
+                self._luggage.unpack()
             from spark_offload.streaming.processor import GroupJoin
 
             self._join = GroupJoin(pickle.loads(self._task), *self._stores)

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -86,8 +86,9 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
     found = []
     for name, row in sorted(progress.observedMetrics.items()):
         if name.split("-")[0] == METRICS:
+            observed = _by_name(row)
             numbers: dict[str, Any] = {
-                key: float(row[key]) if kind == "double" else int(row[key])
+                key: float(observed[key]) if kind == "double" else int(observed[key])
                 for key, kind in NUMBERS.items()
             }
             found.append(
@@ -100,6 +101,18 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
                 )
             )
     return tuple(found)
+
+
+def _by_name(row: Row) -> dict[str, Any]:
+    """Return the fields of an observed row.
+
+    Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.
+    """
+    fields: dict[str, Any] = row.asDict()
+    if fields.keys() != {"values", "schema"}:
+        return fields
+    names = [field["name"] for field in fields["schema"]["fields"]]
+    return dict(zip(names, fields["values"], strict=True))
 
 
 def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:

@@ -13,13 +13,16 @@ from pyspark.sql import functions as F
 from host import Ordering, UsageError
 from host.query import JoinQuery, Term
 from spark_offload.accelerator import check_query, choose_device
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, find_column, output_schema
+from spark_offload.connect import is_connect
+from spark_offload.devices import Devices, DeviceSource
 from spark_offload.explanation import Explanation
 from spark_offload.key_types import common_type, partition_key
+from spark_offload.luggage import Luggage, carrying
 from spark_offload.metrics import JoinMetrics
 from spark_offload.plan import JoinPlan, remember
-from spark_offload.session import use_this_python
-from spark_offload.shipping import ship_bundle, ship_packages
+from spark_offload.shipping import ship_packages
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import StreamExplanation
@@ -40,6 +43,11 @@ __all__ = ["StreamJoinPlan", "make_stream_plan"]
 
 SLICES = 8
 """Slices of the span of time for which rows are kept."""
+
+_UNCHECKED = (
+    "; Spark Connect shows no plans, so it was not checked that no operator before the join holds "
+    "rows back, whose rows would all be late"
+)
 
 _numbers = count(1)
 
@@ -72,30 +80,34 @@ class StreamJoinPlan(JoinPlan):
 
     @cached_property
     def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        session: SparkSession = self.left.sparkSession
-        context = session.sparkContext
-        use_this_python(context)
-        ship_packages(context)
-        task = self._task(ship_bundle(context, self.device))
-        packed = self._packed(task, self.left, LEFT).unionAll(self._packed(task, self.right, RIGHT))
+        cluster = cluster_of(self.left.sparkSession, streaming=True)
+        ship_packages(cluster)
+        if self.devices is None:
+            raise UsageError("A streaming join needs devices; make its plan with make_stream_plan.")
+        task = self._task(self.devices.shipped(cluster))
+        luggage = cluster.luggage
+        packed = self._packed(task, self.left, LEFT, luggage).unionAll(
+            self._packed(task, self.right, RIGHT, luggage)
+        )
         joined = (
             packed.groupBy("group")
             .transformWithStateInPandas(
-                JoinProcessor(pickle.dumps(task)), OUTPUT_TYPES, "Append", "EventTime"
+                JoinProcessor(pickle.dumps(task), luggage), OUTPUT_TYPES, "Append", "EventTime"
             )
             .observe(self.name, *observed_columns())
         )
-        frame = joined.mapInArrow(unpack_function(task, self.explanation.name), self.schema)
+        unpack = unpack_function(task, self.explanation.name)
+        frame = joined.mapInArrow(carrying(luggage, unpack), self.schema)
         remember(frame, self)
         return frame, self.metrics
 
-    def _task(self, device: str) -> StreamTask:
+    def _task(self, devices: DeviceSource) -> StreamTask:
         """Return what the tasks need to know."""
         query, left, right = self.query, self.left.schema, self.right.schema
         kept = width(query) + 1000 * max(delay(left, query.order[0]), delay(right, query.order[1]))
         return StreamTask(
             query=replace(query, ordering=Ordering.none()),
-            device=device,
+            devices=devices,
             left=arrow_schema(left, "left"),
             right=arrow_schema(right, "right"),
             output=arrow_schema(self.schema, "output"),
@@ -107,7 +119,9 @@ class StreamJoinPlan(JoinPlan):
             ),
         )
 
-    def _packed(self, task: StreamTask, frame: DataFrame, side: int) -> DataFrame:
+    def _packed(
+        self, task: StreamTask, frame: DataFrame, side: int, luggage: Luggage | None
+    ) -> DataFrame:
         """Return the rows of one side that can match at all, packed by group."""
         # Positions as names: no name of the user's can clash or need quoting.
         names = {name: f"c{index}" for index, name in enumerate(frame.columns)}
@@ -118,7 +132,7 @@ class StreamJoinPlan(JoinPlan):
         for column in columns:
             rows = rows.where(F.col(column).isNotNull() | order.isNull())
         rows = rows.select(self._group(names, side).alias("group"), *names.values())
-        return rows.mapInArrow(pack_function(task, side), INPUT_TYPES)
+        return rows.mapInArrow(carrying(luggage, pack_function(task, side)), INPUT_TYPES)
 
     def _group(self, names: dict[str, str], side: int) -> Column:
         """Return the number of a row's group: equal keys, equal groups."""
@@ -139,7 +153,7 @@ def make_stream_plan(
     right: DataFrame,
     query: JoinQuery,
     *,
-    device: str | None = None,
+    device: Devices = None,
     partitions: int | None = None,
     trace: bool = False,
     progress: str | None = None,
@@ -166,7 +180,7 @@ def make_stream_plan(
     session = left.sparkSession
     number, grouping = _grouping(query, session, partitions)
     groups = group_keys(number)
-    choice = choose_device(device, query, build=build)
+    choice = choose_device(device, query, session, build=build)
     terms = check_query(query, choice, *schemas)
     store = prepare_state_store(session)
     ordinal = next(_numbers)
@@ -193,12 +207,20 @@ def make_stream_plan(
             f"{delay(left.schema, left_order):,} ms behind left {left_order!r}, "
             f"{delay(right.schema, right_order):,} ms behind right {right_order!r}; older rows are "
             f"late, dropped and counted; a row is forgotten when the watermark is {query.window} "
-            f"past it"
+            f"past it{_UNCHECKED if is_connect(session) else ''}"
         ),
         metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
     return StreamJoinPlan(
-        query, choice.uri, schema, explanation, left, right, groups=groups, name=name
+        query,
+        choice.uri,
+        schema,
+        explanation,
+        left,
+        right,
+        devices=choice.source,
+        groups=groups,
+        name=name,
     )
 
 
@@ -214,7 +236,7 @@ def _grouping(query: JoinQuery, session: SparkSession, wanted: int | None) -> tu
     names = ", ".join(term.left for term in equalities)
     if wanted is not None:
         return wanted, f"by a hash of the equal columns {names}; the number as asked for"
-    number = session.sparkContext.defaultParallelism
+    number = cluster_of(session).cores
     return number, f"by a hash of the equal columns {names}; one for each core that Spark has"
 
 

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from host import Device, JoinError, open_device
+from host import Device, JoinError
 from spark_offload.failures import in_partition
-from spark_offload.shipping import local_device_uri
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.passes import NewPairs, Rows, reach
@@ -21,6 +20,7 @@ from spark_offload.streaming.question import require_group, require_question
 from spark_offload.streaming.task import StreamTask
 from spark_offload.streaming.window_state import MapStore, Timers, ValueStore, WindowState
 from spark_offload.tagged import LEFT, RIGHT
+from spark_offload.task_device import TaskDevice, take_device
 
 __all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin"]
 
@@ -72,7 +72,7 @@ class GroupJoin:
         self._directory = directory
         self._rows = rows
         self._timers = timers
-        self._device: Device | None = None
+        self._taken: TaskDevice | None = None
 
     def rows_came(
         self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
@@ -106,11 +106,11 @@ class GroupJoin:
             if state.expired:
                 yield _numbers(expired=state.expired)
 
-    def close(self) -> None:
-        """Close the device, if it was needed."""
-        if self._device is not None:
-            self._device.close()
-            self._device = None
+    def close(self, error: BaseException | None = None) -> None:
+        """Let go of the device, if one was needed; ``error`` is what the task fails with."""
+        taken, self._taken = self._taken, None
+        if taken is not None:
+            taken.close(error)
 
     def _joined(self, frames: Iterable[pd.DataFrame], watermark_ms: int) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
@@ -157,21 +157,21 @@ class GroupJoin:
         return WindowState(self._task, self._directory, self._rows, self._timers)
 
     def _open(self) -> Device:
-        if self._device is None:
-            self._device = open_device(local_device_uri(self._task.device))
-        return self._device
+        if self._taken is None:
+            self._taken = take_device(self._task.devices)
+        return self._taken.device
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:
-        """Close the device if anything fails, and name the partition in errors of this kit."""
+        """Let go of the device if anything fails; name the partition in errors of this kit."""
         try:
             yield
         except JoinError as error:
-            self.close()
+            self.close(error)
             context = TaskContext.get()
             raise in_partition(error, 0 if context is None else context.partitionId()) from error
-        except BaseException:
-            self.close()
+        except BaseException as error:
+            self.close(error)
             raise
 
 

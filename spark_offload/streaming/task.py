@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.query import JoinQuery
+from spark_offload.devices import DeviceSource
 from spark_offload.tagged import LEFT
 
 __all__ = ["StreamTask"]
@@ -20,8 +21,8 @@ class StreamTask:
     ----------
     query : JoinQuery
         What to join.
-    device : str
-        Address of the device, as :func:`~spark_offload.shipping.ship_bundle` returned it.
+    devices : DeviceSource
+        Where to get a device, shipped.
     left, right, output : Schema
         Columns of the inputs and of the answer.
     groups : tuple of int
@@ -35,7 +36,7 @@ class StreamTask:
     """
 
     query: JoinQuery
-    device: str
+    devices: DeviceSource
     left: pa.Schema
     right: pa.Schema
     output: pa.Schema

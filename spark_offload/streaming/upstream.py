@@ -5,6 +5,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_offload.connect import is_connect
+
 __all__ = ["delaying_operator"]
 
 _DELAYING = {
@@ -24,7 +26,11 @@ def delaying_operator(frame: DataFrame) -> str | None:
     An operator that waits for the watermark, such as a windowed aggregation, emits rows that are
     older than it in the very micro-batch in which it rises. Spark's operators know that of each
     other; a processor in Python is told the new watermark only.
+
+    Spark Connect does not show plans to programs, so there is no name then.
     """
+    if is_connect(frame):
+        return None
     nodes: list[Any] = [frame._jdf.queryExecution().analyzed()]
     while nodes:
         node = nodes.pop()

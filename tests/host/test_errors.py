@@ -17,6 +17,7 @@ EXAMPLES = [
     errors.StaleManifestError("build/x", "was changed"),
     errors.DeviceUriError("fpga:0", "is unknown"),
     errors.DeviceError("The device is closed."),
+    errors.DeviceBusyError(["uio:0"], "10 s", {"uio:0": "process 7"}, "end that process"),
     errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
     errors.BuildError("the model", "the compiler was killed", log="…"),
     errors.MissingToolError("verilator", "to simulate", "run `make setup`"),

@@ -19,6 +19,7 @@ from spark_offload.streaming.packing import pack_function, unpack_function
 from spark_offload.streaming.processor import GroupJoin
 from spark_offload.streaming.question import question_of
 from spark_offload.streaming.task import StreamTask
+from tests.spark_offload.device_sources import made_by_task
 
 __all__ = ["BEGIN", "Cluster", "cut", "new_pairs", "stream_task"]
 
@@ -40,7 +41,7 @@ def stream_task(*, equal, groups, within, band=2, slice_length=700_000, device="
     )
     return StreamTask(
         query=query,
-        device=device,
+        devices=made_by_task(device),
         left=SCHEMA,
         right=SCHEMA,
         output=output_schema(SCHEMA, SCHEMA),

@@ -23,7 +23,7 @@ runpy.run_path(script, run_name="__main__")
 """
 
 
-def run_job(folder, *arguments, job="cluster_job.py"):
+def run_job(folder, *arguments, job="cluster_job.py", seconds=280):
     script = Path(__file__).with_name(job)
     environment = {
         name: value
@@ -43,7 +43,7 @@ def run_job(folder, *arguments, job="cluster_job.py"):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=seconds,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
@@ -87,3 +87,32 @@ def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
     ]
     assert answer["cycles"] > 0
     assert not [path for path in empty.iterdir() if path.name != "work"]
+
+
+@pytest.mark.long
+def test_devices_come_from_spark_or_from_a_pool_and_a_retry_gets_another_one(tmp_path):
+    empty, data = tmp_path / "empty", tmp_path / "data"
+    empty.mkdir()
+    data.mkdir()
+    answer = run_job(empty, str(data), job="device_cluster_job.py")
+    expected = [[l, k, r, k] for l, r, k in pairs_of_a_hundred_and_one()]
+    assert [join["pairs"] for join in answer.values()] == [expected] * 3
+    own, assigned, pool = answer["own"], answer["resource"], answer["pool"]
+    assert "each task makes one of its own" in own["chosen"]
+    assert (own["attempts"], own["devices"]) == ([0] * 4, ["software:"] * 4)
+    assert "Spark assigns each task one of its resource 'card'" in assigned["chosen"]
+    assert assigned["attempts"] == [0] * 4
+    assert set(assigned["devices"]) <= {"first", "second"}
+    # Each of the two bad devices has failed one task, whose retry went on to another one.
+    assert pool["devices"] == ["c"] * 4
+    assert sum(pool["attempts"]) == 2
+
+
+def pairs_of_a_hundred_and_one():
+    """Return left and right time and key of the pairs that device_cluster_job.py asks for."""
+    times = range(0, 4000, 2), range(1, 4000, 2)
+    rights = {}
+    for time in times[1]:
+        rights.setdefault(time % 101, []).append(time)
+    pairs = [(l, r, l % 101) for l in times[0] for r in rights[l % 101] if abs(l - r) <= 999]
+    return sorted(pairs, key=lambda pair: (pair[0], pair[2], pair[1]))

@@ -10,6 +10,7 @@ from host.errors import DisorderError, KeyRangeError
 from host.query import JoinQuery, Term
 from host.tables import output_schema
 from spark_offload.task import BUFFER_ROWS, JoinTask, arrow_function
+from tests.spark_offload.device_sources import made_by_task
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("word", pa.string())])
 BATCH = 10_000
@@ -44,7 +45,9 @@ def task(**options):
         terms=options.pop("terms", [Term("x", "x")]), order=("t", "t"),
         window=options.pop("window", TimeWindow(100)), sorted=options.pop("declared", False),
     )  # fmt: skip
-    return JoinTask(query, "software:", SCHEMA, SCHEMA, output_schema(SCHEMA, SCHEMA), **options)
+    return JoinTask(
+        query, made_by_task("software:"), SCHEMA, SCHEMA, output_schema(SCHEMA, SCHEMA), **options
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +95,7 @@ def test_a_value_that_leaves_the_field_names_row_and_remedy(simulated_bundle):
 
     band = task(terms=[Term("x", "x", -3, 3)], window=CountWindow(30))
     on_card = JoinTask(
-        band.query, simulated_bundle, band.left, band.right, band.output
+        band.query, made_by_task(simulated_bundle), band.left, band.right, band.output
     )  # fmt: skip
     with pytest.raises(KeyRangeError, match=r"'left\.x' holds \d+ in row 5021 .*--key f0:\d+"):
         list(arrow_function(on_card, "join", print)(iter(Partition(3 * BATCH, l1=far))))

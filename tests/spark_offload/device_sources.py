@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of devices for tests that run the code of tasks without Spark."""
+
+from host.durations import Duration
+from spark_offload.devices import DeviceAddress, DeviceSource
+
+__all__ = ["made_by_task", "pool"]
+
+
+def made_by_task(uri):
+    """Return the source of a device that each task makes for itself."""
+    return DeviceSource((DeviceAddress(uri, uri),), None, False, Duration(0))
+
+
+def pool(*uris, seconds=0):
+    """Return the source of a pool, whose devices are waited for so long."""
+    devices = tuple(DeviceAddress(uri, uri) for uri in uris)
+    return DeviceSource(devices, None, True, Duration(round(seconds * 1e9)))
