@@ -15,7 +15,7 @@ from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
 from spark_offload.placement import Facts, Placement
 from spark_offload.profile import (
-    UNKNOWN_BYTES,
+    NO_ESTIMATE,
     OrderProfile,
     estimated_bytes,
     profile_order,
@@ -85,7 +85,7 @@ class JoinInputs:
     def known_bytes(self) -> tuple[int | None, int | None]:
         """Return Spark's estimates of the bytes of both inputs, where it has any."""
         sizes = estimated_bytes(self.left), estimated_bytes(self.right)
-        left, right = (None if size >= UNKNOWN_BYTES else size for size in sizes)
+        left, right = (None if size >= NO_ESTIMATE else size for size in sizes)
         return left, right
 
     def tagged(self, placement: Placement) -> Tagged:

@@ -22,9 +22,6 @@ LEAST_QUANTILES = 256
 RANK_ERROR = 10_000
 """Quantiles are off by one row in so many, at most."""
 
-UNKNOWN_BYTES = 1 << 62
-"""Sizes from here on are what Spark says when it knows none."""
-
 
 @dataclass(frozen=True)
 class OrderProfile:

@@ -209,7 +209,7 @@ def test_a_window_of_more_rows_than_the_device_holds_is_an_error(bundles):
     table = pa.table({"t": [1]})
     query = JoinQuery(order=("t", "t"), window=CountWindow(61))
     with open_device(f"software:{bundles['groups']}") as device:
-        with pytest.raises(CapacityError, match=r"61 tuples.*60 tuples.*python -m hdl generate"):
+        with pytest.raises(CapacityError, match=r"61 tuples.*60 tuples.*python -m sim build"):
             TableJoin(table, table, query, device)
 
 

@@ -157,7 +157,7 @@ def test_a_window_that_does_not_fit_names_the_command_that_helps(files, capsys):
     assert main(arguments(folder, "--rows", "151", device=device)) == 2
     shown = capsys.readouterr().err
     assert "151 tuples" in shown
-    assert "python -m hdl generate" in shown
+    assert "python -m sim build" in shown
     assert main(arguments(folder, "--within", "2h", device=device)) == 1
     shown = capsys.readouterr().err
     assert "outgrew the capacity of 120" in shown

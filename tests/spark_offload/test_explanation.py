@@ -162,8 +162,5 @@ def test_the_page_about_the_explanation_shows_what_is_printed(spark, capsys):
     printed = capsys.readouterr().out
     explained, measured = (body for language, body in blocks if language == "text")
     assert explained in printed
-    cells = measured.split()
-    assert (
-        cells[: cells.index("50,008") + 1]
-        == printed.split()[-len(cells) :][: cells.index("50,008") + 1]
-    )
+    # All but the times of the last row.
+    assert measured.split()[:-2] == printed[printed.index("partition  left") :].split()[:-2]

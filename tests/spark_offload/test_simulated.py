@@ -99,5 +99,5 @@ def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
 
 
 def test_a_window_that_is_too_large_names_the_command_that_builds_one(spark, simulated_bundle):
-    with pytest.raises(CapacityError, match="193.*192.*python -m hdl generate"):
+    with pytest.raises(CapacityError, match="193.*192.*python -m sim build"):
         stream_join(*frames(spark, LEFT, RIGHT), order="t", rows=193, device=simulated_bundle)

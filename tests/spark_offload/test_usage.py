@@ -82,7 +82,7 @@ def test_a_suffix_that_clashes_again_is_refused(spark, rows):
 
 
 def test_a_count_window_beyond_the_capacity_is_refused(rows, software_bundle):
-    with pytest.raises(CapacityError, match="100000.*python -m hdl generate"):
+    with pytest.raises(CapacityError, match="100000.*python -m sim build"):
         stream_join(rows, rows, order="t", rows=100_000, device=software_bundle)
 
 
@@ -125,7 +125,7 @@ def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bund
     error = failure(stream_join(left, left, order="t", within=90, device=software_bundle))
     assert isinstance(error, WindowOverflowError)
     assert "capacity of 64" in str(error)
-    assert "python -m hdl generate" in str(error)
+    assert "python -m sim build" in str(error)
 
 
 def test_an_error_that_is_not_ours_stays_readable(spark):
