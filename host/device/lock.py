@@ -103,9 +103,8 @@ def claim_device(
         awaited: list[str] = []
         for name in names:
             descriptor = _open(place, name)
-            note = _read(descriptor)
             is_free = _lock(descriptor)
-            failure = float(note.get("failed") or 0)
+            failure = float(_read(descriptor).get("failed") or 0)
             if time.time() - failure < AVOIDED_SECONDS:
                 failed += [(failure, name)] if is_free else []
             elif is_free:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_offload import stream_join, stream_metrics
+from spark_offload.devices import WAIT
 from spark_offload.session import open_session
 
 __all__ = ["main"]
@@ -44,7 +45,9 @@ def main(device, folder):
             os.utime(place / f"{number}.parquet", (1_600_000_000 + number,) * 2)
         stream = spark.readStream.schema("t timestamp, k int").option("maxFilesPerTrigger", 1)
         frames.append(stream.parquet(str(place)).withWatermark("t", "1 second"))
-    joined = stream_join(*frames, on="k", order="t", within="7s", device=device, partitions=2)
+    # A pool of one: the tasks of both groups take turns, in every micro-batch.
+    spark.conf.set(WAIT, "60s")
+    joined = stream_join(*frames, on="k", order="t", within="7s", device=[device], partitions=2)
     query = (
         joined.writeStream.format("parquet")
         .option("path", str(Path(folder, "out")))

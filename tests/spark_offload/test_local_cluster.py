@@ -89,12 +89,14 @@ def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
     assert not [path for path in empty.iterdir() if path.name != "work"]
 
 
+# Three joins, one of which fails twice and is run again: minutes where the machine is busy.
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_devices_come_from_spark_or_from_a_pool_and_a_retry_gets_another_one(tmp_path):
     empty, data = tmp_path / "empty", tmp_path / "data"
     empty.mkdir()
     data.mkdir()
-    answer = run_job(empty, str(data), job="device_cluster_job.py")
+    answer = run_job(empty, str(data), job="device_cluster_job.py", seconds=580)
     expected = [[l, k, r, k] for l, r, k in pairs_of_a_hundred_and_one()]
     assert [join["pairs"] for join in answer.values()] == [expected] * 3
     own, assigned, pool = answer["own"], answer["resource"], answer["pool"]
