@@ -57,9 +57,10 @@ def stream_join(
     Nulls in compared columns match nothing, as in SQL, so outer and anti joins keep such rows. A
     null in an order column is an error.
 
-    Two streaming frames need watermarks on their order columns, and a time-based window. The pairs
-    of all micro-batches together are the answer to the batch join of the rows that were not late;
-    see ``docs/spark-streaming.md``.
+    Two streaming frames need watermarks on their order columns, and a time-based window. All
+    micro-batches together are the answer to the batch join of the rows that were not late, of the
+    rows that come alone those whose window the watermark has passed; see
+    ``docs/spark-streaming.md``.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def stream_join(
         of ``within`` and ``rows`` is given.
     how : str
         ``"inner"``, ``"left"``, ``"right"``, ``"full"``, ``"left_semi"`` or ``"left_anti"``, in any
-        spelling that Spark takes. Streaming frames have inner joins only.
+        spelling that Spark takes. Of streams, a row comes alone when the watermark has passed its
+        window.
     device : str or list of str, optional
         ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
         which is built when it is first needed. A list is a pool: every task gets one of its devices

@@ -6,7 +6,6 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 
 from host import Ordering, UsageError
 from host.durations import Duration
-from host.join_type import JoinType
 from host.query import JoinQuery
 from spark_offload.columns import check_frame, find_column
 from spark_offload.streaming.upstream import delaying_operator
@@ -44,12 +43,6 @@ def check_streams(
             f"The {stream} input is a streaming DataFrame and the {batch} one is not; read the "
             f"{batch} one with spark.readStream and withWatermark too, or join inside foreachBatch "
             f"if it never changes."
-        )
-    if query.how is not JoinType.INNER:
-        raise UsageError(
-            f"how={query.how.value!r} is for batch frames: the state of a stream does not keep "
-            f"which rows have matched. Join the streams with how='inner', or by Spark's own join, "
-            f"left.join(right, ..., {query.how.value!r})."
         )
     if not query.is_timed:
         raise UsageError(

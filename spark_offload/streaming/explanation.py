@@ -30,7 +30,7 @@ class StreamExplanation(Explanation):
         """Return what there is to say, with a heading each."""
         named = dict(super().lines())
         named["groups"] = named.pop("partitions")
-        order = ("device", "accelerator", "groups", "terms", "window", "arrival")
+        order = ("device", "accelerator", "groups", "join", "terms", "window", "arrival")
         return [
             *((name, named[name]) for name in order),
             ("watermark", self.watermark),

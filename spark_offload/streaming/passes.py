@@ -3,11 +3,12 @@
 
 A pair is new if at least one of its rows is. The first pass joins the new left rows with all right
 rows, the second one the kept left rows with the new right rows: together every new pair once, and
-no pair of two kept rows, which was found when the later of them came.
+no pair of two kept rows, which was found when the later of them came. So a row has matched if it is
+in a pair of some micro-batch.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +16,15 @@ import pyarrow as pa
 
 from host import Device
 from host.driver import TableJoin
+from host.join_type import JoinType
 from spark_offload.streaming.blobs import microseconds
 from spark_offload.streaming.task import StreamTask
 from spark_offload.tagged import LEFT, RIGHT
 
 __all__ = ["NewPairs", "Rows", "reach"]
 
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
 Range = tuple[int, int]
 
 
@@ -38,6 +42,11 @@ class Rows:
 
     kept: pa.Table
     new: pa.Table
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.kept.num_rows + self.new.num_rows)
 
 
 def reach(table: pa.Table, order: str, width: int) -> Range | None:
@@ -63,9 +72,11 @@ class NewPairs:
     Attributes
     ----------
     results, cycles : int
-        Pairs found, and clock cycles that the device ran, so far.
+        Pairs of the answer, and clock cycles that the device ran, so far.
     device_seconds : float
         Time spent in the device so far.
+    matched : tuple of array of bool
+        By side: which rows, the kept ones first, have matched so far; not told of an inner join.
     """
 
     def __init__(self, task: StreamTask, device: Device, left: Rows, right: Rows) -> None:
@@ -73,35 +84,55 @@ class NewPairs:
         self._device = device
         self._left = left
         self._right = right
+        self._how = task.query.how
+        self._query = replace(task.query, how=JoinType.INNER)
+        self.matched = (np.zeros(left.count, np.bool_), np.zeros(right.count, np.bool_))
         self.results = 0
         self.cycles = 0
         self.device_seconds = 0.0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the pairs: the left columns, then the right ones."""
+        """Yield the pairs of the answer: the left columns, then the right ones."""
         left, right = self._left, self._right
-        yield from self._pass(left.new, pa.concat_tables([right.kept, right.new]))
-        yield from self._pass(left.kept, right.new)
+        yield from self._pass(
+            _Part(left.new, left.kept.num_rows), _Part(pa.concat_tables([right.kept, right.new]), 0)
+        )
+        yield from self._pass(_Part(left.kept, 0), _Part(right.new, right.kept.num_rows))
 
-    def _pass(self, left: pa.Table, right: pa.Table) -> Iterator[pa.RecordBatch]:
-        left = self._within_reach(left, LEFT, right, RIGHT)
-        right = self._within_reach(right, RIGHT, left, LEFT)
-        if not left.num_rows or not right.num_rows:
+    def _pass(self, left: "_Part", right: "_Part") -> Iterator[pa.RecordBatch]:
+        lefts, left_rows = self._within_reach(left, LEFT, right.rows, RIGHT)
+        rights, right_rows = self._within_reach(right, RIGHT, lefts, LEFT)
+        if not lefts.num_rows or not rights.num_rows:
             return
-        join = TableJoin(left, right, self._task.query, self._device)
+        outer = self._how is not JoinType.INNER
+        join = TableJoin(lefts, rights, self._query, self._device, record=outer)
         for batch in join.batches():
-            self.results += batch.num_rows
-            yield batch
+            if self._how.has_pairs:
+                self.results += batch.num_rows
+                yield batch
+        for flags, numbers, rows in zip(
+            self.matched, (left_rows, right_rows), join.pairs, strict=True
+        ):
+            flags[numbers[rows]] = True
         self.cycles += join.cycles
         self.device_seconds += join.device_seconds
 
     def _within_reach(
-        self, table: pa.Table, side: int, others: pa.Table, other_side: int
-    ) -> pa.Table:
-        """Return the rows that are near enough to some row of the other side."""
+        self, part: "_Part", side: int, others: pa.Table, other_side: int
+    ) -> tuple[pa.Table, Int64s]:
+        """Return the rows that are near enough to some row of the other side, and their numbers."""
+        table, numbers = part.rows, part.first + np.arange(part.rows.num_rows)
         span = reach(others, self._task.order(other_side), self._task.width)
         if span is None:
-            return table.slice(0, 0)
+            return table.slice(0, 0), numbers[:0]
         times = microseconds(table, self._task.order(side))
-        near: npt.NDArray[np.bool_] = (times >= span[0]) & (times <= span[1])
-        return table if near.all() else table.filter(pa.array(near))
+        near: Bools = (times >= span[0]) & (times <= span[1])
+        return (table, numbers) if near.all() else (table.filter(pa.array(near)), numbers[near])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows of a side, and the number of the first one among all of them."""
+
+    rows: pa.Table
+    first: int

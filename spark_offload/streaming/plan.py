@@ -11,7 +11,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import Ordering, UsageError
+from host.join_type import JoinType
 from host.query import JoinQuery, Term
+from host.side import Side
 from spark_offload.accelerator import check_query, choose_device
 from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, find_column, output_schema
@@ -122,15 +124,17 @@ class StreamJoinPlan(JoinPlan):
     def _packed(
         self, task: StreamTask, frame: DataFrame, side: int, luggage: Luggage | None
     ) -> DataFrame:
-        """Return the rows of one side that can match at all, packed by group."""
+        """Return the rows of one side that can be in the answer, packed by group."""
         # Positions as names: no name of the user's can clash or need quoting.
         names = {name: f"c{index}" for index, name in enumerate(frame.columns)}
         columns = [names[term.left if side == LEFT else term.right] for term in self.query.terms]
         rows = frame.toDF(*names.values())
-        # A null in a compared column matches nothing; a null time stays, to be complained of.
-        order = F.col(names[self.query.order[side]])
-        for column in columns:
-            rows = rows.where(F.col(column).isNotNull() | order.isNull())
+        how = self.query.how
+        if how.wants_matched or not how.tracks(Side(side)):
+            # A null in a compared column matches nothing; a null time stays, to be complained of.
+            order = F.col(names[self.query.order[side]])
+            for column in columns:
+                rows = rows.where(F.col(column).isNotNull() | order.isNull())
         rows = rows.select(self._group(names, side).alias("group"), *names.values())
         return rows.mapInArrow(carrying(luggage, pack_function(task, side)), INPUT_TYPES)
 
@@ -173,7 +177,7 @@ def make_stream_plan(
     for term in query.terms:
         find_column(left.schema, term.left, "left")
         find_column(right.schema, term.right, "right")
-    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix))
+    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
@@ -197,7 +201,7 @@ def make_stream_plan(
         window=f"pairs of rows with |left.{left_order} - right.{right_order}| <= {query.window}",
         arrival=(
             f"by left {left_order!r} and right {right_order!r}, sorted in every micro-batch; a "
-            f"pair comes in the micro-batch of its row that was read last"
+            f"pair comes in the micro-batch of its row that was read last{_alone_text(query.how)}"
         ),
         ordering="in no order within a micro-batch; no column carries a watermark",
         columns=tuple(schema.names),
@@ -222,6 +226,12 @@ def make_stream_plan(
         groups=groups,
         name=name,
     )
+
+
+def _alone_text(how: JoinType) -> str:
+    if how is JoinType.INNER:
+        return ""
+    return ", a row alone when the watermark has passed its window"
 
 
 def _equalities(query: JoinQuery) -> Sequence[Term]:

@@ -15,10 +15,12 @@ from host import Device, JoinError
 from spark_offload.failures import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
+from spark_offload.streaming.lone_rows import as_results
 from spark_offload.streaming.passes import NewPairs, Rows, reach
 from spark_offload.streaming.question import require_group, require_question
+from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import StreamTask
-from spark_offload.streaming.window_state import MapStore, Timers, ValueStore, WindowState
+from spark_offload.streaming.window_state import WindowState
 from spark_offload.tagged import LEFT, RIGHT
 from spark_offload.task_device import TaskDevice, take_device
 
@@ -41,7 +43,7 @@ NUMBERS = {
 OUTPUT_TYPES = ", ".join(
     ["pairs binary", *(f"{name} {kind} not null" for name, kind in NUMBERS.items())]
 )
-"""Columns that the processor returns: packed pairs, or null beside the numbers of a group."""
+"""Columns that the processor returns: packed results, or null beside the numbers of a group."""
 
 
 class GroupJoin:
@@ -97,14 +99,15 @@ class GroupJoin:
             yield from self._joined(frames, watermark_ms)
 
     def timer_fired(self, group: int, timer: int, watermark_ms: int) -> Iterator[pd.DataFrame]:
-        """Remove rows of a group that no row can meet any more."""
+        """Remove rows of a group that no row can meet any more; they may come alone."""
         with self._errors_told():
             require_group(group, self._task.groups)
             state = self._state()
             state.expire(watermark_ms * 1000)
             state.save(fired=timer)
+            yield from self._alone(state)
             if state.expired:
-                yield _numbers(expired=state.expired)
+                yield _numbers(expired=state.expired, results=_count(state))
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device, if one was needed; ``error`` is what the task fails with."""
@@ -138,20 +141,29 @@ class GroupJoin:
         for batch in pairs.batches():
             yield _numbers(to_blob([batch], batch.schema))
         for side in (LEFT, RIGHT):
-            state.add(side, new[side])
+            matched, before = pairs.matched[side], kept[side].num_rows
+            state.mark(side, matched[:before])
+            state.add(side, new[side], matched[before:])
         state.save()
+        yield from self._alone(state)
         yield _numbers(
             left_rows=new[LEFT].num_rows,
             right_rows=new[RIGHT].num_rows,
             left_late=late[LEFT],
             right_late=late[RIGHT],
-            results=pairs.results,
+            results=pairs.results + _count(state),
             stored=state.stored,
             expired=state.expired,
             cycles=pairs.cycles,
             seconds=time.perf_counter() - started,
             device_seconds=pairs.device_seconds,
         )
+
+    def _alone(self, state: WindowState) -> Iterator[pd.DataFrame]:
+        """Rows that the state has let go of, as far as they come alone."""
+        for side, rows in state.alone:
+            for batch in as_results(self._task, side, rows):
+                yield _numbers(to_blob([batch], batch.schema))
 
     def _state(self) -> WindowState:
         return WindowState(self._task, self._directory, self._rows, self._timers)
@@ -181,6 +193,10 @@ def _in_time(table: pa.Table, order: str, watermark_ms: int) -> pa.Table:
         return table
     times = table.column(order).cast(pa.int64())
     return table.filter(pc.greater_equal(times, pa.scalar(watermark_ms * 1000, pa.int64())))
+
+
+def _count(state: WindowState) -> int:
+    return sum(rows.num_rows for _, rows in state.alone)
 
 
 def _numbers(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:

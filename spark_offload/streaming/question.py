@@ -11,10 +11,11 @@ import json
 from typing import TYPE_CHECKING
 
 from host import UsageError
+from host.join_type import JoinType
 from host.query import JoinQuery
 
 if TYPE_CHECKING:
-    from spark_offload.streaming.window_state import ValueStore
+    from spark_offload.streaming.state_protocols import ValueStore
 
 __all__ = ["question_of", "require_group", "require_question"]
 
@@ -41,6 +42,7 @@ def question_of(query: JoinQuery, left: str, right: str, groups: int) -> dict[st
     """
     return {
         "format": FORMAT,
+        "how": query.how.value,
         "terms": " and ".join(sorted(map(str, query.terms))) or "none",
         "order": ", ".join(query.order),
         "within": str(getattr(query.window, "lifespan", query.window)),
@@ -62,7 +64,7 @@ def require_question(store: "ValueStore", question: Mapping[str, str]) -> None:
     if found is None:
         store.update((json.dumps(dict(question), sort_keys=True),))
         return
-    begun = json.loads(str(found[0]))
+    begun = {"how": JoinType.INNER.value} | json.loads(str(found[0]))  # once there was no other
     for name, now in question.items():
         if begun.get(name) != now:
             raise UsageError(

@@ -2,45 +2,26 @@
 """The kept rows of a group in Spark's state store: a directory, and a blob for each slice of time.
 
 A micro-batch reads the slices that its rows can meet, rewrites those that its rows fall into, and
-removes those that no row can meet any more; the others are not touched.
+removes those that no row can meet any more; the others are not touched. Where rows come alone, a
+slice is read again when it goes.
 """
 
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from host.side import Side
 from spark_offload.streaming.blobs import from_blob, microseconds, to_blob, whole_table
+from spark_offload.streaming.matched import MatchedBits
+from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import StreamTask
 
-__all__ = ["MapStore", "Timers", "ValueStore", "WindowState"]
+__all__ = ["WindowState"]
 
-Values = tuple[object, ...]
+Bools = npt.NDArray[np.bool_]
 Slice = tuple[int, int]
-
-
-class ValueStore(Protocol):
-    """What is used of :class:`pyspark.sql.streaming.stateful_processor.ValueState`."""
-
-    def get(self) -> Values | None: ...
-    def update(self, newValue: Values) -> None: ...
-    def clear(self) -> None: ...
-
-
-class MapStore(Protocol):
-    """What is used of :class:`pyspark.sql.streaming.stateful_processor.MapState`."""
-
-    def getValue(self, key: Values) -> Values | None: ...
-    def updateValue(self, key: Values, value: Values) -> None: ...
-    def removeKey(self, key: Values) -> None: ...
-
-
-class Timers(Protocol):
-    """What is used of the handle of a processor."""
-
-    def registerTimer(self, expiryTimestampMs: int) -> None: ...
-    def deleteTimer(self, expiryTimestampMs: int) -> None: ...
 
 
 class WindowState:
@@ -62,6 +43,8 @@ class WindowState:
     ----------
     stored, expired : int
         Rows added and removed so far.
+    alone : list of (int, Table)
+        Side and rows, removed so far, that come alone by the type of the join.
     """
 
     def __init__(
@@ -82,28 +65,44 @@ class WindowState:
             self._length, self._timer = length, timer
             for side, number, count in np.frombuffer(slices, np.int64).reshape(-1, 3).tolist():
                 self._slices[side, number] = count
+        self._bits = MatchedBits(rows)
+        self._near: dict[int, list[Slice]] = {}
         self.stored = 0
         self.expired = 0
+        self.alone: list[tuple[int, pa.Table]] = []
 
     def near(self, side: int, span: tuple[int, int] | None) -> pa.Table:
         """Return the rows of all slices that overlap a span of microseconds."""
         schema = self._task.schema(side)
         batches: list[pa.RecordBatch] = []
+        near: list[Slice] = []
+        self._near[side] = near
         if span is not None:
             first, last = span[0] // self._length, span[1] // self._length
             for of_side, number in sorted(self._slices):
                 if of_side == side and first <= number <= last:
                     batches.extend(self._read((side, number)))
+                    near.append((side, number))
         return whole_table(batches, schema)
 
-    def add(self, side: int, rows: pa.Table) -> None:
-        """Keep rows of one side."""
+    def mark(self, side: int, matched: Bools) -> None:
+        """Of the rows that :meth:`near` returned, some have matched."""
+        if not self._tracks(side):
+            return
+        begin = 0
+        for place in self._near[side]:
+            end = begin + self._slices[place]
+            self._bits.mark(place, matched[begin:end])
+            begin = end
+
+    def add(self, side: int, rows: pa.Table, matched: Bools) -> None:
+        """Keep rows of one side, of which some have matched."""
         if not rows.num_rows:
             return
         schema = self._task.schema(side)
         numbers = microseconds(rows, self._task.order(side)) // self._length
         order = np.argsort(numbers, kind="stable")
-        rows = rows.take(pa.array(order)).combine_chunks()
+        rows, matched = rows.take(pa.array(order)).combine_chunks(), matched[order]
         found, begins = np.unique(numbers[order], return_index=True)
         ends = [*begins[1:].tolist(), len(numbers)]
         for number, begin, end in zip(found.tolist(), begins.tolist(), ends, strict=True):
@@ -111,14 +110,31 @@ class WindowState:
             old = list(self._read(place)) if place in self._slices else []
             blob = to_blob([*old, *rows.slice(begin, end - begin).to_batches()], schema)
             self._rows.updateValue(place, (blob,))
-            self._slices[place] = self._slices.get(place, 0) + end - begin
+            before = self._slices.get(place, 0)
+            if self._tracks(side):
+                self._bits.add(place, before, matched[begin:end])
+            self._slices[place] = before + end - begin
         self.stored += rows.num_rows
 
     def expire(self, watermark: int) -> None:
         """Remove the slices whose rows are all older than ``watermark - width``, microseconds."""
         for place in [place for place in self._slices if self._end(place) <= watermark]:
+            count = self._slices.pop(place)
+            if self._tracks(place[0]):
+                self._leave(place, count)
             self._rows.removeKey(place)
-            self.expired += self._slices.pop(place)
+            self.expired += count
+
+    def _tracks(self, side: int) -> bool:
+        return self._task.query.how.tracks(Side(side))
+
+    def _leave(self, place: Slice, count: int) -> None:
+        """Find the rows of a slice that come alone, now that nothing can match them."""
+        wanted = self._bits.of(place, count) == self._task.query.how.wants_matched
+        self._bits.remove(place)
+        if wanted.any():
+            rows = whole_table(self._read(place), self._task.schema(place[0]))
+            self.alone.append((place[0], rows.filter(pa.array(wanted))))
 
     def save(self, fired: int | None = None) -> None:
         """Write the directory, and set the timer for the next slice that will expire.
@@ -128,6 +144,7 @@ class WindowState:
         fired : int, optional
             The timer that has just gone off, which Spark removes by itself.
         """
+        self._bits.save()
         timer = 0
         if self._slices:
             # Milliseconds, rounded up: when the watermark is there, the slice has expired.

@@ -21,7 +21,7 @@ from spark_offload.streaming.question import question_of
 from spark_offload.streaming.task import StreamTask
 from tests.spark_offload.device_sources import made_by_task
 
-__all__ = ["BEGIN", "Cluster", "cut", "new_pairs", "stream_task"]
+__all__ = ["BEGIN", "Cluster", "all_results", "cut", "new_pairs", "stream_task"]
 
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -30,7 +30,9 @@ SCHEMA = pa.schema(
 )
 
 
-def stream_task(*, equal, groups, within, band=2, slice_length=700_000, device="software:"):
+def stream_task(
+    *, equal, groups, within, band=2, slice_length=700_000, device="software:", how="inner"
+):
     """Return a task that joins rows of ``t, k, x, id``."""
     terms = [Term("x", "x", -band, band)] if band is not None else []
     query = JoinQuery(
@@ -38,13 +40,14 @@ def stream_task(*, equal, groups, within, band=2, slice_length=700_000, device="
         order=("t", "t"),
         window=as_duration(within),
         ordering=Ordering.none(),
+        how=how,
     )
     return StreamTask(
         query=query,
         devices=made_by_task(device),
         left=SCHEMA,
         right=SCHEMA,
-        output=output_schema(SCHEMA, SCHEMA),
+        output=output_schema(SCHEMA, SCHEMA, how=query.how),
         groups=group_keys(groups),
         width=int(within / timedelta(microseconds=1)),
         slice_length=slice_length,
@@ -78,7 +81,8 @@ def new_pairs(task, batches, late=frozenset()):
         (l["id"], r["id"])
         for l in sides[0]
         for r in sides[1]
-        if not {l["id"], r["id"]} & late
+        if None not in (l["k"], r["k"])
+        and not {l["id"], r["id"]} & late
         and abs(l["t"] - r["t"]) <= within
         and all(
             (term.low is None or l[term.left] - r[term.right] >= term.low)
@@ -86,6 +90,20 @@ def new_pairs(task, batches, late=frozenset()):
             for term in task.query.terms
         )
     )
+
+
+def all_results(task, batches):
+    """Return the identities of all results of any type, None for no row, once time has passed."""
+    pairs = new_pairs(task, batches)
+    how = task.query.how.value
+    results = [] if how.startswith("left_") else list(pairs)
+    for side, kinds in enumerate([("left", "full", "left_semi", "left_anti"), ("right", "full")]):
+        matched = {pair[side] for pair in pairs}
+        if how in kinds:
+            ids = [row["id"] for batch in batches for row in batch[side]]
+            alone = [id for id in ids if (id in matched) == (how == "left_semi")]
+            results += [(id, None) if side == 0 else (None, id) for id in alone]
+    return sorted(results, key=str)
 
 
 class _Value:
@@ -127,8 +145,8 @@ class Cluster:
         What has been emitted, by identities.
     late : int
         Late rows counted.
-    watermark : int
-        Milliseconds, for the next micro-batch.
+    watermark, worked_at : int
+        Milliseconds, for the next micro-batch, and of the last one.
     """
 
     def __init__(self, task, delay):
@@ -136,7 +154,7 @@ class Cluster:
         self.key = None
         self.question, self.directory, self.rows = _Value(self), _Value(self), _Map(self)
         self.timers = set()
-        self.pairs, self.late, self.watermark = [], 0, 0
+        self.pairs, self.late, self.watermark, self.worked_at = [], 0, 0, 0
         self._delay = delay
         self._latest = [None, None]
 
@@ -153,7 +171,8 @@ class Cluster:
         return sum(
             pa.ipc.open_stream(value[0]).read_all().num_rows
             for slices in self.rows.values.values()
-            for value in slices.values()
+            for (side, _), value in slices.items()
+            if side in (0, 1)
         )
 
     def run(self, left, right, *, fail_after=None):
@@ -165,7 +184,7 @@ class Cluster:
             (self.question.values, self.directory.values, self.rows.values, self.timers)
         )
         join = GroupJoin(self.task, self.question, self.directory, self.rows, self)
-        output = []
+        output, self.worked_at = [], self.watermark
         for done, (key, frame) in enumerate(self._groups(left, right)):
             if fail_after is not None and done >= fail_after:
                 self.question.values, self.directory.values = saved[0], saved[1]
@@ -198,7 +217,9 @@ class Cluster:
             for begin in range(0, len(rows), 7):
                 part = pa.Table.from_pylist(rows[begin : begin + 7], SCHEMA)
                 count = len(self.task.groups)
-                group = [zlib.crc32(bytes([row["k"]])) % count for row in rows[begin : begin + 7]]
+                group = [
+                    zlib.crc32(str(row["k"]).encode()) % count for row in rows[begin : begin + 7]
+                ]
                 part = part.add_column(0, "group", pa.array(group, pa.int32()))
                 batches.extend(part.to_batches())
             for batch in pack_function(self.task, side)(iter(batches)):
@@ -213,4 +234,5 @@ class Cluster:
             for part in unpack_function(self.task, "unpack")(iter([batch])):
                 assert part.schema == self.task.output
                 table = part.to_pydict()
-                self.pairs.extend(zip(table["id"], table["id_right"], strict=True))
+                right = table.get("id_right", [None] * part.num_rows)
+                self.pairs.extend(zip(table["id"], right, strict=True))

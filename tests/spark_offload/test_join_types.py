@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outer, semi and anti joins are those of the oracle and of Spark itself, in any partitions."""
 
+from pathlib import Path
 import random
+import re
 
 import pyarrow as pa
 import pytest
@@ -229,3 +231,16 @@ def test_another_type_is_refused(spark):
     inputs = frames(spark, LEFT, RIGHT)
     with pytest.raises(UsageError, match="how must be one of 'inner', 'left'.*not 'cross'"):
         stream_join(*inputs, order="t", within=3, how="cross", device="software:")
+
+
+def test_the_example_of_the_page_prints_what_it_shows(spark, capsys):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark-batch.md").read_text()
+    section = page.split("## Types of joins")[1]
+    code, shown = re.findall(r"```(?:python|text)\n(.*?)```", section, re.DOTALL)[:2]
+    inputs = re.search(r"^trades = .*?\nquotes = .*?\n", page, re.MULTILINE | re.DOTALL)[0]
+    names = {"spark": spark, "stream_join": stream_join, "explain": explain}
+    exec(inputs, names)
+    exec(code, names)
+    printed = capsys.readouterr().out
+    for line in shown.splitlines():
+        assert line == "..." or line in printed

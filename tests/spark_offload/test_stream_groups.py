@@ -9,9 +9,17 @@ import pytest
 
 from host import UsageError
 from host.errors import WindowOverflowError
+from host.join_type import JoinType
 from host.query import Term
 from spark_offload.streaming.groups import MOST_GROUPS, group_keys
-from tests.spark_offload.stream_model import BEGIN, Cluster, cut, new_pairs, stream_task
+from tests.spark_offload.stream_model import (
+    BEGIN,
+    Cluster,
+    all_results,
+    cut,
+    new_pairs,
+    stream_task,
+)
 
 DELAY = timedelta(seconds=4)
 
@@ -72,6 +80,44 @@ def test_a_micro_batch_that_fails_and_runs_again_loses_and_repeats_nothing(seed)
             assert cluster.run(left, right)
     assert failed
     assert sorted(cluster.pairs) == new_pairs(task, batches)
+
+
+@pytest.mark.parametrize("how", [kind.value for kind in JoinType])
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_come_alone_once_when_the_watermark_has_passed_their_window(how, seed):
+    within = timedelta(seconds=[9, 1, 3][seed])
+    task = stream_task(equal=True, groups=1 + seed, within=within, how=how, band=0)
+    batches = cut(seed, rows=90, batches=[1, 4, 12][seed])
+    for side in batches[0]:
+        for row in side[:3]:
+            row["k"] = None
+    cluster = Cluster(task, DELAY)
+    known = {row["id"]: row["t"] for batch in batches for side in batch for row in side}
+    for number, (left, right) in enumerate(batches):
+        come = len(cluster.pairs)
+        # A micro-batch that fails and runs again repeats and loses nothing.
+        if not cluster.run(left, right, fail_after=number % 3):
+            assert cluster.run(left, right)
+        for pair in cluster.pairs[come:]:
+            for row in pair:
+                if None in pair and row is not None:
+                    passed = (known[row] + within).timestamp() * 1000
+                    assert passed < cluster.worked_at, "nothing can match it any more"
+    cluster.watermark += 3_600_000
+    cluster.run([], [])
+    assert cluster.kept == 0
+    assert not any(slices for slices in cluster.rows.values.values()), "no bit is left behind"
+    assert sorted(cluster.pairs, key=str) == all_results(task, batches)
+
+
+def test_a_checkpoint_belongs_to_a_type_of_join():
+    arguments = {"equal": True, "groups": 2, "within": timedelta(seconds=1)}
+    cluster = Cluster(stream_task(**arguments), DELAY)
+    batches = cut(1, batches=2)
+    cluster.run(*batches[0])
+    cluster.task = stream_task(**arguments, how="left")
+    with pytest.raises(UsageError, match="begun with how = inner, but now how is left"):
+        cluster.run(*batches[1])
 
 
 def test_the_state_holds_no_more_than_can_still_be_met():

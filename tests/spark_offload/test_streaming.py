@@ -158,6 +158,24 @@ def test_micro_batches_together_are_the_batch_answer(folders):
     assert all(batch.seconds > 0 for batch in measured if batch.rows)
 
 
+def test_rows_without_a_match_come_when_the_watermark_has_passed(folders):
+    rng = random.Random(8)
+    for number in range(2):
+        folders.drop(random_batch(rng, number), random_batch(rng, number))
+    for seconds in (10_000, 10_001):  # these match each other, and let time pass for all others
+        folders.drop([row(seconds)], [row(seconds)])
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s", "partitions": 2}
+    joined = folders.join(how="full", **asked)
+    oracle = folders.oracle(how="full", **asked)
+    assert joined.schema == oracle.schema
+    assert explain(joined).join.startswith("full outer")
+    query = folders.run(joined)
+    expected = rows_of(oracle)
+    assert rows_of(folders.answer()) == expected
+    assert sum("t=None" in text or "t_right=None" in text for text in expected) > 20
+    assert sum(batch.results for batch in stream_metrics(query)) == expected.total()
+
+
 def plan_of_name(frame):
     return explain(frame).metrics.split("'")[1]
 
