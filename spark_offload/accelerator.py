@@ -47,6 +47,11 @@ class Choice:
         """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
         return self.uri != "software:"
 
+    @property
+    def has_clock(self) -> bool:
+        """Whether it counts cycles; the reference join does not."""
+        return not self.uri.startswith("software:")
+
     def name(self, query: JoinQuery) -> str:
         """Return what a join on it is called in Spark's plan."""
         cores = f"{_cores(self.manifest)} on " if self.has_limits else ""

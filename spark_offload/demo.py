@@ -9,7 +9,7 @@ import time
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from host import FailureError, Manifest, UsageError
+from host import FailureError, UsageError
 from host.files import write_table
 from host.query_arguments import add_join_arguments
 from spark_offload.accelerator import choose_device
@@ -163,9 +163,7 @@ def _run(
     agrees: bool | None,
     check_seconds: float | None,
 ) -> Run:
-    manifest: Manifest = choose_device(
-        answer.plan.device, answer.plan.query, answer.plan.left.sparkSession
-    ).manifest
+    manifest = answer.plan.choice.manifest
     return Run(
         title=title,
         question=question,

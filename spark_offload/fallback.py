@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 import logging
 
 from pyspark.sql import DataFrame
@@ -18,22 +17,19 @@ from spark_offload.devices import Devices
 from spark_offload.explanation import Cause, Explanation, TermExplanation
 from spark_offload.metrics import JoinMetrics
 from spark_offload.own_join import own_join
-from spark_offload.plan import JoinPlan, remember
+from spark_offload.plan import JoinPlan
 
 __all__ = ["OwnJoinPlan", "can_fall_back", "own_join_plan"]
 
 _LOG = logging.getLogger("spark_offload")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnJoinPlan(JoinPlan):
     """A join that Spark does by itself."""
 
-    @cached_property
-    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        frame = own_join(self.left, self.right, self.query)
-        remember(frame, self)
-        return frame, lambda: JoinMetrics(())
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        return own_join(self.left, self.right, self.query), lambda: JoinMetrics(())
 
 
 def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
@@ -75,7 +71,7 @@ def own_join_plan(
         name=f"Spark's own join: {query}",
         causes=causes,
     )
-    return OwnJoinPlan(query, "", schema, explanation, left, right)
+    return OwnJoinPlan(query=query, schema=schema, explanation=explanation, left=left, right=right)
 
 
 def _causes(

@@ -18,8 +18,8 @@ from host.join_type import NO_ROW
 from host.query import JoinQuery
 from host.reference_types import strict_order
 from host.tables import output_schema
+from spark_offload.batch_plan import BatchJoinPlan, make_plan
 from spark_offload.failures import task_error
-from spark_offload.plan import JoinPlan, make_plan
 from spark_offload.progress import show_progress
 from spark_offload.spark_tables import frame_of_table
 
@@ -38,7 +38,7 @@ class TableAnswer:
         The answer in the order of arrival, with the types of the inputs.
     pairs : tuple of array of int64
         Row of the left table, and of the right one, of every result; -1 for no row.
-    plan : JoinPlan
+    plan : BatchJoinPlan
         The plan that ran, with its metrics.
     seconds : float
         From the call of Spark's action until the rows were in this process.
@@ -46,7 +46,7 @@ class TableAnswer:
 
     table: pa.Table
     pairs: tuple[Int64s, Int64s]
-    plan: JoinPlan
+    plan: BatchJoinPlan
     seconds: float
 
 
@@ -101,7 +101,7 @@ def plan_tables(
     trace: bool = False,
     progress: str | None = None,
     build: bool = False,
-) -> JoinPlan:
+) -> BatchJoinPlan:
     """Return the plan of the join of two tables; a last column of each numbers its rows."""
     tables = [
         table.append_column(name, pa.array(np.arange(table.num_rows)))
@@ -166,7 +166,7 @@ def join_tables_in_spark(
     numbering = [left.num_columns, *([answer.num_columns - 1] if query.how.has_pairs else [])]
     rows = [_row_numbers(answer, column) for column in numbering]
     pairs = rows[0], rows[1] if query.how.has_pairs else np.full_like(rows[0], NO_ROW)
-    if plan.placement is None or not plan.placement.follows_time:
+    if not plan.follows_time:
         # Each partition is in order of arrival; the whole is, after this.
         order = arrival.of_results(*pairs)
         answer = answer.take(pa.array(order))

@@ -5,12 +5,13 @@ from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
 from host.join_type import JoinType
+from spark_offload.batch_plan import make_plan
 from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
 from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy
-from spark_offload.plan import JoinPlan, make_plan, plan_of
+from spark_offload.plan import JoinPlan, plan_of
 from spark_offload.request import Bands, Equalities, Length, build_query
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan

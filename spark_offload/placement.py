@@ -11,7 +11,7 @@ from host.side import Side
 from host.window import CountWindow
 from spark_offload.profile import NO_ESTIMATE, OrderProfile
 
-__all__ = ["Facts", "PartitionBy", "Placement", "choose_placement"]
+__all__ = ["Facts", "PartitionBy", "Placement", "choose_placement", "require_partitions"]
 
 PartitionBy: TypeAlias = Literal["key", "range"] | None
 """What rows are partitioned by: equal columns, ranges of the order column, or left to the kit."""
@@ -109,13 +109,18 @@ def choose_placement(
     return _unasked(query, facts, why)
 
 
-def _check_arguments(
-    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
-) -> None:
+def require_partitions(partitions: object) -> None:
+    """Raise unless ``partitions`` is a number of partitions, or None."""
     if partitions is not None and (
         isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
     ):
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+
+
+def _check_arguments(
+    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
+) -> None:
+    require_partitions(partitions)
     if partition_by not in ("key", "range", None):
         raise UsageError(f"partition_by must be 'key', 'range' or None, not {partition_by!r}.")
     has_keys = query.is_timed and any(term.is_equality for term in query.terms)

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import count
 import pickle
 
@@ -14,7 +13,7 @@ from host import Ordering, UsageError
 from host.join_type import JoinType
 from host.query import JoinQuery, Term
 from host.side import Side
-from spark_offload.accelerator import check_query, choose_device
+from spark_offload.accelerator import Choice, check_query, choose_device
 from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, find_column, output_schema
 from spark_offload.connect import is_connect
@@ -23,7 +22,8 @@ from spark_offload.explanation import Explanation
 from spark_offload.key_types import common_type, partition_key
 from spark_offload.luggage import Luggage, carrying
 from spark_offload.metrics import JoinMetrics
-from spark_offload.plan import JoinPlan, remember
+from spark_offload.placement import require_partitions
+from spark_offload.plan import JoinPlan
 from spark_offload.shipping import ship_packages
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
@@ -54,19 +54,22 @@ _UNCHECKED = (
 _numbers = count(1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StreamJoinPlan(JoinPlan):
     """A streaming join that is ready to run.
 
     Parameters
     ----------
+    choice : Choice
+        The devices.
     groups : tuple of int
         Keys of the groups of rows.
     name : str
         Under which the progress of a query has the numbers of this join.
     """
 
-    groups: tuple[int, ...] = ()
+    choice: Choice
+    groups: tuple[int, ...]
     name: str = METRICS
 
     def estimated(self, *, count: bool = False) -> Explanation:
@@ -80,13 +83,10 @@ class StreamJoinPlan(JoinPlan):
             "spark_offload.stream_metrics(query), query being what start() returned."
         )
 
-    @cached_property
-    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.left.sparkSession, streaming=True)
         ship_packages(cluster)
-        if self.devices is None:
-            raise UsageError("A streaming join needs devices; make its plan with make_stream_plan.")
-        task = self._task(self.devices.shipped(cluster))
+        task = self._task(self.choice.source.shipped(cluster))
         luggage = cluster.luggage
         packed = self._packed(task, self.left, LEFT, luggage).unionAll(
             self._packed(task, self.right, RIGHT, luggage)
@@ -99,9 +99,7 @@ class StreamJoinPlan(JoinPlan):
             .observe(self.name, *observed_columns())
         )
         unpack = unpack_function(task, self.explanation.name)
-        frame = joined.mapInArrow(carrying(luggage, unpack), self.schema)
-        remember(frame, self)
-        return frame, self.metrics
+        return joined.mapInArrow(carrying(luggage, unpack), self.schema), self.metrics
 
     def _task(self, devices: DeviceSource) -> StreamTask:
         """Return what the tasks need to know."""
@@ -179,8 +177,7 @@ def make_stream_plan(
         find_column(right.schema, term.right, "right")
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    if partitions is not None and (not isinstance(partitions, int) or partitions < 1):
-        raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+    require_partitions(partitions)
     session = left.sparkSession
     number, grouping = _grouping(query, session, partitions)
     groups = group_keys(number)
@@ -216,13 +213,12 @@ def make_stream_plan(
         metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
     return StreamJoinPlan(
-        query,
-        choice.uri,
-        schema,
-        explanation,
-        left,
-        right,
-        devices=choice.source,
+        query=query,
+        schema=schema,
+        explanation=explanation,
+        left=left,
+        right=right,
+        choice=choice,
         groups=groups,
         name=name,
     )

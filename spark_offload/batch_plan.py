@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join of batch frames on an accelerator as a plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from host.join_type import JoinType
+from host.query import JoinQuery
+from spark_offload.accelerator import Choice, check_query, choose_device
+from spark_offload.cluster import cluster_of
+from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.cost import devices_of
+from spark_offload.devices import Devices
+from spark_offload.explanation import Explanation
+from spark_offload.inputs import JoinInputs
+from spark_offload.metrics import JoinMetrics
+from spark_offload.placement import PartitionBy, Placement, choose_placement
+from spark_offload.plan import JoinPlan
+from spark_offload.ranges import band_ranges
+from spark_offload.shipping import ship_packages
+from spark_offload.task import JoinTask, arrow_function
+
+__all__ = ["BatchJoinPlan", "make_plan"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchJoinPlan(JoinPlan):
+    """A join of batch frames that is ready to run.
+
+    Parameters
+    ----------
+    choice : Choice
+        The devices.
+    placement : Placement
+        How the rows are partitioned.
+    trace : bool
+        Whether every result's latency is measured.
+    progress : str, optional
+        Folder in which tasks tell how far they are; see :mod:`spark_offload.progress`.
+    """
+
+    choice: Choice
+    placement: Placement
+    trace: bool = False
+    progress: str | None = None
+
+    @property
+    def follows_time(self) -> bool:
+        return self.placement.follows_time
+
+    def estimated(self, *, count: bool = False) -> Explanation:
+        return self._estimated(
+            self.placement.profile,
+            count=count,
+            manifest=self.choice.manifest if self.choice.has_clock else None,
+            devices=devices_of(self.placement),
+        )
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.left.sparkSession)
+        ship_packages(cluster)
+        report, read = cluster.gather_tasks()
+        tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
+        task = JoinTask(
+            query=self.query,
+            devices=self.choice.source.shipped(cluster),
+            left=arrow_schema(self.left.schema, "left"),
+            right=arrow_schema(self.right.schema, "right"),
+            output=arrow_schema(self.schema, "output"),
+            trace=self.trace,
+            progress=self.progress,
+            halos=tagged.halos,
+            ranges=band_ranges(self.left, self.right, self.query, self.choice.manifest),
+        )
+        named = arrow_function(task, self.explanation.name, report)
+        return tagged.frame.mapInArrow(named, self.schema), read
+
+
+def make_plan(
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    *,
+    device: Devices = None,
+    partitions: int | None = None,
+    partition_by: PartitionBy = None,
+    trace: bool = False,
+    progress: str | None = None,
+    build: bool = False,
+) -> BatchJoinPlan:
+    """Check everything that can be checked without reading a row, and decide where to run.
+
+    Ranges of time are cut by what the order columns hold: then those are read, in a job of Spark.
+
+    Raises
+    ------
+    UsageError
+        If an input, a column, a type, the window or the device will not do.
+    """
+    for frame, side, order in (
+        (left, "left", query.order[0]),
+        (right, "right", query.order[1]),
+    ):
+        check_batch_frame(frame, side)
+        find_column(frame.schema, order, side)
+    for term in query.terms:
+        find_column(left.schema, term.left, "left")
+        find_column(right.schema, term.right, "right")
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    session = left.sparkSession
+    choice = choose_device(device, query, session, build=build)
+    terms = check_query(query, choice, *schemas)
+    facts = JoinInputs(left, right, query).facts()
+    placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
+    if device is None and placement.profile is not None and facts.width is not None:
+        tuples = placement.profile.largest_window(facts.width)
+        choice = choose_device(None, query, session, tuples=tuples, build=build)
+    explanation = Explanation(
+        device=choice.uri,
+        chosen=choice.reason,
+        accelerator=choice.description,
+        partitions=placement.partitions,
+        partitioning=placement.reason,
+        join=f"{query.how}: {query.how.answer}",
+        terms=terms,
+        window=_window_text(query),
+        arrival=(
+            f"by left {query.order[0]!r} and right {query.order[1]!r}; "
+            "on a tie left before right, then input order"
+        ),
+        ordering=(
+            _by_arrival(placement, query.how) if query.ordering.period == 1 else f"{query.ordering}"
+        ),
+        columns=tuple(schema.names),
+        name=choice.name(query),
+    )
+    return BatchJoinPlan(
+        query=query,
+        schema=schema,
+        explanation=explanation,
+        left=left,
+        right=right,
+        choice=choice,
+        placement=placement,
+        trace=trace,
+        progress=progress,
+    )
+
+
+def _by_arrival(placement: Placement, how: JoinType) -> str:
+    by_arrival = "by the arrival of the later row of a pair" if how.has_pairs else "by arrival"
+    if how.has_pairs and how is not JoinType.INNER:
+        by_arrival += ", a row alone where it leaves the window"
+    if placement.follows_time:
+        return f"{by_arrival}, over all partitions"
+    return f"in each partition {by_arrival}"
+
+
+def _window_text(query: JoinQuery) -> str:
+    if not query.is_timed:
+        return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
+    width = getattr(query.window, "lifespan", query.window)
+    return (
+        f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
+    )
