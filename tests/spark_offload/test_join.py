@@ -246,7 +246,7 @@ def test_the_plan_of_spark_shows_the_join(spark, capsys):
     left, right = frames(spark, LEFT, RIGHT)
     plan = plan_join(left, right, order="t", within=10, device="software:")
     plan.dataframe().explain()
-    assert "splitjoin_within" in capsys.readouterr().out
+    assert "MapInArrow splitjoin(all rows, within" in capsys.readouterr().out
     explanation = plan.explain()
     text = capsys.readouterr().out
     assert explanation.partitions == 1
