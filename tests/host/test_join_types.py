@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outer, semi and anti joins: each row once, with the pairs that it is in or alone."""
 
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,8 @@ from host.driver import TableJoin, TaggedJoin, join_tables
 from host.join_type import JoinType
 from host.pipeline import Pipeline
 from host.query import JoinQuery, Term
+from host.streams import device_join
+from host.streams.accelerator_params import AcceleratorJoinParams
 from host.tables import output_schema
 from host.verification import compare_pairs, reference_pairs
 from tests.host.tables import bundle, naive_results
@@ -83,7 +87,16 @@ def test_every_shape_answers_as_a_loop_over_rows_does(bundles, shape, how):
                 assert rows_of(result.table, how) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@contextmanager
+def small_exchanges():
+    """A device is given few words at a time, and asked for few, so that much is open between."""
+    with pytest.MonkeyPatch.context() as patch:
+        few = partial(AcceleratorJoinParams, low_water=3, result_words=5)
+        patch.setattr(device_join, "AcceleratorJoinParams", few)
+        yield
+
+
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     left, right = data.draw(tables())
@@ -92,7 +105,8 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     query = query_of(name, how=how)
     sizes = {name: data.draw(st.integers(1, 50)) for name in ("batch_rows", "buffer_rows")}
     expected = naive_results(left, right, query)
-    with open_device(f"software:{bundles[data.draw(st.sampled_from(list(SHAPES)))]}") as device:
+    folder = bundles[data.draw(st.sampled_from(list(SHAPES)))]
+    with small_exchanges(), open_device(f"software:{folder}") as device:
         readers = [reader(table, cut(data.draw, table)) for table in (left, right)]
         join = TableJoin(*readers, query, device, record=True, **sizes)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
