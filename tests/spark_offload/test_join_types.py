@@ -168,7 +168,7 @@ def test_random_queries_do_not_depend_on_the_partitions(spark, seeds):
 def test_what_a_join_answers_is_explained(spark):
     answer = joined(spark, LEFT, RIGHT, "leftouter", 2, within=3)
     assert explain(answer).join == ("left outer: the pairs, and every left row that is in none")
-    assert "splitjoin(left join: " in answer._jdf.queryExecution().toString()
+    assert "splitjoin(left outer join: " in answer._jdf.queryExecution().toString()
     assert answer.columns == ["t", "k", "x", "t_right", "k_right", "x_right"]
     assert joined(spark, LEFT, RIGHT, "semi", 1, within=3).columns == ["t", "k", "x"]
 
