@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_offload import stream_join, stream_metrics
-from spark_offload.devices import WAIT
 from spark_offload.session import open_session
 
 __all__ = ["main"]
@@ -46,7 +45,6 @@ def main(device, folder):
         stream = spark.readStream.schema("t timestamp, k int").option("maxFilesPerTrigger", 1)
         frames.append(stream.parquet(str(place)).withWatermark("t", "1 second"))
     # A pool of one: the tasks of both groups take turns, in every micro-batch.
-    spark.conf.set(WAIT, "60s")
     joined = stream_join(*frames, on="k", order="t", within="7s", device=[device], partitions=2)
     query = (
         joined.writeStream.format("parquet")

@@ -76,12 +76,14 @@ def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simul
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     empty, data = tmp_path / "empty", tmp_path / "data"
     empty.mkdir()
     data.mkdir()
-    answer = run_job(empty, simulated_bundle, str(data), job="stream_cluster_job.py")
+    arguments = (simulated_bundle, str(data))
+    answer = run_job(empty, *arguments, job="stream_cluster_job.py", seconds=580)
     assert answer["pairs"] == [
         [l, r] for l in range(100) for r in range(100) if l % 3 == r % 3 and abs(l - r) <= 7
     ]
