@@ -8,6 +8,7 @@ from amaranth.lib.wiring import connect, flipped
 from hdl.engine import engine_members, keep_from
 from hdl.key_column import KeyColumn
 from hdl.layouts import Control, stored_layout
+from hdl.streams import clocked
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
@@ -38,7 +39,7 @@ class IndexEngine(wiring.Component):
     Results of one group come in the order in which walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
-    is idle and the bucket empty; 2 more and :attr:`ChainWalker.CIRCLE` per entry otherwise.
+    is idle and the bucket empty; 2 more and the walker's ``circle`` per entry otherwise.
     Throughput: a tuple per cycle; a bucket, and an entry, per cycle.
 
     Parameters
@@ -67,17 +68,14 @@ class IndexEngine(wiring.Component):
         m = Module()
         parameters = self.parameters
         m.submodules.heads = heads = HeadTable(parameters)
-        m.submodules.keys = keys = KeyColumn(
-            width=stored_layout(parameters).size, depth=parameters.ring_rows
-        )
-        m.submodules.links = links = KeyColumn(
-            width=link_layout(parameters).size, depth=parameters.ring_rows
-        )
+        ring = {"depth": parameters.ring_rows, "pipelined": parameters.pipelined}
+        m.submodules.keys = keys = KeyColumn(width=stored_layout(parameters).size, **ring)
+        m.submodules.links = links = KeyColumn(width=link_layout(parameters).size, **ring)
         m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
         m.submodules.walker = walker = ChainWalker(parameters, probe_side=self.probe_side)
         m.submodules.results = results = GroupResults(
-            parameters, in_flight=ChainWalker.MATCHES_IN_FLIGHT
+            parameters, in_flight=walker.matches_in_flight
         )
         connect(m, results.results, flipped(self.results))
         m.d.comb += [
@@ -113,7 +111,10 @@ class IndexEngine(wiring.Component):
             "criterion": table.criterion,
             "size": table.size,
         }
-        for name, value in delayed(m, arriving, "arriving", flags=()).items():
+        pipelined = parameters.pipelined
+        for name, value in delayed(
+            m, arriving, "arriving", flags=(), pipelined=pipelined
+        ).items():
             m.d.comb += Value.cast(getattr(walker, name)).eq(value)
         m.d.sync += [
             self.activity.comparisons.eq(walker.compared),
@@ -137,12 +138,14 @@ class IndexEngine(wiring.Component):
                 "bucket": self.prepared.bucket,
             }
         ]
-        for cycle in range(1 + HeadTable.LATENCY):
+        pipelined = self.parameters.pipelined
+        for cycle in range(pipelined + heads.latency):
             stages.append(delayed(m, stages[-1], f"stored_{cycle}", flags=("store",)))
-        first, last = stages[1], stages[-1]
-        written = delayed(m, last, "written", flags=("store",))
+        first, last = stages[int(pipelined)], stages[-1]
+        written = delayed(m, last, "written", flags=("store",), pipelined=pipelined)
         link = Signal(slot_shape(self.parameters), reset_less=True)
-        m.d.sync += link.eq(last["slot"] - heads.previous)
+        stage = clocked(m, pipelined=pipelined)
+        stage += link.eq(last["slot"] - heads.previous)
         m.d.comb += [
             heads.store.eq(first["store"]),
             heads.slot.eq(first["slot"]),
@@ -175,7 +178,7 @@ class IndexEngine(wiring.Component):
         """Begin a walk where the head of a bucket lies inside the ring's present contents."""
         visit, begun = sequencer.visit, sequencer.begun
         m.d.comb += [heads.visited.eq(visit.bucket), results.begun.eq(begun << visit.group)]
-        for cycle in range(HeadTable.LATENCY):
+        for cycle in range(heads.latency):
             following = Signal(
                 visit_layout(self.parameters), name=f"visit_{cycle + 1}", reset_less=True
             )
@@ -199,7 +202,8 @@ class IndexEngine(wiring.Component):
             walker.begin.eq(begin),
             results.dropped.eq(dropped),
         ]
-        m.d.sync += [
+        stage = clocked(m, pipelined=self.parameters.pipelined)
+        stage += [
             age.eq(heads.newest - visit.tail),
             stored.eq(self.span.head.row - visit.tail),
             found.eq(heads.newest),
