@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.comparator import Comparator
 from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, stored_layout
-from hdl.streams import clocked
 
 from .layouts import (
     found_layout,
@@ -26,13 +25,13 @@ __all__ = ["ChainWalker"]
 class ChainWalker(wiring.Component):
     """Read an entry a cycle, compare it, go on to the one before it in its bucket.
 
-    Walks go round in a circle of ``circle`` cycles, so that many are under way at once, and a
+    Walks go round in a circle of :attr:`CIRCLE` cycles, so that many are under way at once, and a
     new one sets out whenever one that ends leaves a gap. A walk ends at an entry of another bucket
     (the chain has been overwritten), at one without a link, or where the link leaves what the probe
     sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
     matches of its group, a walk goes round without reading.
 
-    Latency: 1 cycle to set out, and ``circle`` per entry. Throughput: 1 entry per cycle,
+    Latency: 1 cycle to set out, and :attr:`CIRCLE` per entry. Throughput: 1 entry per cycle,
     provided as many walks are under way.
 
     Parameters
@@ -52,7 +51,7 @@ class ChainWalker(wiring.Component):
     place : Out
         Entry to read.
     key, link : In
-        What was there, ``reading`` cycles ago.
+        What was there, :attr:`READING` cycles ago.
     probe : Out
         The probe for which ``place`` is read.
     criterion, size : In
@@ -60,7 +59,7 @@ class ChainWalker(wiring.Component):
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        ``matches_in_flight`` more matches of this group can be taken.
+        :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
     found_valid : Out(1)
         ``found`` is a match of the group with the number ``found_group``.
     found_group : Out(range(group_count(parameters)))
@@ -73,32 +72,24 @@ class ChainWalker(wiring.Component):
         An entry is read.
     stalled : Out(1)
         A walk goes round without reading.
-
-    Attributes
-    ----------
-    reading : int
-        Cycles from ``place`` to what was there: those of the memory, and of the way from all of its
-        blocks.
-    circle : int
-        Cycles of the circle: to enter, to read, and to compare.
-    matches_in_flight : int
-        Matches that may come after ``room`` fell: from every place of the circle, and from the
-        registers around it.
     """
 
+    #: Cycles from ``place`` to what was there: those of the memory, and of the way from all of
+    #: its blocks.
+    READING = KeyColumn.LATENCY + 1
+    CIRCLE = READING + 2
     #: Walks that can be queued.
     DEPTH = 16
     #: … after ``ready`` fell.
     IN_FLIGHT = 8
+    #: Matches that may come after ``room`` fell: from every place of the circle, and from the
+    #: registers around it.
+    MATCHES_IN_FLIGHT = CIRCLE + 5
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        pipelined = parameters.pipelined
-        self.reading = KeyColumn.latency_of(pipelined=pipelined) + pipelined
-        self.circle = 1 + self.reading + pipelined
-        self.matches_in_flight = self.circle + 5
-        self.latency = 1 + self.circle
+        self.latency = 1 + self.CIRCLE
         super().__init__(
             {
                 "begin": In(1),
@@ -127,7 +118,7 @@ class ChainWalker(wiring.Component):
         layout = walk_layout(self.parameters)
         m.submodules.waiting = waiting = PointerQueue(layout, depth=self.DEPTH)
         m.submodules.comparator = comparator = Comparator(
-            self.parameters, probe_side=self.probe_side, pipelined=self.parameters.pipelined
+            self.parameters, probe_side=self.probe_side
         )
         m.d.comb += [waiting.add.eq(self.begin), waiting.last.eq(self.walk)]
         m.d.sync += self.ready.eq(waiting.level < self.DEPTH - self.IN_FLIGHT)
@@ -144,7 +135,7 @@ class ChainWalker(wiring.Component):
             self.stalled.eq(valid & ~reads),
         ]
         # While the entry is read.
-        for cycle in range(self.reading):
+        for cycle in range(self.READING):
             before, was_valid, did_read = walk, valid, reads
             walk = Signal(layout, name=f"walk_{cycle + 1}", reset_less=True)
             valid, reads = Signal(name=f"valid_{cycle + 1}"), Signal(name=f"reads_{cycle + 1}")
@@ -168,8 +159,7 @@ class ChainWalker(wiring.Component):
         sees = Signal()
         again = Signal()
         place = Signal(slot_shape(self.parameters), reset_less=True)
-        stage = clocked(m, pipelined=self.parameters.pipelined)
-        stage += [
+        m.d.sync += [
             active.eq(valid),
             again.eq(valid & ~reads),
             further.eq(reads & goes_on),
@@ -178,7 +168,7 @@ class ChainWalker(wiring.Component):
             returning.eq(walk),
         ]
         with m.If(reads):
-            stage += [
+            m.d.sync += [
                 returning.place.eq(walk.place - link),
                 returning.age.eq(walk.age - link),
             ]

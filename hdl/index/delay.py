@@ -6,7 +6,7 @@ from amaranth import *
 __all__ = ["delayed"]
 
 
-def delayed(m, values, name, *, flags, pipelined=True):
+def delayed(m, values, name, *, flags):
     """Put a register behind each of some values that belong together.
 
     Parameters
@@ -17,16 +17,12 @@ def delayed(m, values, name, *, flags, pipelined=True):
         Of the registers, together with the name of the value.
     flags : sequence of str
         Those that say whether the others mean anything: only they are reset.
-    pipelined : bool
-        Whether there are such registers; if not, the values are those of this cycle.
 
     Returns
     -------
     dict of str to Signal
         The values of a cycle ago.
     """
-    if not pipelined:
-        return values
     later = {}
     for field, value in values.items():
         later[field] = Signal(

@@ -7,8 +7,7 @@ from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members, keep_from
 from hdl.key_column import KeyColumn
-from hdl.layouts import Control, stored_layout
-from hdl.streams import clocked
+from hdl.layouts import stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
@@ -17,6 +16,7 @@ from .group_results import GroupResults
 from .head_table import HeadTable
 from .layouts import group_count, link_layout, slot_shape, visit_layout
 from .probe_table import ProbeTable
+from .probing import keep_distinct, keep_probes
 
 __all__ = ["IndexEngine"]
 
@@ -39,7 +39,7 @@ class IndexEngine(wiring.Component):
     Results of one group come in the order in which walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
-    is idle and the bucket empty; 2 more and the walker's ``circle`` per entry otherwise.
+    is idle and the bucket empty; 2 more and :attr:`ChainWalker.CIRCLE` per entry otherwise.
     Throughput: a tuple per cycle; a bucket, and an entry, per cycle.
 
     Parameters
@@ -68,14 +68,17 @@ class IndexEngine(wiring.Component):
         m = Module()
         parameters = self.parameters
         m.submodules.heads = heads = HeadTable(parameters)
-        ring = {"depth": parameters.ring_rows, "pipelined": parameters.pipelined}
-        m.submodules.keys = keys = KeyColumn(width=stored_layout(parameters).size, **ring)
-        m.submodules.links = links = KeyColumn(width=link_layout(parameters).size, **ring)
+        m.submodules.keys = keys = KeyColumn(
+            width=stored_layout(parameters).size, depth=parameters.ring_rows
+        )
+        m.submodules.links = links = KeyColumn(
+            width=link_layout(parameters).size, depth=parameters.ring_rows
+        )
         m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
         m.submodules.walker = walker = ChainWalker(parameters, probe_side=self.probe_side)
         m.submodules.results = results = GroupResults(
-            parameters, in_flight=walker.matches_in_flight
+            parameters, in_flight=ChainWalker.MATCHES_IN_FLIGHT
         )
         connect(m, results.results, flipped(self.results))
         m.d.comb += [
@@ -111,10 +114,7 @@ class IndexEngine(wiring.Component):
             "criterion": table.criterion,
             "size": table.size,
         }
-        pipelined = parameters.pipelined
-        for name, value in delayed(
-            m, arriving, "arriving", flags=(), pipelined=pipelined
-        ).items():
+        for name, value in delayed(m, arriving, "arriving", flags=()).items():
             m.d.comb += Value.cast(getattr(walker, name)).eq(value)
         m.d.sync += [
             self.activity.comparisons.eq(walker.compared),
@@ -122,10 +122,10 @@ class IndexEngine(wiring.Component):
             self.activity.stalled.eq(walker.stalled),
         ]
         self.elaborate_storing(m, heads, keys, links)
-        self.elaborate_probing(m, table)
+        keep_probes(m, self, table)
         self.elaborate_visit(m, sequencer, heads, walker, results)
         keep_from(m, self, Mux(results.idle, table.oldest, results.oldest))
-        self.elaborate_distinct(m, walker)
+        keep_distinct(m, self, walker)
         return m
 
     def elaborate_storing(self, m, heads, keys, links):
@@ -138,14 +138,12 @@ class IndexEngine(wiring.Component):
                 "bucket": self.prepared.bucket,
             }
         ]
-        pipelined = self.parameters.pipelined
-        for cycle in range(pipelined + heads.latency):
+        for cycle in range(1 + HeadTable.LATENCY):
             stages.append(delayed(m, stages[-1], f"stored_{cycle}", flags=("store",)))
-        first, last = stages[int(pipelined)], stages[-1]
-        written = delayed(m, last, "written", flags=("store",), pipelined=pipelined)
+        first, last = stages[1], stages[-1]
+        written = delayed(m, last, "written", flags=("store",))
         link = Signal(slot_shape(self.parameters), reset_less=True)
-        stage = clocked(m, pipelined=pipelined)
-        stage += link.eq(last["slot"] - heads.previous)
+        m.d.sync += link.eq(last["slot"] - heads.previous)
         m.d.comb += [
             heads.store.eq(first["store"]),
             heads.slot.eq(first["slot"]),
@@ -156,29 +154,11 @@ class IndexEngine(wiring.Component):
         for column in (keys, links):
             m.d.comb += [column.place.eq(written["slot"]), column.write.eq(written["store"])]
 
-    def elaborate_probing(self, m, table):
-        """Keep probes, with the span that they see."""
-        probe = table.probe
-        m.d.comb += [
-            table.add.eq(self.probe),
-            probe.criterion.eq(self.prepared.criterion),
-            *(
-                probe[name].eq(self.prepared[name])
-                for name in ("bucket", "cells")
-                if name in probe.shape().members
-            ),
-            probe.tail.eq(self.span.tail.row),
-            probe.size.eq(self.span.head.row - self.span.tail.row),
-            table.tail.eq(self.span.tail.row),
-            table.close.eq(self.close),
-            table.ending.eq(self.ending),
-        ]
-
     def elaborate_visit(self, m, sequencer, heads, walker, results):
         """Begin a walk where the head of a bucket lies inside the ring's present contents."""
         visit, begun = sequencer.visit, sequencer.begun
         m.d.comb += [heads.visited.eq(visit.bucket), results.begun.eq(begun << visit.group)]
-        for cycle in range(heads.latency):
+        for cycle in range(HeadTable.LATENCY):
             following = Signal(
                 visit_layout(self.parameters), name=f"visit_{cycle + 1}", reset_less=True
             )
@@ -202,8 +182,7 @@ class IndexEngine(wiring.Component):
             walker.begin.eq(begin),
             results.dropped.eq(dropped),
         ]
-        stage = clocked(m, pipelined=self.parameters.pipelined)
-        stage += [
+        m.d.sync += [
             age.eq(heads.newest - visit.tail),
             stored.eq(self.span.head.row - visit.tail),
             found.eq(heads.newest),
@@ -215,11 +194,3 @@ class IndexEngine(wiring.Component):
             walk.age.eq(age),
             *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
         ]
-
-    def elaborate_distinct(self, m, walker):
-        """Remember whether the keys stored here are distinct."""
-        distinct = Signal()
-        own = (self.control.op == Control.DISTINCT) & (self.control.index == 1)
-        m.d.comb += walker.distinct.eq(distinct)
-        with m.If(self.configure & own):
-            m.d.sync += distinct.eq(self.control.value[0])

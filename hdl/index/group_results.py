@@ -8,7 +8,6 @@ from amaranth.utils import ceil_log2
 
 from hdl.key_column import KeyColumn
 from hdl.layouts import ResultKind, node_result, pointer_layout
-from hdl.streams import clocked
 
 from .delay import delayed
 from .layouts import closed_layout, found_layout, group_count, probe_shape
@@ -24,8 +23,8 @@ class GroupResults(wiring.Component):
     complete when all its walks were begun and have ended. All matches wait in one memory, of which
     every group number has a part; only the part of the oldest group is read.
 
-    Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star; 3 and
-    5 if not ``pipelined``. Throughput: 1 word per cycle, and a cycle between two groups; a group without star and mark
+    Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star.
+    Throughput: 1 word per cycle, and a cycle between two groups; a group without star and mark
     takes 1 cycle more.
 
     Parameters
@@ -152,13 +151,12 @@ class GroupResults(wiring.Component):
             "origin": origin,
             "base": base,
         }
-        for cycle in range(KeyColumn.latency_of(pipelined=self.parameters.pipelined)):
+        for cycle in range(KeyColumn.LATENCY):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
         last = Signal(layout, reset_less=True)
         pair = last.body.pair
         add = Signal()
-        stage = clocked(m, pipelined=self.parameters.pipelined)
-        stage += [last.kind.eq(word["kind"]), add.eq(word["valid"])]
+        m.d.sync += [last.kind.eq(word["kind"]), add.eq(word["valid"])]
         m.d.comb += [
             output.last.eq(last),
             output.add.eq(add),
@@ -168,12 +166,12 @@ class GroupResults(wiring.Component):
         ]
         m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
         with m.If(word["kind"] == ResultKind.PAIR):
-            stage += [
+            m.d.sync += [
                 pair.probe.eq(word["base"] + (found.probe - word["origin"])[: len(origin)]),
                 pair.row.eq(found.place),
             ]
         with m.Else():
-            stage += last.body.punctuation.eq(word["punctuation"])
+            m.d.sync += last.body.punctuation.eq(word["punctuation"])
         return m
 
     def elaborate_groups(self, m, turn):
@@ -194,29 +192,24 @@ class GroupResults(wiring.Component):
     def elaborate_walks(self, m, sent):
         """Count the walks of every group; return which groups are complete."""
         complete = Signal(self.groups)
-        stage = clocked(m, pipelined=self.parameters.pipelined)
         m.d.sync += [
             self.free.eq((self.free & ~self.take) | sent),
             self.idle.eq(self.free.all() & ~self.take.any()),
         ]
         for n in range(self.groups):
             walks = Signal(range(self.WALKS), name=f"walks_{n}")
-            m.d.sync += walks.eq(walks + self.begun[n] - self.dropped[n] - self.ended[n])
-            stage += complete[n].eq(
-                self.started[n] & ~self.free[n] & ~self.begun[n] & (walks == 0)
-            )
+            m.d.sync += [
+                walks.eq(walks + self.begun[n] - self.dropped[n] - self.ended[n]),
+                complete[n].eq(self.started[n] & ~self.free[n] & ~self.begun[n] & (walks == 0)),
+            ]
         return complete
 
     def elaborate_matches(self, m, turn, done):
         """Keep matches; return the one taken some cycles ago, and a signal to take the next."""
         layout = found_layout(self.parameters)
-        pipelined = self.parameters.pipelined
-        stage = clocked(m, pipelined=pipelined)
         depth = self.MATCHES // self.groups
         bits = ceil_log2(depth)
-        m.submodules.matches = matches = KeyColumn(
-            width=layout.size, depth=self.MATCHES, pipelined=pipelined
-        )
+        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=self.MATCHES)
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
         tail = Signal(bits + 1)  # of the group that is sent; the others are at zero
         take = Signal()
@@ -233,8 +226,10 @@ class GroupResults(wiring.Component):
             with m.If(done & (turn == n)):
                 m.d.sync += own.eq(0)
             level = Signal(bits + 1, name=f"level_{n}")
-            stage += level.eq(own - Mux(turn == n, tail, 0))
-            m.d.sync += self.room[n].eq(level < depth - self.in_flight)
+            m.d.sync += [
+                level.eq(own - Mux(turn == n, tail, 0)),
+                self.room[n].eq(level < depth - self.in_flight),
+            ]
         with m.If(take):
             m.d.sync += tail.eq(tail + 1)
         with m.If(done):

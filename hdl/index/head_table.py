@@ -45,6 +45,8 @@ class HeadTable(wiring.Component):
     newest : Out
     """
 
+    LATENCY = KeyColumn.LATENCY
+
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = KeyColumn.latency_of(pipelined=parameters.pipelined)
