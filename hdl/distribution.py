@@ -115,9 +115,7 @@ class DistributionTree(wiring.Component):
             parents = []
             for n in range(count):
                 group = children[n * self.fan_out : (n + 1) * self.fan_out]
-                node = DistributionNode(
-                    self.shape, fan_out=len(group), pipelined=self.pipelined
-                )
+                node = DistributionNode(self.shape, fan_out=len(group), pipelined=self.pipelined)
                 m.submodules[f"node_{level}_{n}"] = node
                 for o, child in zip(node.o, group, strict=True):
                     connect(m, o, child)

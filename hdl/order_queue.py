@@ -16,7 +16,8 @@ class OrderQueue(wiring.Component):
 
     So whoever pushes need not wait for an answer: it asks for room a cycle before.
 
-    Latency: 3 cycles, from ``push`` to ``o``, 1 if not ``pipelined``. Throughput: 1 entry per cycle.
+    Latency: 3 cycles, from ``push`` to ``o``; 1 if not ``pipelined``. Throughput: 1 entry per
+    cycle.
 
     Parameters
     ----------

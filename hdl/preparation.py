@@ -76,9 +76,7 @@ class ProbePreparation(wiring.Component):
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
         m.submodules.sums = first = self.stage(data.StructLayout(added))
-        m.submodules.places = second = self.stage(
-            data.StructLayout({**added, "places": places})
-        )
+        m.submodules.places = second = self.stage(data.StructLayout({**added, "places": places}))
         m.submodules.output = output = stream_stage(
             region_word(self.parameters), pipelined=self.latency > 0
         )

@@ -29,7 +29,7 @@ class DirectIndexEngine(wiring.Component):
     overlap: they go through in line, and their results need no place of their own.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
-    is idle and the bucket empty; 1 more and :attr:`DirectWalker.CIRCLE` per entry otherwise.
+    is idle and the bucket empty; :attr:`DirectWalker.CIRCLE` more per entry otherwise.
     Throughput: a tuple per cycle; a bucket, and an entry, per cycle, and 3 cycles between groups.
 
     Parameters

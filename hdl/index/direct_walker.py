@@ -6,7 +6,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import Comparator
-from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, stored_layout
 
 from .layouts import direct_walk_layout, found_layout, link_layout, probe_shape, slot_shape
