@@ -84,7 +84,7 @@ class DirectSequencer(wiring.Component):
         )
         visit = Signal.like(self.visit, reset_less=True)
         m.d.comb += [
-            self.take.eq(self.closed & self.free & ~running),
+            self.take.eq(self.closed & self.free & self.room & ~running),
             step.eq(running & self.room & self.arrived),
             self.visited.eq(step & last),
             self.visit.eq(visit),
