@@ -51,7 +51,10 @@ class Accelerator(wiring.Component):
         self.parameters = parameters
         self.ingress = Ingress(parameters)
         self.distribution = DistributionTree(
-            region_word(parameters), leaves=parameters.cores, fan_out=parameters.fan_out
+            region_word(parameters),
+            leaves=parameters.cores,
+            fan_out=parameters.fan_out,
+            pipelined=parameters.pipelined,
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
@@ -76,7 +79,9 @@ class Accelerator(wiring.Component):
         m = Module()
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
-        m.submodules.order = order = OrderQueue(2, depth=self.ORDER_DEPTH)
+        m.submodules.order = order = OrderQueue(
+            2, depth=self.ORDER_DEPTH, pipelined=self.parameters.pipelined
+        )
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)
 

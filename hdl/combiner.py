@@ -20,7 +20,7 @@ class Combiner(wiring.Component):
 
     Registers stand at the inputs too, for the trees that end there are far apart.
 
-    Latency: 2 cycles. Throughput: 1 word per cycle.
+    Latency: 2 cycles, 1 if not ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Combiner(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self.latency = 1 + parameters.pipelined
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -52,7 +52,8 @@ class Combiner(wiring.Component):
         m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
-        inputs = input_registers(m, "side", self.i, early=["kind"])
+        pipelined = self.parameters.pipelined
+        inputs = input_registers(m, "side", self.i, pipelined=pipelined, early=["kind"])
 
         free = Signal()
         first_done = Signal()  # of the two sides at the head of `order`, R has had its star

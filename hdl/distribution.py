@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import tree_levels
 from .local_reset import local_reset
-from .streams import StreamRegister
+from .streams import stream_stage
 
 __all__ = ["DistributionNode", "DistributionTree"]
 
@@ -19,7 +19,7 @@ class DistributionNode(wiring.Component):
     of another. ``i.ready`` depends on registers of this node alone, and no register has to
     drive more than one child.
 
-    Latency: 1 cycle. Throughput: 1 word per cycle.
+    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class DistributionNode(wiring.Component):
         Shape of the word.
     fan_out : int
         Number of children, at least one.
+    pipelined : bool
+        Whether there are registers.
 
     Members
     -------
@@ -34,12 +36,13 @@ class DistributionNode(wiring.Component):
     o : Out(stream.Signature(shape)).array(fan_out)
     """
 
-    def __init__(self, shape, *, fan_out):
+    def __init__(self, shape, *, fan_out, pipelined=True):
         if fan_out < 1:
             raise ValueError(f"Fan-out must be at least one, not {fan_out!r}")
         self.shape = shape
         self.fan_out = fan_out
-        self.latency = 1
+        self.pipelined = pipelined
+        self.latency = int(pipelined)
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -50,7 +53,7 @@ class DistributionNode(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         local = local_reset(m)
-        registers = [StreamRegister(self.shape) for _ in self.o]
+        registers = [stream_stage(self.shape, pipelined=self.pipelined) for _ in self.o]
         m.d.comb += self.i.ready.eq(Cat(register.i.ready for register in registers).all())
         for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
             m.submodules[f"child_{n}"] = local(register)
@@ -68,7 +71,8 @@ class DistributionTree(wiring.Component):
     Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
     whose neighbours are slow may run ahead of them by the words that the nodes hold.
 
-    Latency: ``len(tree_levels(leaves, fan_out))`` cycles. Throughput: 1 word per cycle.
+    Latency: ``len(tree_levels(leaves, fan_out))`` cycles, none if not ``pipelined``. Throughput: 1
+    word per cycle.
 
     Parameters
     ----------
@@ -78,6 +82,8 @@ class DistributionTree(wiring.Component):
         Number of outputs, at least one, not only powers of the arity.
     fan_out : int
         Largest number of children of a node (the seed's *b*).
+    pipelined : bool
+        Whether there are registers.
 
     Members
     -------
@@ -85,7 +91,7 @@ class DistributionTree(wiring.Component):
     o : Out(stream.Signature(shape)).array(leaves)
     """
 
-    def __init__(self, shape, *, leaves, fan_out):
+    def __init__(self, shape, *, leaves, fan_out, pipelined=True):
         if leaves < 1:
             raise ValueError(f"A tree needs at least one leaf, not {leaves!r}")
         if fan_out < 2:
@@ -93,7 +99,8 @@ class DistributionTree(wiring.Component):
         self.shape = shape
         self.leaves = leaves
         self.fan_out = fan_out
-        self.latency = len(tree_levels(leaves, fan_out))
+        self.pipelined = pipelined
+        self.latency = len(tree_levels(leaves, fan_out)) * pipelined
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -108,7 +115,7 @@ class DistributionTree(wiring.Component):
             parents = []
             for n in range(count):
                 group = children[n * self.fan_out : (n + 1) * self.fan_out]
-                node = DistributionNode(self.shape, fan_out=len(group))
+                node = DistributionNode(self.shape, fan_out=len(group), pipelined=self.pipelined)
                 m.submodules[f"node_{level}_{n}"] = node
                 for o, child in zip(node.o, group, strict=True):
                     connect(m, o, child)

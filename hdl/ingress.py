@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .index.cells import CellPreparation
 from .layouts import Control, InputKind, input_word, region_word
 from .preparation import ProbePreparation
-from .streams import StreamRegister
+from .streams import clocked, stream_stage
 
 __all__ = ["GroupSchedule", "Ingress"]
 
@@ -117,8 +117,8 @@ class Ingress(wiring.Component):
     prepared for the comparison (:class:`hdl.preparation.ProbePreparation`) and, with an index, for
     looking up buckets (:class:`hdl.index.cells.CellPreparation`).
 
-    Latency: :attr:`latency` cycles: 4, and those of the latter. Throughput: 1 tuple per cycle; a
-    control word takes 2.
+    Latency: :attr:`latency` cycles: 4, and those of the latter; 1 if not ``pipelined``. Throughput:
+    1 tuple per cycle; a control word takes 2, and 1 if not ``pipelined``.
 
     Parameters
     ----------
@@ -145,7 +145,8 @@ class Ingress(wiring.Component):
         self.parameters = parameters
         self._preparation = ProbePreparation(parameters)
         self._cells = CellPreparation(parameters) if parameters.engine == "index" else None
-        self.latency = 1 + self._preparation.latency + (self._cells.latency if self._cells else 0)
+        self.latency = parameters.pipelined + self._preparation.latency
+        self.latency += self._cells.latency if self._cells else 0
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
@@ -160,8 +161,10 @@ class Ingress(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.input = register = StreamRegister(
-            input_word(self.parameters), early=["kind", "body"]
+        m.submodules.input = register = stream_stage(
+            input_word(self.parameters),
+            pipelined=self.parameters.pipelined,
+            early=["kind", "body"],
         )
         m.submodules.preparation = preparation = self._preparation
         connect(m, flipped(self.i), register.i)
@@ -178,10 +181,12 @@ class Ingress(wiring.Component):
         is_control = words.valid & (kind == InputKind.CONTROL)
         is_side = [words.valid & (kind == side) for side in (InputKind.R, InputKind.S)]
         drop = self.elaborate_time(m, words)
-        seen = Signal()  # the word at hand has been there for a cycle
-        settled = ~is_control | seen
+        settled = Const(1)  # what a control word at hand asks for is known
         advance = Signal()
-        m.d.sync += seen.eq(words.valid & ~words.ready)
+        if self.parameters.pipelined:
+            seen = Signal()  # the word at hand has been there for a cycle
+            settled = ~is_control | seen
+            m.d.sync += seen.eq(words.valid & ~words.ready)
         m.d.comb += [
             words.ready.eq(output.ready & self.room & settled),
             advance.eq(words.valid & words.ready & ~drop),
@@ -224,7 +229,8 @@ class Ingress(wiring.Component):
 
         # What a control word at hand asks for, from a register: so control words take 2 cycles.
         wanted = Signal(bits + 1)
-        m.d.sync += wanted.eq(
+        stage = clocked(m, pipelined=self.parameters.pipelined)
+        stage += wanted.eq(
             Mux((control.value <= 0) | (control.value > longest), longest, control.value)
         )
         next_period = Mux(set_precision, wanted, period)

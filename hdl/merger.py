@@ -28,7 +28,8 @@ class Merger(wiring.Component):
     A word waits for no later input word than the one that closed its group, so a tree of mergers
     in order cannot deadlock (``docs/decisions``).
 
-    Latency: 1 cycle. Throughput: 1 word per cycle; a star takes 1 cycle, whatever the arity.
+    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 word per cycle; a star takes 1 cycle,
+    whatever the arity.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class Merger(wiring.Component):
             raise ValueError(f"A merger has 1 to {parameters.fan_in} ports, not {ports!r}")
         self.parameters = parameters
         self.ports = ports
-        self.latency = 1
+        self.latency = int(parameters.pipelined)
         self._digit_bits = ceil_log2(parameters.fan_in)
         self._shape_in = node_result(parameters, level)
         self._shape_out = node_result(parameters, level + 1)
@@ -63,7 +64,8 @@ class Merger(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        inputs = input_registers(m, "port", self.i, early=["kind"])
+        pipelined = self.parameters.pipelined
+        inputs = input_registers(m, "port", self.i, pipelined=pipelined, early=["kind"])
         free = Signal()
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark
@@ -115,7 +117,8 @@ class Merger(wiring.Component):
 class MergerTree(wiring.Component):
     """Gather the results of all regions of one side, in the order of the cores.
 
-    Latency: ``len(tree_levels(cores, fan_in))`` cycles. Throughput: 1 word per cycle.
+    Latency: ``levels``, which are ``len(tree_levels(cores, fan_in))``, or 0 cycles if not
+    ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -125,16 +128,17 @@ class MergerTree(wiring.Component):
     Members
     -------
     i : In(stream.Signature(node_result(parameters, 0))).array(cores)
-    o : Out(stream.Signature(node_result(parameters, latency)))
+    o : Out(stream.Signature(node_result(parameters, levels)))
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = len(tree_levels(parameters.cores, parameters.fan_in))
+        self.levels = len(tree_levels(parameters.cores, parameters.fan_in))
+        self.latency = self.levels * parameters.pipelined
         super().__init__(
             {
                 "i": In(stream.Signature(node_result(parameters, 0))).array(parameters.cores),
-                "o": Out(stream.Signature(node_result(parameters, self.latency))),
+                "o": Out(stream.Signature(node_result(parameters, self.levels))),
             }
         )
 

@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .index.pointer_queue import PointerQueue
 from .streams import StreamRegister
 
 __all__ = ["OrderQueue"]
@@ -15,14 +16,17 @@ class OrderQueue(wiring.Component):
 
     So whoever pushes need not wait for an answer: it asks for room a cycle before.
 
-    Latency: 3 cycles, from ``push`` to ``o``. Throughput: 1 entry per cycle.
+    Latency: 3 cycles, from ``push`` to ``o``; 1 if not ``pipelined``. Throughput: 1 entry per
+    cycle.
 
     Parameters
     ----------
     shape : shape-like
         Shape of an entry.
     depth : int
-        Entries, more than :attr:`IN_FLIGHT`.
+        Entries, more than :attr:`IN_FLIGHT`; a power of two if not ``pipelined``.
+    pipelined : bool
+        Whether there are registers behind the queue.
 
     Members
     -------
@@ -36,12 +40,13 @@ class OrderQueue(wiring.Component):
     #: Entries that may come after ``room`` fell: it is a register, and so may be ``push``.
     IN_FLIGHT = 3
 
-    def __init__(self, shape, *, depth):
+    def __init__(self, shape, *, depth, pipelined=True):
         if depth <= self.IN_FLIGHT:
             raise ValueError(f"A queue of {depth} entries cannot hold {self.IN_FLIGHT} in flight")
         self.shape = shape
         self.depth = depth
-        self.latency = 3
+        self.pipelined = pipelined
+        self.latency = 3 if pipelined else 1
         super().__init__(
             {
                 "push": In(1),
@@ -53,6 +58,17 @@ class OrderQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        if not self.pipelined:
+            m.submodules.queue = queue = PointerQueue(self.shape, depth=self.depth)
+            m.d.comb += [
+                queue.add.eq(self.push),
+                queue.last.eq(self.i),
+                queue.take.eq(self.o.valid & self.o.ready),
+                self.o.valid.eq(queue.filled),
+                self.o.payload.eq(queue.first),
+            ]
+            m.d.sync += self.room.eq(queue.level < self.depth - self.IN_FLIGHT)
+            return m
         width = Shape.cast(self.shape).width
         m.submodules.queue = queue = fifo.SyncFIFOBuffered(width=width, depth=self.depth)
         m.submodules.output = output = StreamRegister(self.shape)

@@ -17,7 +17,7 @@ from .layouts import (
     scheduled_word,
     stored_layout,
 )
-from .streams import StreamRegister
+from .streams import stream_stage
 
 __all__ = ["ProbePreparation"]
 
@@ -32,8 +32,9 @@ class ProbePreparation(wiring.Component):
     Bounds are registers, open after reset, set by the control words that pass. Other comparators
     use the key as it is.
 
-    Latency: 3 cycles: to add the bounds, to see where that leads, to clamp. Throughput: 1 word per
-    cycle.
+    Latency: :attr:`latency` cycles: 3, to add the bounds, to see where that leads, to clamp. If not
+    ``pipelined`` 1, or none before an index, which has a register of its own. Throughput: 1 word
+    per cycle.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class ProbePreparation(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 3
+        self.latency = 3 if parameters.pipelined else int(parameters.engine != "index")
         super().__init__(
             {
                 "i": In(stream.Signature(scheduled_word(parameters))),
@@ -74,11 +75,11 @@ class ProbePreparation(wiring.Component):
             }
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
-        m.submodules.sums = first = StreamRegister(data.StructLayout(added))
-        m.submodules.places = second = StreamRegister(
-            data.StructLayout({**added, "places": places})
+        m.submodules.sums = first = self.stage(data.StructLayout(added))
+        m.submodules.places = second = self.stage(data.StructLayout({**added, "places": places}))
+        m.submodules.output = output = stream_stage(
+            region_word(self.parameters), pipelined=self.latency > 0
         )
-        m.submodules.output = output = StreamRegister(region_word(self.parameters))
         connect(m, output.o, flipped(self.o))
         m.d.comb += [
             first.i.valid.eq(self.i.valid),
@@ -101,6 +102,10 @@ class ProbePreparation(wiring.Component):
             criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
         self.elaborate_word(m, second.o.payload.scheduled, criterion, output.i.payload)
         return m
+
+    def stage(self, shape):
+        """Return a register towards the next cycle, if this is pipelined."""
+        return stream_stage(shape, pipelined=self.parameters.pipelined)
 
     def elaborate_sums(self, m, index, field, sums):
         """Keep the bounds of a field; add them to keys of S, subtract them from keys of R."""

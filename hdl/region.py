@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .index.direct_engine import DirectIndexEngine
 from .index.engine import IndexEngine
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .scan.engine import ScanEngine
@@ -54,7 +55,10 @@ class Region(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self._engine = ENGINES[parameters.engine](parameters, probe_side=probe_side)
+        engine = ENGINES[parameters.engine]
+        if engine is IndexEngine and not parameters.pipelined:
+            engine = DirectIndexEngine
+        self._engine = engine(parameters, probe_side=probe_side)
         self.latency = 2 + self._engine.latency  # input register, accepting
         super().__init__(
             {

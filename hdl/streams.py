@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register that data moves through.
+"""The register that data moves through, and the wire that stands in for it.
 
 It follows the four transfer rules of Amaranth streams: a transfer happens when ``valid`` and
 ``ready`` are both high; a producer holds ``valid`` and ``payload`` until then; ``valid`` does not
@@ -10,7 +10,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-__all__ = ["StreamRegister", "input_registers"]
+__all__ = ["StreamRegister", "StreamWire", "clocked", "input_registers", "stream_stage"]
 
 
 class StreamRegister(wiring.Component):
@@ -75,8 +75,52 @@ class StreamRegister(wiring.Component):
         return m
 
 
-def input_registers(m, name, inputs, *, early=()):
-    """Put a :class:`StreamRegister` behind each of a component's input streams.
+class StreamWire(wiring.Component):
+    """What stands in the place of a :class:`StreamRegister` that only a clock would need.
+
+    Latency: 0 cycles. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+    """
+
+    def __init__(self, shape):
+        self.shape = shape
+        self.latency = 0
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        connect(m, flipped(self.i), flipped(self.o))
+        return m
+
+
+def stream_stage(shape, *, pipelined, early=()):
+    """Return a :class:`StreamRegister`, or a :class:`StreamWire` if not ``pipelined``."""
+    return StreamRegister(shape, early=early) if pipelined else StreamWire(shape)
+
+
+def clocked(m, *, pipelined):
+    """Return what to assign registers in that only the clock needs.
+
+    Parameters
+    ----------
+    m : Module
+    pipelined : bool
+        If not, they are wires.
+    """
+    return m.d.sync if pipelined else m.d.comb
+
+
+def input_registers(m, name, inputs, *, pipelined, early=()):
+    """Put a :func:`stream_stage` behind each of a component's input streams.
 
     Parameters
     ----------
@@ -85,6 +129,8 @@ def input_registers(m, name, inputs, *, early=()):
     name : str
     inputs : sequence of stream
         As the component sees them.
+    pipelined : bool
+        Whether they are registers.
     early : sequence of str
         Of every register.
 
@@ -95,7 +141,7 @@ def input_registers(m, name, inputs, *, early=()):
     """
     outputs = []
     for n, i in enumerate(inputs):
-        register = StreamRegister(i.payload.shape(), early=early)
+        register = stream_stage(i.payload.shape(), pipelined=pipelined, early=early)
         m.submodules[f"{name}_{n}"] = register
         connect(m, flipped(i), register.i)
         outputs.append(register.o)

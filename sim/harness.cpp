@@ -15,6 +15,7 @@
 #include "Vsplitjoin___024root.h"
 
 void Vsplitjoin___024root___eval(Vsplitjoin___024root*);
+void Vsplitjoin___024root___eval_nba(Vsplitjoin___024root*);
 
 namespace {
 
@@ -86,12 +87,13 @@ struct Simulation {
     ~Simulation() { model->final(); }
 
     void clock() {
+#ifdef ONE_EDGE
+        root->__VnbaTriggered[0] = 1;  // a rising edge is all that the model waits for
+        Vsplitjoin___024root___eval_nba(root);
+#else
         root->clk = 1;
         Vsplitjoin___024root___eval(root);
         root->clk = 0;
-#ifdef CLOCK_BEFORE
-        root->CLOCK_BEFORE = 0;  // the model finds edges by it: there was a falling one
-#else
         Vsplitjoin___024root___eval(root);
 #endif
         ++cycle;

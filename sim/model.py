@@ -82,14 +82,16 @@ def sharing_rules(verilog):
 
 
 def clock_option(folder):
-    """Return a compiler option that spares the evaluation of every falling edge.
+    """Return a compiler option that spares the search for edges of the clock.
 
     A model keeps the last value of its clock. If that is the only value by which it finds edges,
-    the harness resets it instead of evaluating. Otherwise there is no option, and no harm.
+    and nothing is computed but at edges, the harness does what belongs to a rising edge at once.
+    Otherwise there is no option, and no harm.
     """
     header = (folder / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
-    names = set(re.findall(r"\b__Vtrigprevexpr\w*", header))
-    return [f"-DCLOCK_BEFORE={name}" for name in names] if len(names) == 1 else []
+    edges = set(re.findall(r"\b__Vtrigprevexpr\w*", header))
+    at_inputs = "__VicoTriggered" in header
+    return ["-DONE_EDGE"] if len(edges) == 1 and not at_inputs else []
 
 
 def unite(folder):

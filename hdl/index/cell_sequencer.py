@@ -5,9 +5,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import Control, control_layout, coordinate_layout
+from hdl.layouts import control_layout
 
 from .layouts import group_count, visit_layout, visiting_layout
+from .visited_cells import visited_cells
 
 __all__ = ["CellSequencer"]
 
@@ -83,7 +84,9 @@ class CellSequencer(wiring.Component):
         empty = Signal()  # the group at hand has none; of a cycle ago, as is `available`
         step = Signal()  # a bucket is visited
         place = Signal.like(self.visit.probe)  # of the probe in the table
-        bucket, last, nothing = self.elaborate_cells(m, step)
+        bucket, last, nothing = visited_cells(
+            m, self.parameters, self.probe, step, configure=self.configure, control=self.control
+        )
 
         take = Signal()
         available = Signal()  # there is a group, and the number is free
@@ -126,46 +129,3 @@ class CellSequencer(wiring.Component):
         with m.If(following):
             m.d.sync += [self.started.bit_select(number, 1).eq(1), number.eq(number + 1)]
         return m
-
-    def elaborate_cells(self, m, step):
-        """Return the bucket to visit, whether it is the probe's last, and whether it has none."""
-        if self.parameters.comparator != "band":
-            return self.probe.bucket, Const(1), Const(0)
-        cells = self.probe.cells
-        fresh = Signal(init=1)  # this is the probe's first cell
-        place = Signal.like(cells.start, reset_less=True)
-        now = Mux(fresh, cells.start, place)
-        following = now
-        carry = Const(1)  # all fields before this one are at their last value
-        for n, _ in enumerate(self.parameters.keys):
-            mask, unit = self.elaborate_digit(m, n)
-            extent = cells[f"extent_{n}"]
-            rest = Signal.like(extent, name=f"rest_{n}", reset_less=True)
-            left = Mux(fresh, extent, rest)
-            ended = Signal(name=f"ended_{n}")
-            m.d.comb += ended.eq(left == 0)
-            stepped = Mux(ended, cells.start, now + unit)[: len(mask)]
-            following = Mux(carry, (following & ~mask) | (stepped & mask), following)
-            with m.If(step & carry):
-                m.d.sync += rest.eq(Mux(ended, extent, left - 1))
-            with m.Elif(step & fresh):
-                m.d.sync += rest.eq(extent)
-            carry &= ended
-        with m.If(step):
-            m.d.sync += [place.eq(following), fresh.eq(carry | cells.none)]
-        return now ^ cells.hash, carry | cells.none, cells.none
-
-    def elaborate_digit(self, m, n):
-        """Keep which bits of a bucket's number belong to a field, and the lowest of them."""
-        bits = self.parameters.bucket_width
-        mask = Signal(bits, name=f"mask_{n}")
-        unit = Signal(bits, name=f"unit_{n}")
-        part = Signal(coordinate_layout(self.parameters), name=f"part_{n}")
-        mine = (self.control.op == Control.COORDINATE) & (self.control.index == n)
-        m.d.comb += part.as_value().eq(self.control.value)
-        with m.If(self.configure & mine):
-            m.d.sync += [
-                mask.eq(((1 << part.width) - 1) << part.place),
-                unit.eq(1 << part.place),
-            ]
-        return mask, unit

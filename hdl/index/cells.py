@@ -16,7 +16,7 @@ from hdl.layouts import (
     coordinate_layout,
     region_word,
 )
-from hdl.streams import StreamRegister
+from hdl.streams import StreamRegister, stream_stage
 
 __all__ = ["CellPreparation", "fold"]
 
@@ -39,7 +39,7 @@ class CellPreparation(wiring.Component):
     A field without any part is only compared.
 
     Latency: :attr:`latency` cycles: 1 for an equality; for a band 3, to shift, to subtract and
-    place, to limit. Throughput: 1 word per cycle.
+    place, to limit; 1 if not ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class CellPreparation(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 3 if parameters.comparator == "band" else 1
+        self.latency = 3 if parameters.comparator == "band" and parameters.pipelined else 1
         word = region_word(parameters)
         super().__init__({"i": In(stream.Signature(word)), "o": Out(stream.Signature(word))})
 
@@ -70,11 +70,12 @@ class CellPreparation(wiring.Component):
             return m
 
         coordinates, parts = self.layouts()
-        m.submodules.shifted = shifted = StreamRegister(
-            data.StructLayout({"word": word, "coordinates": coordinates})
+        m.submodules.shifted = shifted = stream_stage(
+            data.StructLayout({"word": word, "coordinates": coordinates}),
+            pipelined=self.parameters.pipelined,
         )
-        m.submodules.placed = placed = StreamRegister(
-            data.StructLayout({"word": word, "parts": parts})
+        m.submodules.placed = placed = stream_stage(
+            data.StructLayout({"word": word, "parts": parts}), pipelined=self.parameters.pipelined
         )
         stages = [self.i, shifted, placed, output]
         for before, after in pairwise(stages):

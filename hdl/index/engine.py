@@ -7,7 +7,7 @@ from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members, keep_from
 from hdl.key_column import KeyColumn
-from hdl.layouts import Control, stored_layout
+from hdl.layouts import stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
@@ -16,6 +16,7 @@ from .group_results import GroupResults
 from .head_table import HeadTable
 from .layouts import group_count, link_layout, slot_shape, visit_layout
 from .probe_table import ProbeTable
+from .probing import keep_distinct, keep_probes
 
 __all__ = ["IndexEngine"]
 
@@ -121,10 +122,10 @@ class IndexEngine(wiring.Component):
             self.activity.stalled.eq(walker.stalled),
         ]
         self.elaborate_storing(m, heads, keys, links)
-        self.elaborate_probing(m, table)
+        keep_probes(m, self, table)
         self.elaborate_visit(m, sequencer, heads, walker, results)
         keep_from(m, self, Mux(results.idle, table.oldest, results.oldest))
-        self.elaborate_distinct(m, walker)
+        keep_distinct(m, self, walker)
         return m
 
     def elaborate_storing(self, m, heads, keys, links):
@@ -152,24 +153,6 @@ class IndexEngine(wiring.Component):
         ]
         for column in (keys, links):
             m.d.comb += [column.place.eq(written["slot"]), column.write.eq(written["store"])]
-
-    def elaborate_probing(self, m, table):
-        """Keep probes, with the span that they see."""
-        probe = table.probe
-        m.d.comb += [
-            table.add.eq(self.probe),
-            probe.criterion.eq(self.prepared.criterion),
-            *(
-                probe[name].eq(self.prepared[name])
-                for name in ("bucket", "cells")
-                if name in probe.shape().members
-            ),
-            probe.tail.eq(self.span.tail.row),
-            probe.size.eq(self.span.head.row - self.span.tail.row),
-            table.tail.eq(self.span.tail.row),
-            table.close.eq(self.close),
-            table.ending.eq(self.ending),
-        ]
 
     def elaborate_visit(self, m, sequencer, heads, walker, results):
         """Begin a walk where the head of a bucket lies inside the ring's present contents."""
@@ -211,11 +194,3 @@ class IndexEngine(wiring.Component):
             walk.age.eq(age),
             *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
         ]
-
-    def elaborate_distinct(self, m, walker):
-        """Remember whether the keys stored here are distinct."""
-        distinct = Signal()
-        own = (self.control.op == Control.DISTINCT) & (self.control.index == 1)
-        m.d.comb += walker.distinct.eq(distinct)
-        with m.If(self.configure & own):
-            m.d.sync += distinct.eq(self.control.value[0])

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.block_ram import fits
 from hdl.ecp5 import is_ecp5
 from hdl.key_column import KeyColumn
+from hdl.streams import clocked
 
 from .layouts import slot_shape
 
@@ -23,10 +24,11 @@ class HeadTable(wiring.Component):
     perhaps that of its own cycle. Nothing is ever cleared: a slot that has nothing to do with the
     bucket any more leads to an entry of another bucket, or to none of the window.
 
-    On an ECP5 each reader has a copy of the memory, in block RAMs of its own.
+    On an ECP5 each reader has a copy of the memory, in block RAMs of its own. If not ``pipelined``,
+    the memory reads what was there before it is written, and a store does both in one cycle.
 
-    Latency: :attr:`LATENCY` cycles from a bucket to what was there. Throughput: 1 store and 1 visit
-    per cycle.
+    Latency: that of a :class:`hdl.key_column.KeyColumn` from a bucket to what was there.
+    Throughput: 1 store and 1 visit per cycle.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class HeadTable(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = self.LATENCY
+        self.latency = KeyColumn.latency_of(pipelined=parameters.pipelined)
         slot = slot_shape(parameters)
         super().__init__(
             {
@@ -62,12 +64,16 @@ class HeadTable(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        if not self.parameters.pipelined:
+            found = self.elaborate_memory(m, platform, self.store, self.bucket, self.slot)
+            m.d.comb += [self.previous.eq(found[0]), self.newest.eq(found[1])]
+            return m
         write = Signal()
         place = Signal.like(self.bucket, reset_less=True)
         slot = Signal.like(self.slot, reset_less=True)
         m.d.sync += [write.eq(self.store), place.eq(self.bucket), slot.eq(self.slot)]
         later = slot  # what was written so long ago
-        for cycle in range(self.LATENCY):
+        for cycle in range(self.latency):
             before, later = later, Signal.like(slot, name=f"slot_{cycle + 1}", reset_less=True)
             m.d.sync += later.eq(before)
         readers = self.elaborate_memory(m, platform, write, place, slot)
@@ -79,17 +85,18 @@ class HeadTable(wiring.Component):
             strict=True,
         ):
             met = write & (place == bucket)  # it is written in this cycle
-            for cycle in range(self.LATENCY):
+            for cycle in range(self.latency):
                 before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
                 m.d.sync += met.eq(before)
             m.d.comb += output.eq(Mux(met, later, found))
         return m
 
     def elaborate_memory(self, m, platform, write, place, slot):
-        """Return what was read for a store and for a visit, :attr:`LATENCY` cycles ago."""
+        """Return what was read for a store and for a visit, ``latency`` cycles ago."""
         depth = 1 << self.parameters.bucket_width
+        pipelined = self.parameters.pipelined
         outputs = []
-        if is_ecp5(platform) and fits(depth):
+        if is_ecp5(platform) and pipelined and fits(depth):
             for name, bucket in (("store", self.bucket), ("visit", self.visited)):
                 m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(slot), depth=depth)
                 m.d.comb += [
@@ -107,6 +114,7 @@ class HeadTable(wiring.Component):
             read = slots.read_port()
             output = Signal.like(slot, name=f"{name}_output", reset_less=True)
             m.d.comb += read.addr.eq(bucket)
-            m.d.sync += output.eq(read.data)
+            stage = clocked(m, pipelined=pipelined)
+            stage += output.eq(read.data)
             outputs.append(output)
         return outputs

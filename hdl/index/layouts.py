@@ -9,6 +9,8 @@ from hdl.layouts import cells_layout, criterion_layout, ending_layout, pointer_l
 
 __all__ = [
     "closed_layout",
+    "direct_visit_layout",
+    "direct_walk_layout",
     "found_layout",
     "group_count",
     "link_layout",
@@ -106,6 +108,21 @@ def walk_layout(parameters):
             "bucket": unsigned(parameters.bucket_width),
         }
     )
+
+
+def direct_visit_layout(parameters):
+    """A bucket that a probe visits, without the number of its group."""
+    return without(visit_layout(parameters), "group")
+
+
+def direct_walk_layout(parameters):
+    """A probe on its way along a chain, without the number of its group."""
+    return without(walk_layout(parameters), "group")
+
+
+def without(layout, dropped):
+    """Return ``layout`` without one of its fields."""
+    return data.StructLayout({name: field.shape for name, field in layout if name != dropped})
 
 
 def found_layout(parameters):

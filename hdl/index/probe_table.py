@@ -21,7 +21,8 @@ class ProbeTable(wiring.Component):
     :class:`hdl.merger.Merger`); so no probe sets out before its group is in the queue. There is
     room for a whole group beside those under way, so an open one never fills the table.
 
-    Latency: 1 cycle; 3 more until a probe has ``arrived``. Throughput: 1 probe per cycle.
+    Latency: 1 cycle; 3 more, if ``pipelined``, until a probe has ``arrived``. Throughput: 1 probe
+    per cycle.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class ProbeTable(wiring.Component):
     walking : In
         Which probe an entry is compared with …
     criterion, size : Out
-        … ``KeyColumn.LATENCY`` cycles later.
+        … as many cycles later as a :class:`hdl.key_column.KeyColumn` takes.
     release : In(1)
         As many of the oldest probes have been answered as ``released`` says.
     released : In
@@ -139,7 +140,11 @@ class ProbeTable(wiring.Component):
     def column(self, m, name, value, head, address):
         """Keep ``value`` of every probe; return that of the probe at ``address``."""
         value = Value.cast(value)
-        m.submodules[name] = column = KeyColumn(width=len(value), depth=1 << len(self.walking))
+        m.submodules[name] = column = KeyColumn(
+            width=len(value),
+            depth=1 << len(self.walking),
+            pipelined=self.parameters.pipelined,
+        )
         m.d.comb += [
             column.write.eq(self.add),
             column.place.eq(head),
@@ -156,9 +161,23 @@ class ProbeTable(wiring.Component):
         m.d.comb += self.size.eq(self.column(m, "size", self.probe.size, head, self.walking))
 
     def elaborate_visiting(self, m, head):
-        """Keep what is needed to visit buckets; read it ahead, into a short queue."""
+        """Keep what is needed to visit buckets; read it ahead, into a short queue.
+
+        If not pipelined, all of it is in a queue that is as long as the table.
+        """
         layout = visiting_layout(self.parameters)
-        m.submodules.ahead = ahead = PointerQueue(layout, depth=self.AHEAD)
+        pipelined = self.parameters.pipelined
+        depth = self.AHEAD if pipelined else 1 << len(self.walking)
+        m.submodules.ahead = ahead = PointerQueue(layout, depth=depth)
+        m.d.comb += [
+            ahead.take.eq(self.visited),
+            self.arrived.eq(ahead.filled),
+            self.visiting.eq(ahead.first),
+        ]
+        if not pipelined:
+            m.d.comb += ahead.add.eq(self.add)
+            m.d.comb += [ahead.last[name].eq(self.probe[name]) for name, _ in layout]
+            return
         following = Signal.like(head)  # the probe to read
         read = Signal()
         under_way = Signal(KeyColumn.LATENCY)
@@ -166,9 +185,6 @@ class ProbeTable(wiring.Component):
         m.d.comb += [
             read.eq((following != head) & (promised != self.AHEAD)),
             ahead.add.eq(under_way[-1]),
-            ahead.take.eq(self.visited),
-            self.arrived.eq(ahead.filled),
-            self.visiting.eq(ahead.first),
         ]
         for name, _ in layout:
             data = self.column(m, name, self.probe[name], head, following)

@@ -80,6 +80,7 @@ def small_parameters(draw, engine):
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=draw(st.sampled_from(["band", "band", "equality"])),
         engine=engine,
+        pipelined=draw(st.booleans()),
         **own,
     )
 

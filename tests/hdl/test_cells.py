@@ -101,9 +101,10 @@ def test_preparation_computes_what_the_model_does(fields, data, bits, stalls):
     assert received == [integer(layout, word) for word in expected]
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("comparator", ["band", "equality"])
-def test_latency_and_a_word_per_cycle(comparator):
-    parameters = index_parameters(FIELD_SETS["unlike"], 4, comparator)
+def test_latency_and_a_word_per_cycle(comparator, pipelined):
+    parameters = index_parameters(FIELD_SETS["unlike"], 4, comparator).with_(pipelined=pipelined)
     word = tuple_word(0, {"a": 3, "b": 7, "c": 0})
     layout = region_word(parameters)
     dut = CellPreparation(parameters)

@@ -78,8 +78,10 @@ def test_free_order_needs_no_order_words():
     assert received[0].kind == received[-1].kind == MARK
 
 
-def test_latency_and_throughput():
-    parameters = gathering_parameters(1, 2)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_and_throughput(pipelined):
+    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
+    assert Combiner(parameters).latency == 1 + pipelined
     sent, taken = [], []
     sides = [[region_pair(n) for n in range(50)] + [punctuation(STAR)], []]
     combine(sides, [1], 51, stamps=(sent, taken))

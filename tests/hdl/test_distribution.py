@@ -19,8 +19,10 @@ def test_every_leaf_gets_every_word_in_order(leaves, fan_out):
 
 
 @pytest.mark.parametrize(("leaves", "fan_out"), [(1, 2), (2, 2), (3, 2), (7, 2), (7, 3), (16, 4)])
-def test_latency_is_the_depth_and_throughput_one_word_per_cycle(leaves, fan_out):
-    dut = DistributionTree(8, leaves=leaves, fan_out=fan_out)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_is_the_depth_and_throughput_one_word_per_cycle(leaves, fan_out, pipelined):
+    dut = DistributionTree(8, leaves=leaves, fan_out=fan_out, pipelined=pipelined)
+    assert (dut.latency > 0) == pipelined
     bench = StreamBench(dut, deadline=1_000)
     sent = []
     bench.source(dut.i, PAYLOADS, stamps=sent)

@@ -12,9 +12,11 @@ from hdl.parameters import JoinParameters
 from tests.hdl.ecp5 import simulate
 
 
-def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform):
-    parameters = JoinParameters(engine="index", sub_window=20, bucket_bits=2)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform, pipelined):
+    parameters = JoinParameters(engine="index", sub_window=20, bucket_bits=2, pipelined=pipelined)
     dut = HeadTable(parameters)
+    assert dut.latency == 1 + pipelined
     generator = random.Random(3)
     table, expected = [0] * 4, []
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.index.chain_walker import ChainWalker
+from hdl.index.direct_walker import DirectWalker
 from hdl.layouts import ResultKind
 from hdl.parameters import KeyField
 from hdl.region import Region
@@ -51,7 +52,8 @@ def check(model, **options):
     assert sorted_groups(drive(model, **options)) == sorted_groups(model.answers)
 
 
-@settings(max_examples=30)
+@pytest.mark.parametrize("pipelined", [True, False])
+@settings(max_examples=20)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -63,11 +65,11 @@ def check(model, **options):
     data=st.data(),
 )
 def test_a_region_answers_like_a_list(
-    probes, cores, sub_window, bucket_bits, part, probe_side, stalls, data
+    pipelined, probes, cores, sub_window, bucket_bits, part, probe_side, stalls, data
 ):
     parameters = index_parameters(
         probes=probes, cores=cores, sub_window=sub_window, bucket_bits=bucket_bits,
-        probe_bits=4 if probes < 16 else 6,
+        probe_bits=4 if probes < 16 else 6, pipelined=pipelined,
     )  # fmt: skip
     part = PARTS[part]
     width = min(part.width, bucket_bits)
@@ -82,18 +84,20 @@ def test_a_region_answers_like_a_list(
     check(model, stalls=stalls)
 
 
-@settings(max_examples=15)
+@pytest.mark.parametrize("pipelined", [True, False])
+@settings(max_examples=10)
 @given(
     distinct=st.booleans(),
     bucket_bits=st.sampled_from([1, 4]),
     probe_side=st.integers(0, 1),
     data=st.data(),
 )
-def test_equality_and_distinct_keys(distinct, bucket_bits, probe_side, data):
+def test_equality_and_distinct_keys(pipelined, distinct, bucket_bits, probe_side, data):
     """A walk that ends with its first match finds it all the same."""
     parameters = index_parameters(
-        comparator="equality", bucket_bits=bucket_bits, sub_window=16, probes=3, cores=1
-    )
+        comparator="equality", bucket_bits=bucket_bits, sub_window=16, probes=3, cores=1,
+        pipelined=pipelined,
+    )  # fmt: skip
     model = Model(parameters, probe_side, 0, 16, matches=equal)
     if distinct:
         model.send(control_word("DISTINCT", 1 - probe_side, 1))
@@ -108,13 +112,15 @@ def test_equality_and_distinct_keys(distinct, bucket_bits, probe_side, data):
     check(model)
 
 
-def test_distinct_keys_end_a_walk_early():
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_distinct_keys_end_a_walk_early(pipelined):
     """Fewer entries are read where the newest of a chain is the match."""
     read = {}
     for distinct in (0, 1):
         parameters = index_parameters(
-            comparator="equality", bucket_bits=1, sub_window=32, probes=4, cores=1
-        )
+            comparator="equality", bucket_bits=1, sub_window=32, probes=4, cores=1,
+            pipelined=pipelined,
+        )  # fmt: skip
         model = Model(parameters, 0, 0, 32, matches=equal)
         model.send(control_word("DISTINCT", 1, distinct))
         feed(model, [*((1, n - 16) for n in range(32)), *[(0, 15)] * 8])
@@ -125,28 +131,35 @@ def test_distinct_keys_end_a_walk_early():
     assert read[0] >= 8 * 10
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("burst", [64, 256])
-def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part):
+def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, pipelined):
     """With a fifth of the keys hot: without its guard the ring survives all but these."""
-    parameters = index_parameters(cores=1, sub_window=16, probes=4)
+    parameters = index_parameters(cores=1, sub_window=16, probes=4, pipelined=pipelined)
     model = Model(parameters, 0, 0, 16, parts=(PARTS[part],) if part != "narrow" else (Part(),))
     feed(model, [(n // burst % 2, 0 if n % 5 == 0 else 30) for n in range(4 * burst)])
     check(model, stalls=0.2)
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("keys", ["equal", "alternating", "extremes"])
-def test_chains_of_all_kinds(keys):
+def test_chains_of_all_kinds(keys, pipelined):
     """Ring and ordinals wrap around many times while probes walk."""
     values = {"equal": [7], "alternating": [7, -8], "extremes": [-32, 31, -31]}[keys]
-    parameters = index_parameters(cores=1, sub_window=13, probes=2, bucket_bits=2)
+    parameters = index_parameters(
+        cores=1, sub_window=13, probes=2, bucket_bits=2, pipelined=pipelined
+    )
     model = Model(parameters, 1, 0, 13, parts=(Part(1, 2, 0),))
     feed(model, [(n % 3 == 0, values[n % len(values)]) for n in range(500)])
     check(model)
 
 
-def test_long_chains_are_read_at_an_entry_per_cycle():
-    parameters = index_parameters(cores=1, sub_window=200, probes=8, bucket_bits=1)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_long_chains_are_read_at_an_entry_per_cycle(pipelined):
+    parameters = index_parameters(
+        cores=1, sub_window=200, probes=8, bucket_bits=1, pipelined=pipelined
+    )
     model = Model(parameters, 0, 0, 200, parts=(Part(),))
     feed(model, [*((1, 20) for _ in range(200)), *((0, -20) for _ in range(48))])
     activity, sent, taken = {}, [], []
@@ -155,10 +168,12 @@ def test_long_chains_are_read_at_an_entry_per_cycle():
     assert activity["busy"] >= 0.95 * (taken[-1] - sent[200 + 2])
 
 
-def test_a_tuple_per_cycle_at_one_entry_per_bucket():
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_a_tuple_per_cycle_at_one_entry_per_bucket(pipelined):
     parameters = index_parameters(
-        comparator="equality", cores=1, sub_window=64, probes=4, keys=(KeyField(name="x", bits=8),)
-    )
+        comparator="equality", cores=1, sub_window=64, probes=4, pipelined=pipelined,
+        keys=(KeyField(name="x", bits=8),),
+    )  # fmt: skip
     model = Model(parameters, 0, 0, 64, matches=equal)
     model.words.pop()  # that is the window after reset
     for n in range(400):
@@ -168,9 +183,10 @@ def test_a_tuple_per_cycle_at_one_entry_per_bucket():
     assert sent[-1] - sent[0] <= 1.01 * len(sent)
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("found", [False, True])
-def test_latency_of_a_lone_probe(found):
-    parameters = index_parameters(cores=1, sub_window=8, bucket_bits=6)
+def test_latency_of_a_lone_probe(found, pipelined):
+    parameters = index_parameters(cores=1, sub_window=8, bucket_bits=6, pipelined=pipelined)
     model = Model(parameters, 0, 0, 8, parts=(Part(0, 6, 0),))
     for n in range(4 if found else 0):
         model.tuple(1, 20 + n)
@@ -183,14 +199,17 @@ def test_latency_of_a_lone_probe(found):
     cells = HIGH - LOW + 1
     expected = dut.latency + cells - 1
     if found:  # the last cell it visits holds the match
-        expected += 2 + ChainWalker.CIRCLE
+        expected += 2 + ChainWalker.CIRCLE if pipelined else DirectWalker.CIRCLE
         assert len(taken) == 2
     assert taken[-1] - sent[-1] == expected
 
 
-def test_results_of_groups_do_not_mix():
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_results_of_groups_do_not_mix(pipelined):
     """A group of long walks, then one of short ones: the star of the first comes first."""
-    parameters = index_parameters(cores=1, sub_window=40, probes=2, bucket_bits=3)
+    parameters = index_parameters(
+        cores=1, sub_window=40, probes=2, bucket_bits=3, pipelined=pipelined
+    )
     model = Model(parameters, 0, 0, 40, parts=(Part(3, 3, 0),))
     for n in range(40):
         model.tuple(1, 0 if n % 2 else 24 + n % 8)

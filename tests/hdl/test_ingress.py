@@ -208,14 +208,23 @@ def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
     assert received[-1].body.tuple.key.x == 5 + 128  # as it is stored
 
 
-def test_latency_and_throughput():
-    parameters = ingress_parameters(probes=8)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_and_throughput(pipelined):
+    parameters = ingress_parameters(probes=8, pipelined=pipelined)
     words = [tuple_word(n % 2, {"x": n}, n) for n in range(100)]
     sent, taken = [], []
     pass_through(parameters, words, 100, stamps=(sent, taken))
-    assert Ingress(parameters).latency == 4
+    assert Ingress(parameters).latency == (4 if pipelined else 1)
     assert taken == [s + Ingress(parameters).latency for s in sent]
     assert sent[-1] - sent[0] == 99
+
+
+def test_a_control_word_takes_one_cycle_if_not_pipelined():
+    parameters = ingress_parameters(probes=8, pipelined=False)
+    controls = [control_word("PRECISION", 0, n) for n in range(20)]
+    sent, taken = [], []
+    pass_through(parameters, controls, 20, stamps=(sent, taken))
+    assert taken == [s + 1 for s in sent] == list(range(taken[0], taken[0] + 20))
 
 
 def test_a_control_word_takes_two_cycles():

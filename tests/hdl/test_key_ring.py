@@ -16,6 +16,7 @@ from hdl.verilog import to_verilog
 from tests.hdl.ecp5 import ECP5, simulate
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize(
     ("width", "depth"),
     [
@@ -23,8 +24,8 @@ from tests.hdl.ecp5 import ECP5, simulate
         (2, 16384), (3, 32768),
     ],
 )  # fmt: skip
-def test_a_column_reads_what_was_written_after_its_latency(platform, width, depth):
-    dut = KeyColumn(width=width, depth=depth)
+def test_a_column_reads_what_was_written_after_its_latency(platform, width, depth, pipelined):
+    dut = KeyColumn(width=width, depth=depth, pipelined=pipelined)
     generator = random.Random(width)
     places = [0, depth - 1, *(generator.randrange(depth) for _ in range(12))]
 
@@ -46,7 +47,7 @@ def test_a_column_reads_what_was_written_after_its_latency(platform, width, dept
                 expected = wanted.pop(0)
                 assert expected is None or ctx.get(dut.data) == expected
 
-    assert dut.latency == 2
+    assert dut.latency == 1 + pipelined
     simulate(dut, platform, bench)
 
 

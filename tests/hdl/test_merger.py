@@ -31,7 +31,7 @@ def gather(dut, parameters, port_words, count, *, stalls=0.0, seed=0, stamps=Non
         bench.source(i, region_words(parameters, words), stamps=stamps and stamps[0])
     received = bench.sink(dut.o, count, stamps=stamps and stamps[1])
     bench.run()
-    layout = node_result(parameters, dut.latency)
+    layout = node_result(parameters, dut.levels)
     return [layout.from_bits(word) for word in received]
 
 
@@ -49,7 +49,7 @@ def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
     expected = []
     for n in range(10):
         for core in range(cores):
-            expected += [(core_digits(core, fan_in, dut.latency), row) for row in groups[core][n]]
+            expected += [(core_digits(core, fan_in, dut.levels), row) for row in groups[core][n]]
         expected.append("star")
     received = gather(dut, parameters, port_words, len(expected), stalls=stalls, seed=cores)
     assert [
@@ -105,9 +105,11 @@ def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
 
 
 @pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 2), (7, 2), (7, 4), (16, 4)])
-def test_latency_is_the_depth_and_a_star_of_all_ports_costs_one_cycle(cores, fan_in):
-    parameters = gathering_parameters(cores, fan_in)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_is_the_depth_and_a_star_of_all_ports_costs_one_cycle(cores, fan_in, pipelined):
+    parameters = gathering_parameters(cores, fan_in).with_(pipelined=pipelined)
     dut = MergerTree(parameters)
+    assert dut.latency == dut.levels * pipelined
     sent, taken = [], []
     gather(dut, parameters, [[punctuation(STAR)] * 30] * cores, 30, stamps=(sent, taken))
     assert taken == sorted({s + dut.latency for s in sent})

@@ -40,18 +40,22 @@ def run(dut, entries, *, stalls=0.0, wait=0):
     return taken, pushed_at, taken_at
 
 
-@pytest.mark.parametrize("depth", [4, 5, 16])
+@pytest.mark.parametrize(
+    ("depth", "pipelined"), [(4, True), (4, False), (5, True), (16, True), (16, False)]
+)
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 @pytest.mark.parametrize("wait", [0, 50])
-def test_no_entry_is_lost_though_pushes_are_not_answered(depth, stalls, wait):
-    taken, pushed_at, _ = run(OrderQueue(2, depth=depth), ENTRIES, stalls=stalls, wait=wait)
+def test_no_entry_is_lost_though_pushes_are_not_answered(depth, pipelined, stalls, wait):
+    dut = OrderQueue(2, depth=depth, pipelined=pipelined)
+    taken, pushed_at, _ = run(dut, ENTRIES, stalls=stalls, wait=wait)
     assert taken == ENTRIES
     early = [cycle for cycle in pushed_at if cycle < wait]
     assert len(early) <= depth + 3  # and what its output holds
 
 
-def test_latency_and_one_entry_per_cycle():
-    dut = OrderQueue(2, depth=16)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_and_one_entry_per_cycle(pipelined):
+    dut = OrderQueue(2, depth=16, pipelined=pipelined)
     taken, pushed_at, taken_at = run(dut, ENTRIES)
     assert taken == ENTRIES
     assert taken_at == [cycle + dut.latency for cycle in pushed_at]

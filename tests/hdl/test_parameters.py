@@ -22,6 +22,7 @@ from hdl.parameters import PRESETS, JoinParameters, KeyField
             {"keys": (KeyField(name="timestamp", bits=4),)},
             "Key field name 'timestamp' is taken by the timestamp",
         ),
+        ({"pipelined": 1}, "Parameter 'pipelined' must be true or false, not 1"),
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
             {"comparator": "custom"},

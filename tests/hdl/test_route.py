@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import hashlib
 import json
 import shlex
 
@@ -234,3 +235,12 @@ def test_seeds_are_added_to_a_report_of_the_same_design(
 def test_no_seeds_or_jobs_are_refused(option, capsys):
     assert main(["route", "--preset", "tiny", option, "0"]) == 2
     assert option in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["ecp5-index-lfe5u-85f-grade8"])
+def test_a_published_route_is_of_what_the_preset_is_now(root, name):
+    """Whoever changes the design routes it anew: `python -m hdl route`."""
+    report = json.loads((root / "docs" / "routing" / f"{name}.json").read_text())
+    parameters, device = PRESETS[report["preset"]], DEVICES[report["device"]]
+    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+    assert hashlib.sha256(verilog.encode()).hexdigest() == report["design"]

@@ -21,6 +21,10 @@ SHAPES = {
         cores=1, sub_window=1 << 12, keys=(*X, KeyField(name="y", bits=40)), engine="index",
         probes=32,
     ),
+    "index, not pipelined": JoinParameters(
+        cores=1, sub_window=300, keys=(*X, KeyField(name="y", bits=40)), engine="index",
+        probes=32, bucket_bits=8, pipelined=False,
+    ),
 }  # fmt: skip
 
 

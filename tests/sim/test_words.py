@@ -44,11 +44,25 @@ SHAPES = {
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality",
     ),
+    "index, not pipelined": JoinParameters(
+        cores=2, sub_window=60, keys=XY, timestamp_bits=20, probes=8, engine="index",
+        bucket_bits=6, pipelined=False,
+    ),
+    "4 cores, 8 probes, not pipelined": JoinParameters(
+        cores=4, sub_window=64, keys=XY, timestamp_bits=20, probes=8, pipelined=False
+    ),
+    "index, equality, not pipelined": JoinParameters(
+        cores=1, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
+        comparator="equality", pipelined=False,
+    ),
 }  # fmt: skip
 
 
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
-MORE = ("2 cores, 3 lanes", "7 cores", "index, equality")
+MORE = (
+    "2 cores, 3 lanes", "7 cores", "index, equality", "4 cores, 8 probes, not pipelined",
+    "index, equality, not pipelined",
+)  # fmt: skip
 
 
 @pytest.fixture(
