@@ -22,7 +22,7 @@ import time
 from host.errors import BuildError
 from host.manifest import Manifest
 
-from .model import compile_model, recipe
+from .model import compile_model, compile_runtime, recipe, runtime_recipe
 from .toolchain import Heartbeat, find_toolchain
 
 __all__ = ["LIBRARY", "build_library", "cache_folder"]
@@ -40,8 +40,14 @@ def cache_folder():
 
 def key_of(tools, manifest, verilog):
     """Return the hash of everything that a library is made from."""
+    text = verilog.read_text(encoding="utf-8")
+    return hash_of([text, *recipe(manifest), *runtime_recipe(), *tools.versions()])
+
+
+def hash_of(parts):
+    """Return a hash of some texts, one after another."""
     digest = hashlib.sha256()
-    for part in [verilog.read_text(encoding="utf-8"), *recipe(manifest), *tools.versions()]:
+    for part in parts:
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()[:32]
 
@@ -71,11 +77,20 @@ def publish(library, place):
         raise
 
 
-def cached_library(tools, manifest, *, what, report):
-    """Return the library from the cache, built if it is not there yet."""
-    verilog = manifest.path / manifest.files["verilog"]
-    folder, key = cache_folder(), key_of(tools, manifest, verilog)
-    entry, log = folder / f"{key}.so", folder / f"{key}.log"
+def cached(name, make, *, report):
+    """Return a file of the cache, made if it is not there yet.
+
+    Parameters
+    ----------
+    name : str
+        Its name, which tells everything that it is made from.
+    make : callable
+        Makes it in an empty folder, with a log file, and returns its place.
+    report : callable
+        Receives lines about the progress.
+    """
+    folder, key = cache_folder(), name.partition(".")[0]
+    entry, log = folder / name, folder / f"{key}.log"
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / f"{key}.lock", report):
         if entry.is_file():
@@ -84,16 +99,37 @@ def cached_library(tools, manifest, *, what, report):
             shutil.rmtree(leftover, ignore_errors=True)
         workplace = Path(tempfile.mkdtemp(prefix=f"{key}.build-", dir=folder))
         try:
-            report(f"{what}: building the simulator library")
-            heartbeat = Heartbeat(report)
-            library = compile_model(
-                tools, verilog, manifest, workplace, what=what, log=log, heartbeat=heartbeat
-            )
-            publish(library, entry)
+            publish(make(workplace, log), entry)
             log.unlink(missing_ok=True)
         finally:
             shutil.rmtree(workplace, ignore_errors=True)
     return entry
+
+
+def cached_runtime(tools, *, what, report):
+    """Return Verilator's own part of all libraries from the cache, built if it is not there yet."""
+    key = hash_of([*runtime_recipe(), *tools.versions()])
+    heartbeat = Heartbeat(report)
+    return cached(
+        f"runtime-{key}.o",
+        lambda place, log: compile_runtime(tools, place, what=what, log=log, heartbeat=heartbeat),
+        report=report,
+    )
+
+
+def cached_library(tools, manifest, *, what, report):
+    """Return the library from the cache, built if it is not there yet."""
+    verilog = manifest.path / manifest.files["verilog"]
+
+    def make(place, log):
+        report(f"{what}: building the simulator library")
+        runtime = cached_runtime(tools, what=what, report=report)
+        return compile_model(
+            tools, verilog, manifest, runtime, place,
+            what=what, log=log, heartbeat=Heartbeat(report),
+        )  # fmt: skip
+
+    return cached(f"{key_of(tools, manifest, verilog)}.so", make, report=report)
 
 
 def build_library(bundle, *, report=lambda text: None):

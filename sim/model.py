@@ -8,7 +8,7 @@ from .netlist import UnknownVerilog
 from .processes import one_process_each
 from .toolchain import run_all, workers
 
-__all__ = ["compile_model", "recipe"]
+__all__ = ["compile_model", "compile_runtime", "recipe", "runtime_recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 #: What writes the Verilog anew.
@@ -34,6 +34,8 @@ COMPILER_FLAGS = [
 ]  # fmt: skip
 #: Code that runs every cycle, and code that runs once.
 FAST, SLOW = "-O2", "-O1"
+#: Sources of Verilator's own part of a library; half of the time that it takes to build one.
+RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 PREFIX = "Vsplitjoin"
 
 
@@ -115,7 +117,53 @@ def unite(folder):
     return [(name, level) for name, part, level in units if part]
 
 
-def compile_model(tools, verilog, manifest, folder, *, what, log, heartbeat):
+def flags_of(tools):
+    """Return what every file is compiled with."""
+    include = tools.root / "include"
+    return [*COMPILER_FLAGS, "-I", ".", "-I", str(include), "-I", str(include / "vltstd")]
+
+
+def runtime_recipe():
+    """Return all texts, besides the tools, that Verilator's own part of a library depends on."""
+    return [*COMPILER_FLAGS, SLOW, *RUNTIME]
+
+
+def compile_runtime(tools, folder, *, what, log, heartbeat):
+    """Build the part of a library that is Verilator's own, and the same for all accelerators.
+
+    The parameters, and what is raised, are those of :func:`compile_model`.
+
+    Returns
+    -------
+    Path
+        An object file.
+    """
+    options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
+    objects = [f"{name}.o" for name in RUNTIME]
+    compiles = [
+        [
+            tools.compiler,
+            *flags_of(tools),
+            SLOW,
+            "-c",
+            str(tools.root / "include" / name),
+            "-o",
+            made,
+        ]
+        for name, made in zip(RUNTIME, objects, strict=True)
+    ]
+    run_all(
+        compiles,
+        count=workers(),
+        beat=lambda done: heartbeat.beat(f"{what}: compiled {done} parts of Verilator's own"),
+        **options,
+    )
+    link = [tools.compiler, "-r", "-nostdlib", "-o", "runtime.o"]
+    run_all([link + objects], beat=lambda done: None, **options)
+    return folder / "runtime.o"
+
+
+def compile_model(tools, verilog, manifest, runtime, folder, *, what, log, heartbeat):
     """Build the simulator library of one accelerator in ``folder``.
 
     Parameters
@@ -126,6 +174,8 @@ def compile_model(tools, verilog, manifest, folder, *, what, log, heartbeat):
         Verilog of the bundle.
     manifest : Manifest
         Of the bundle.
+    runtime : Path
+        From :func:`compile_runtime`.
     folder : Path
         Empty folder for everything that is made on the way.
     what, log, heartbeat
@@ -150,11 +200,8 @@ def compile_model(tools, verilog, manifest, folder, *, what, log, heartbeat):
     command += ["--prefix", PREFIX, "-Mdir", str(folder), str(rules), str(source)]
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
-    include = tools.root / "include"
-    flags = [*COMPILER_FLAGS, "-I", ".", "-I", str(include), "-I", str(include / "vltstd")]
-    flags += [*macros(manifest), *clock_option(folder)]
-    units = [*unite(folder), (str(include / "verilated.cpp"), SLOW)]
-    units += [(str(include / "verilated_threads.cpp"), SLOW), (str(HARNESS), FAST)]
+    flags = [*flags_of(tools), *macros(manifest), *clock_option(folder)]
+    units = [*unite(folder), (str(HARNESS), FAST)]
     compiles = [
         [tools.compiler, *flags, level, "-c", unit, "-o", f"{number}.o"]
         for number, (unit, level) in enumerate(units)
@@ -168,5 +215,5 @@ def compile_model(tools, verilog, manifest, folder, *, what, log, heartbeat):
 
     objects = [f"{number}.o" for number in range(len(units))]
     link = [tools.compiler, "-shared", "-pthread", "-Wl,-Bsymbolic", "-o", "library.so"]
-    run_all([link + objects], beat=lambda done: None, **options)
+    run_all([[*link, *objects, str(runtime)]], beat=lambda done: None, **options)
     return folder / "library.so"
