@@ -55,7 +55,7 @@ def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
         min(math.nextafter(high, math.inf), most),
     )
     middle = low / 2 + high / 2
-    least = min(max(high - low, abs(middle) * 2.0**-FINEST, 2.0**-1000), most)
+    least = min(max(abs(high - low), abs(middle) * 2.0**-FINEST, 2.0**-1000), most)
     exponent = math.frexp(least)[1] - QUANTA
     shift = round(math.ldexp(middle, -exponent))
     bounds = Bounds(

@@ -59,6 +59,7 @@ def device(request, tmp_path_factory):
 @given(VALUES, st.booleans(), st.booleans())
 @example(([INF, NAN], [-INF, INF, NAN], 0.0, None), False, True)
 @example(([1.7e308], [-1.7e308], -1.7e308, 1.7e308), False, False)
+@example(([1e299, None], [0.0], 2.5e299, -2.5e299), False, False)
 @example(([2.0**60, 2.0**60 + 256], [2.0**60], 0.5, 300.0), False, True)
 def test_pairs_are_those_of_a_loop_over_the_rows(device, values, narrow, timed):
     left, right, low, high = values
