@@ -11,9 +11,9 @@ from tests.hdl.stream_bench import StreamBench
 PAIR, STAR, MARK = ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
 
 
-def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None):
+def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None, pipelined=True):
     """Run a combiner; return its words as layout constants."""
-    parameters = gathering_parameters(1, 2)
+    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
     dut = Combiner(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
     for i, words in zip(dut.i, sides, strict=True):
@@ -25,8 +25,9 @@ def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None):
     return [result_word(parameters).from_bits(word) for word in received]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_sides_alternate_as_their_groups_closed(seed):
+@pytest.mark.parametrize("pipelined", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_sides_alternate_as_their_groups_closed(seed, pipelined):
     generator = random.Random(seed)
     sides, order, expected = [[], []], [], []
     for n in range(40):
@@ -41,7 +42,9 @@ def test_sides_alternate_as_their_groups_closed(seed):
             for side in range(2):
                 sides[side].append(punctuation(MARK))
             expected.append((MARK, 0, 0))
-    received = combine(sides, order, len(expected), stalls=0.3 * (seed % 3), seed=seed)
+    received = combine(
+        sides, order, len(expected), stalls=0.3 * (seed % 3), seed=seed, pipelined=pipelined
+    )
     assert [
         (w.kind, w.side, w.body.pair.row if w.kind == PAIR else 0) for w in received
     ] == expected
@@ -84,7 +87,7 @@ def test_latency_and_throughput(pipelined):
     assert Combiner(parameters).latency == 1 + pipelined
     sent, taken = [], []
     sides = [[region_pair(n) for n in range(50)] + [punctuation(STAR)], []]
-    combine(sides, [1], 51, stamps=(sent, taken))
+    combine(sides, [1], 51, stamps=(sent, taken), pipelined=pipelined)
     # The first word waits for `order`, which comes with it; then there is a word per cycle.
     assert taken == [s + Combiner(parameters).latency for s in sent]
     assert taken[-1] - taken[0] == 50

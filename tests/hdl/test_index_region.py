@@ -131,9 +131,11 @@ def test_distinct_keys_end_a_walk_early(pipelined):
     assert read[0] >= 8 * 10
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("burst", [64, 256])
+@pytest.mark.parametrize(
+    ("burst", "pipelined"),
+    [(64, True), (256, True), (64, False), pytest.param(256, False, marks=pytest.mark.long)],
+)
 def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, pipelined):
     """With a fifth of the keys hot: without its guard the ring survives all but these."""
     parameters = index_parameters(cores=1, sub_window=16, probes=4, pipelined=pipelined)
