@@ -242,5 +242,6 @@ def test_a_published_route_is_of_what_the_preset_is_now(root, name):
     """Whoever changes the design routes it anew: `python -m hdl route`."""
     report = json.loads((root / "docs" / "routing" / f"{name}.json").read_text())
     parameters, device = PRESETS[report["preset"]], DEVICES[report["device"]]
+    assert json.loads(json.dumps(parameters.to_dict())) == report["parameters"]
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     assert hashlib.sha256(verilog.encode()).hexdigest() == report["design"]
