@@ -24,6 +24,21 @@ def lowest(bits):
     return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
 
 
+def split(m, bits):
+    """Return the lowest bit that is set, as a bit, and ``bits`` without it.
+
+    Whether a bit below is set takes a step for every doubling of the width; left to itself,
+    synthesis takes one for every two or three bits.
+    """
+    width = len(bits)
+    follows = (bits << 1)[:width]
+    for step in range((width - 1).bit_length()):
+        lower = Signal(width, name=f"{bits.name}_{step}")
+        m.d.comb += lower.eq(follows)
+        follows = lower | (lower << (1 << step))[:width]
+    return bits & ~follows, bits & follows
+
+
 def position(bits):
     """Return the number of the only bit that is set; zero if none is."""
     digits = range((len(bits) - 1).bit_length())
@@ -89,12 +104,12 @@ class LaneSerializer(wiring.Component):
         with m.If(take):
             m.d.sync += [row.eq(waiting), sending.eq(waits)]
         with m.If(take | lane.ready):
-            left = Mux(take, marked, later)
-            follows = Cat(left[:n].any() for n in range(lanes))  # a lane before is sent first
+            # Both outcomes are computed before it is known which row goes on.
+            (first, rest), (following, remaining) = split(m, marked), split(m, later)
             m.d.sync += [
-                chosen.eq(left & ~follows),
-                later.eq(left & follows),
-                more.eq((left & follows).any() & (waits | ~take)),
+                chosen.eq(Mux(take, first, following)),
+                later.eq(Mux(take, rest, remaining)),
+                more.eq(Mux(take, rest.any() & waits, remaining.any())),
             ]
         with m.If(self.i.ready):
             ends = self.i.payload.last << lanes - 1
