@@ -24,19 +24,14 @@ def lowest(bits):
     return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
 
 
-def split(m, bits):
+def split(bits):
     """Return the lowest bit that is set, as a bit, and ``bits`` without it.
 
-    Whether a bit below is set takes a step for every doubling of the width; left to itself,
-    synthesis takes one for every two or three bits.
+    Both come out of a carry chain: a bit is the lowest unless the borrow passes it. As logic,
+    synthesis makes a step for every two or three bits of whatever tree it is given.
     """
-    width = len(bits)
-    follows = (bits << 1)[:width]
-    for step in range((width - 1).bit_length()):
-        lower = Signal(width, name=f"{bits.name}_{step}")
-        m.d.comb += lower.eq(follows)
-        follows = lower | (lower << (1 << step))[:width]
-    return bits & ~follows, bits & follows
+    borrowed = (bits - 1)[: len(bits)]
+    return bits & ~borrowed, bits & borrowed
 
 
 def position(bits):
@@ -105,7 +100,7 @@ class LaneSerializer(wiring.Component):
             m.d.sync += [row.eq(waiting), sending.eq(waits)]
         with m.If(take | lane.ready):
             # Both outcomes are computed before it is known which row goes on.
-            (first, rest), (following, remaining) = split(m, marked), split(m, later)
+            (first, rest), (following, remaining) = split(marked), split(later)
             m.d.sync += [
                 chosen.eq(Mux(take, first, following)),
                 later.eq(Mux(take, rest, remaining)),
