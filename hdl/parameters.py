@@ -244,9 +244,10 @@ PRESETS = {
     ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
-    # A whole LFE5U-85F: every block RAM feeds a lane.
+    # A whole LFE5U-85F: every block RAM feeds a lane. Few large cores, as each has logic of its own
+    # beside its lanes.
     "ecp5-equality": JoinParameters(
-        cores=8, sub_window=6604, keys=X32, comparator="equality", lanes=13, probes=6, fan_in=2
+        cores=4, sub_window=13_208, keys=X32, comparator="equality", lanes=26, probes=6, fan_in=2
     ),
     # An index with the largest ring that its block RAMs can be.
     "ecp5-index": JoinParameters(
@@ -260,5 +261,7 @@ PRESETS = {
         bucket_bits=14,
         probe_bits=10,
     ),
-    "ecp5-band": JoinParameters(cores=8, sub_window=6604, keys=XY16, lanes=13, probes=3, fan_in=2),
+    "ecp5-band": JoinParameters(
+        cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
+    ),
 }

@@ -24,6 +24,16 @@ def lowest(bits):
     return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
 
 
+def split(bits):
+    """Return the lowest bit that is set, as a bit, and ``bits`` without it.
+
+    Both come out of a carry chain: a bit is the lowest unless the borrow passes it. As logic,
+    synthesis makes a step for every two or three bits of whatever tree it is given.
+    """
+    borrowed = (bits - 1)[: len(bits)]
+    return bits & ~borrowed, bits & borrowed
+
+
 def position(bits):
     """Return the number of the only bit that is set; zero if none is."""
     digits = range((len(bits) - 1).bit_length())
@@ -89,12 +99,12 @@ class LaneSerializer(wiring.Component):
         with m.If(take):
             m.d.sync += [row.eq(waiting), sending.eq(waits)]
         with m.If(take | lane.ready):
-            left = Mux(take, marked, later)
-            follows = Cat(left[:n].any() for n in range(lanes))  # a lane before is sent first
+            # Both outcomes are computed before it is known which row goes on.
+            (first, rest), (following, remaining) = split(marked), split(later)
             m.d.sync += [
-                chosen.eq(left & ~follows),
-                later.eq(left & follows),
-                more.eq((left & follows).any() & (waits | ~take)),
+                chosen.eq(Mux(take, first, following)),
+                later.eq(Mux(take, rest, remaining)),
+                more.eq(Mux(take, rest.any() & waits, remaining.any())),
             ]
         with m.If(self.i.ready):
             ends = self.i.payload.last << lanes - 1

@@ -32,7 +32,7 @@ def test_the_device_has_as_many_sites_as_block_rams():
     assert len(set(DEVICE.ram_columns)) * len(set(DEVICE.ram_rows)) == DEVICE.block_rams
 
 
-@pytest.mark.parametrize(("cores", "columns"), [(1, 1), (3, 4), (8, 13), (16, 6)])
+@pytest.mark.parametrize(("cores", "columns"), [(1, 1), (3, 4), (4, 26), (8, 13), (16, 6)])
 def test_every_block_ram_has_a_site_of_its_own(cores, columns):
     rams = names(cores=cores, columns=columns)
     sites = floorplan(rams, DEVICE, cores=cores)

@@ -187,7 +187,7 @@ def serialize(dut, layout_in, words, count, *, stalls=0.0, stamps=None):
     return [dut.o.payload.shape().from_bits(word) for word in received]
 
 
-@pytest.mark.parametrize(("lanes", "probes"), [(2, 1), (3, 2), (4, 3)])
+@pytest.mark.parametrize(("lanes", "probes"), [(2, 1), (3, 2), (4, 3), (26, 2)])
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
     lanes, probes, stalls
