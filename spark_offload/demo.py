@@ -78,7 +78,7 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     query = benchmark.query(counted=options.rows is not None)
     left, right = benchmark.tables()
     spark = open_session("splitjoin demo", master=options.master)
-    device = choose_device(options.device, query, spark, build=options.build).uri
+    device = choose_device(options.device, query, spark).uri
     _warm_up(spark)
     answer = join_tables_in_spark(spark, left, right, query, device=device, trace=True)
     print("Now the same by Spark's own join …", file=sys.stderr)

@@ -43,7 +43,13 @@ def join(command, root, streams, output, *flags):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("device", ["software:", None], ids=["software", "default"])
+@pytest.mark.parametrize(
+    "device",
+    [
+        pytest.param("software:", marks=pytest.mark.long, id="software"),
+        pytest.param(None, id="default"),
+    ],
+)
 def test_connections_agree_with_pandas_row_for_row(
     root, streams, expected, tmp_path, command, device
 ):

@@ -55,7 +55,7 @@ def device(request, tmp_path_factory):
     return f"software:{bundle(folder, keys=(keys,), **shape)}"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(VALUES, st.booleans(), st.booleans())
 @example(([INF, NAN], [-INF, INF, NAN], 0.0, None), False, True)
 @example(([1.7e308], [-1.7e308], -1.7e308, 1.7e308), False, False)

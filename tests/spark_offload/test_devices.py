@@ -121,6 +121,7 @@ def test_a_task_that_waits_in_vain_says_for_what(spark, tmp_path, options):
     assert WAIT in str(caught.value)
 
 
+@pytest.mark.long
 def test_the_code_about_devices_on_the_page_runs(options, root):
     page = root / "docs" / "spark-cluster.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
@@ -159,6 +160,7 @@ def test_a_device_that_does_not_open_is_one_that_failed(tmp_path):
         assert taken.name == sound
 
 
+@pytest.mark.long
 def test_a_group_of_a_stream_gets_another_device_when_it_runs_again(tmp_path):
     bad, good = address("hangs", tmp_path / "bad"), address("sound", tmp_path / "good")
     source = pool(bad, good)

@@ -15,7 +15,7 @@ from host.query import JoinQuery, Term
 from spark_offload import explain, metrics, stream_join, verify
 from spark_offload.file_join import join_tables_in_spark
 from spark_offload.own_join import own_join
-from tests.host.tables import naive_results
+from tests.host.tables import bundle, naive_results
 from tests.spark_offload.test_join import collected, frames
 from tests.spark_offload.test_usage import failure
 
@@ -151,7 +151,8 @@ def test_windows_may_be_wider_than_a_range(spark, how, window):
     is_same(spark, LEFT, RIGHT, how, terms, 5, **query, **window)
 
 
-@pytest.mark.parametrize("seeds", [[3], pytest.param(range(20), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seeds", [[3], range(20)])
 def test_random_queries_do_not_depend_on_the_partitions(spark, seeds):
     terms, query = BAND
     for seed in seeds:
@@ -173,6 +174,7 @@ def test_what_a_join_answers_is_explained(spark):
     assert joined(spark, LEFT, RIGHT, "semi", 1, within=3).columns == ["t", "k", "x"]
 
 
+@pytest.mark.long
 def test_a_share_is_verified_of_the_side_whose_rows_are_kept(spark):
     terms, query = EQUAL
     answer = joined(spark, LEFT, RIGHT, "right", 2, within=12, **query)
@@ -192,11 +194,12 @@ def test_every_type_is_verified(spark):
         assert verify(answer).rows == len(expected(LEFT, RIGHT, how, terms, within=12))
 
 
-def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark):
+def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark, tmp_path):
+    equality = f"software:{bundle(tmp_path / 'equality', comparator='equality')}"
     left = spark.createDataFrame([(1, 0.5), (2, 1.75), (3, None)], "t bigint, x double")
     right = spark.createDataFrame([(1, 0.25), (2, 3.0)], "t bigint, x double")
     answer = stream_join(
-        left, right, band={"x": (0, 1)}, order="t", within=5, how="left", device="software:"
+        left, right, band={"x": (0, 1)}, order="t", within=5, how="left", device=equality
     )
     explanation = explain(answer)
     assert explanation.device == "none: Spark's own join"
@@ -206,6 +209,7 @@ def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_tables_joined_by_key_come_in_the_order_of_a_single_partition(spark):
     schema = pa.schema([(name, pa.int64()) for name in "tkx"])
     tables = [pa.Table.from_pylist(side, schema) for side in (LEFT, RIGHT)]
@@ -223,6 +227,7 @@ def test_tables_joined_by_key_come_in_the_order_of_a_single_partition(spark):
         ]
 
 
+@pytest.mark.long
 def test_an_input_that_changes_is_named(spark, tmp_path):
     grown = tmp_path / "grown"
     marker = str(grown)

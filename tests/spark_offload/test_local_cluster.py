@@ -70,6 +70,7 @@ def check(answer):
         assert not file.startswith(str(ROOT))
 
 
+@pytest.mark.long
 def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simulated_bundle):
     check(run_job(tmp_path, simulated_bundle))
     assert not [path for path in tmp_path.iterdir() if path.name != "work"]

@@ -24,13 +24,21 @@ from tests.spark_offload.stream_model import (
 DELAY = timedelta(seconds=4)
 
 
+def _seeds(count, *, short):
+    """Seeds of random rows, those after the first few for the long run."""
+    return [
+        seed if seed < short else pytest.param(seed, marks=pytest.mark.long)
+        for seed in range(count)
+    ]
+
+
 def run_all(cluster, batches):
     for left, right in batches:
         cluster.run(left, right)
     return sorted(cluster.pairs)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", _seeds(8, short=2))
 @pytest.mark.parametrize(("equal", "groups"), [(True, 1), (True, 3), (False, 1)])
 def test_any_cut_into_micro_batches_gives_the_batch_answer(seed, equal, groups):
     task = stream_task(equal=equal, groups=groups, within=timedelta(seconds=[0, 1, 3, 9][seed % 4]))
@@ -83,7 +91,7 @@ def test_a_micro_batch_that_fails_and_runs_again_loses_and_repeats_nothing(seed)
 
 
 @pytest.mark.parametrize("how", [kind.value for kind in JoinType])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", _seeds(3, short=1))
 def test_rows_come_alone_once_when_the_watermark_has_passed_their_window(how, seed):
     within = timedelta(seconds=[9, 1, 3][seed])
     task = stream_task(equal=True, groups=1 + seed, within=within, how=how, band=0)
