@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.arrivals import Arrivals
+from host.contiguous import contiguous
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import EncodedSide, encode
 from host.encode.recheck import Recheck
@@ -57,7 +58,7 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
     for term in encoded.rough_terms:
         recheck = Recheck.of(term, left.schema, right.schema)
         columns = [
-            _array(table.column(place)).take(pa.array(numbers))
+            contiguous(table.column(place)).take(pa.array(numbers))
             for table, place, numbers in zip((left, right), recheck.places, rows, strict=True)
         ]
         keep &= recheck.holds(columns)
@@ -91,11 +92,6 @@ def _rows(side: EncodedSide, tuples: Int64s) -> Int64s:
     there = tuples != NO_ROW
     rows[there] = side.row[tuples[there]]
     return rows
-
-
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:

@@ -8,9 +8,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import CountWindow, Manifest
+from host.capacity import require_capacity
 from host.default_device import default_device
 from host.encode import plan_streams
-from host.errors import CapacityError
 from host.query import JoinQuery
 from spark_offload.device_survey import survey
 from spark_offload.devices import Devices, DeviceSource, device_source
@@ -129,14 +129,8 @@ def check_query(
     UsageError
         If the accelerator cannot serve the query, or columns cannot be compared.
     """
-    manifest, window = choice.manifest, query.window
-    if isinstance(window, CountWindow) and choice.has_limits and window.size > manifest.capacity:
-        raise CapacityError(
-            window.size,
-            manifest.capacity,
-            cores=manifest.storage.cores,
-            engine=manifest.engine,
-        )
+    if isinstance(query.window, CountWindow) and choice.has_limits:
+        require_capacity(query.window, choice.manifest)
     plan = plan_streams(left, right, query, choice.manifest)
     explanations = [
         TermExplanation(

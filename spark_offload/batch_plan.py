@@ -117,7 +117,9 @@ def make_plan(
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
     if device is None and placement.profile is not None and facts.width is not None:
         tuples = placement.profile.largest_window(facts.width)
-        choice = choose_device(None, query, session, tuples=tuples, build=build)
+        if tuples > choice.manifest.capacity:
+            choice = choose_device(None, query, session, tuples=tuples, build=build)
+            terms = check_query(query, choice, *schemas)
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,

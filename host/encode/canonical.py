@@ -2,11 +2,22 @@
 """Arrays whose values are compared otherwise than they lie in memory, in a form that is."""
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import KeyRangeError
+from host.exact import Float64s
 
-__all__ = ["DECIMAL_DIGITS", "canonical_binary", "canonical_float", "unscaled"]
+__all__ = [
+    "DECIMAL_DIGITS",
+    "canonical_binary",
+    "canonical_bits",
+    "canonical_float",
+    "doubles",
+    "unscaled",
+]
+
+Int64s = npt.NDArray[np.int64]
 
 #: Decimals are measured in units of ten to the minus this.
 DECIMAL_DIGITS = 38
@@ -24,11 +35,22 @@ def canonical_float(array: pa.Array) -> pa.Array:
 
     All NaN are equal to each other, and -0.0 is equal to 0.0; nulls stay.
     """
-    doubles = array.cast(pa.float64())
-    valid = doubles.is_valid().to_numpy(zero_copy_only=False)
-    values = doubles.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0  # turns -0.0 into 0.0
-    values[np.isnan(values)] = np.nan
-    return pa.array(values.view(np.int64), mask=None if valid.all() else ~valid)
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(canonical_bits(doubles(array)), mask=None if valid.all() else ~valid)
+
+
+def doubles(array: pa.Array) -> Float64s:
+    """Return floating-point numbers as doubles; NaN in the place of nulls."""
+    values: Float64s = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def canonical_bits(values: Float64s) -> Int64s:
+    """Return the bits of doubles, those of all NaN alike, and -0.0 as 0.0."""
+    canonical = values + 0.0  # turns -0.0 into 0.0
+    canonical[np.isnan(canonical)] = np.nan
+    bits: Int64s = canonical.view(np.int64)
+    return bits
 
 
 def unscaled(array: pa.Array, name: str) -> pa.Array:

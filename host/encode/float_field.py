@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 
+from host.encode.canonical import canonical_bits, doubles
 from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of
 from host.encode.kinds import ColumnType
 from host.encode.scale import bound_in_ticks
@@ -21,7 +22,7 @@ from host.exact import Float64s, UInt64s
 from host.manifest import KeyField
 from host.predicate import Bounds
 
-__all__ = ["FloatBandField", "FloatLimitField", "doubles_of", "plan_float_field"]
+__all__ = ["FloatBandField", "FloatLimitField", "plan_float_field"]
 
 Batches = Sequence[tuple[int, pa.RecordBatch]]
 
@@ -66,14 +67,6 @@ def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
         bounds = Bounds(1, 0)
     note = f"the values in steps of 2**{exponent}; pairs are checked exactly afterwards"
     return FloatBandField(field.name, (term,), bounds, note, field, exponent, shift)
-
-
-def doubles_of(column: ColumnType, batch: pa.RecordBatch) -> Float64s:
-    """Return a floating-point column of ``batch``; NaN or anything else in the place of nulls."""
-    values: Float64s = np.asarray(
-        batch.column(column.column).cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64
-    )
-    return values
 
 
 @dataclass(frozen=True)
@@ -127,14 +120,16 @@ class _BandEncoder(FieldEncoder):
 
     def _quanta(self, side: int, batch: pa.RecordBatch) -> Float64s:
         with np.errstate(over="ignore"):
-            scaled = np.ldexp(doubles_of(self._columns[side], batch), -self._plan.exponent)
+            scaled = np.ldexp(_values(self._columns[side], batch), -self._plan.exponent)
         quanta: Float64s = np.floor(scaled)
         return quanta
 
     def _learn(self, quanta: Float64s) -> None:
         """Take the first number as the middle of the field."""
+        if self._origin is not None:
+            return
         finite = np.isfinite(quanta)
-        if self._origin is None and finite.any():
+        if finite.any():
             self._origin = float(quanta[np.argmax(finite)]) - math.floor(self._top / 2)
 
 
@@ -172,7 +167,7 @@ class _LimitEncoder(FieldEncoder):
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         del first  # every value has a place
-        values = doubles_of(self._columns[side], batch)
+        values = _values(self._columns[side], batch)
         if side == 1 and self._plan.sign:
             away = -math.inf * self._plan.sign
             limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
@@ -183,11 +178,13 @@ class _LimitEncoder(FieldEncoder):
         )
 
 
+def _values(column: ColumnType, batch: pa.RecordBatch) -> Float64s:
+    return doubles(batch.column(column.column))
+
+
 def _ranks(values: Float64s) -> UInt64s:
     """Return whole numbers in the order of ``values``; NaN is the greatest, -0.0 is 0.0."""
-    canonical = values + 0.0
-    canonical[np.isnan(values)] = np.nan
-    bits = canonical.view(np.int64)
+    bits = canonical_bits(values)
     ordered = bits ^ ((bits >> np.int64(63)) & np.int64((1 << 63) - 1))
     ranks: UInt64s = ordered.view(np.uint64) ^ np.uint64(1 << 63)
     return ranks

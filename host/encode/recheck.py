@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.encode.canonical import doubles
 from host.encode.fields import TermTypes
-from host.exact import Float64s
 
 __all__ = ["Recheck"]
 
@@ -43,7 +43,7 @@ class Recheck:
         As Spark has it: the difference of doubles is compared with the bounds, and NaN is above
         all numbers.
         """
-        left, right = (_doubles(column) for column in columns)
+        left, right = (doubles(column) for column in columns)
         with np.errstate(invalid="ignore", over="ignore"):
             difference = left - right
         kept = np.ones(len(difference), np.bool_)
@@ -52,8 +52,3 @@ class Recheck:
         if self.term.term.high is not None:
             kept &= difference <= float(self.term.term.high)  # type: ignore[arg-type]
         return kept
-
-
-def _doubles(column: pa.Array) -> Float64s:
-    values: Float64s = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return values

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.contiguous import contiguous
 from host.encode.batches import BatchEncoder, EncodedBatch
 from host.encode.fields import FieldPlan, TermTypes, rough_terms
 from host.encode.plan import EncodingPlan, plan_tables
@@ -140,12 +141,7 @@ def arrange(plan: EncodingPlan, left: pa.Table, right: pa.Table) -> Arrangement:
 
 
 def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    columns = []
-    for column in table.columns:
-        array = column.combine_chunks()
-        columns.append(
-            pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
-        )
+    columns = [contiguous(column) for column in table.columns]
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 

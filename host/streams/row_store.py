@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.contiguous import contiguous
+
 __all__ = ["RowStore", "Rows", "SharedRows", "TableRows", "joined"]
 
 Int64s = npt.NDArray[np.int64]
@@ -56,7 +58,7 @@ class TableRows(Rows):
     """
 
     def __init__(self, table: pa.Table, order: Int64s | None = None) -> None:
-        self._columns = [_contiguous(column) for column in table.columns]
+        self._columns = [contiguous(column) for column in table.columns]
         self._order = order
 
     def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
@@ -130,7 +132,7 @@ class RowStore(Rows):
         # This makes one array of the batches first, which costs less than to sort the numbers.
         indices = pa.array(numbers - first)
         return [
-            _contiguous(
+            contiguous(
                 _taken(pa.chunked_array([batch.column(index) for batch in batches]), indices)
             )
             for index in wanted
@@ -209,12 +211,3 @@ def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 def _taken(column: Any, indices: pa.Array) -> Any:
     """Take rows of a column that are known to be there."""
     return pc.take(column, indices, boundscheck=False)
-
-
-def _contiguous(column: Any) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    array = column.combine_chunks()
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
