@@ -242,6 +242,12 @@ class WordCodec:
         names = {code: name for name, code in self.manifest.operations.items()}
         return names[op], index, value
 
+    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+        """Tell which of these result words are marks."""
+        kinds = unpack_field(words, self.result.fields["kind"])
+        marks: npt.NDArray[np.bool_] = kinds == self.mark
+        return marks
+
     def unpack_results(self, words: UInt64s) -> ResultWords:
         """Take result words apart."""
         fields = {name: unpack_field(words, place) for name, place in self.result.fields.items()}

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated accelerator: the simulator library of a bundle, called on whole arrays."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 import ctypes
 from pathlib import Path
 import re
+import threading
 
 import numpy as np
 
@@ -57,8 +60,9 @@ class SimulatedDevice(Device):
     """Clock-cycle-accurate simulation of a bundle.
 
     Every instance is a simulation of its own, right after reset. Different instances may be used
-    by different threads at once (the interpreter's lock is released while one runs), a single one
-    by one thread at a time. A word that was not accepted must be the first one of the next call.
+    by different threads at once (the interpreter's lock is released while one runs); a single one
+    serves them one after another. A word that was not accepted must be the first one of the next
+    call.
 
     Parameters
     ----------
@@ -94,6 +98,7 @@ class SimulatedDevice(Device):
         self.manifest = Manifest.load(bundle)
         self._library = _load(Path(bundle).absolute(), self.manifest)
         self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
+        self._running = threading.Lock()
 
     def exchange(
         self,
@@ -108,46 +113,52 @@ class SimulatedDevice(Device):
         accepted_at = _stamp_address(stamps.accepted, len(words)) if stamps else None
         produced_at = _stamp_address(stamps.produced, len(results)) if stamps else None
         done = _Done()
-        self._library.splitjoin_exchange(
-            self._opened(),
-            words.ctypes.data,
-            len(words),
-            results.ctypes.data,
-            len(results),
-            max(0, cycles),
-            accepted_at,
-            produced_at,
-            ctypes.byref(done),
-        )
+        with self._alone() as handle:
+            self._library.splitjoin_exchange(
+                handle,
+                words.ctypes.data,
+                len(words),
+                results.ctypes.data,
+                len(results),
+                max(0, cycles),
+                accepted_at,
+                produced_at,
+                ctypes.byref(done),
+            )
         return Exchange(done.accepted, done.produced, done.cycles)
 
     def counters(self) -> dict[str, int]:
         """Return the performance counters; reading one takes a clock cycle."""
-        handle = self._opened()
-        return {
-            counter.name: self._library.splitjoin_counter(handle, counter.address)
-            for counter in self.manifest.counters
-        }
+        with self._alone() as handle:
+            return {
+                counter.name: self._library.splitjoin_counter(handle, counter.address)
+                for counter in self.manifest.counters
+            }
 
     @property
     def cycle(self) -> int:
         """Clock cycles since the device was opened."""
-        return int(self._library.splitjoin_cycle(self._opened()))
+        with self._alone() as handle:
+            return int(self._library.splitjoin_cycle(handle))
 
     def close(self) -> None:
         """End the simulation; closing it again does nothing."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._library.splitjoin_destroy(handle)
+        with self._running:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                self._library.splitjoin_destroy(handle)
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None) is not None:
             self.close()
 
-    def _opened(self) -> int:
-        if self._handle is None:
-            raise DeviceError(f"Device {self.uri!r} is closed.")
-        return self._handle
+    @contextmanager
+    def _alone(self) -> Iterator[int]:
+        """Wait until nobody else uses the simulation."""
+        with self._running:
+            if self._handle is None:
+                raise DeviceError(f"Device {self.uri!r} is closed.")
+            yield self._handle
 
 
 def _load(bundle: Path, manifest: Manifest) -> ctypes.CDLL:

@@ -4,6 +4,8 @@
 import numpy as np
 import pyarrow as pa
 
+from host.device import Stamps
+from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import DisorderError, WindowOverflowError
@@ -53,7 +55,7 @@ class _Execution:
         self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
         self.staging.append(setup, marks=MARKS)
-        self.trace = Trace(self.staging.waiting, params.result_words) if params.trace else None
+        self.trace = Trace(self.staging.waiting) if params.trace else None
         self.decoder = ResultDecoder(
             device.manifest,
             params.precision,
@@ -62,7 +64,11 @@ class _Execution:
         )
         self.order = StrictOrder(with_probe=completion is not None)
         self.release = Release(params.rows)
-        self.results = np.zeros((params.result_words, codec.result.columns), np.uint64)
+        self.thread = DeviceThread(device)
+        # One is decoded while the device fills the other.
+        self.rooms = [
+            np.zeros((params.result_words, codec.result.columns), np.uint64) for _ in range(2)
+        ]
         self.ready: list[Columns] = []
         self.flushed = False
         self.done = False
@@ -70,7 +76,7 @@ class _Execution:
 
 
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
-    """Feeds a device and drains it in the same ``execute``; never waits for it.
+    """Feeds a device and drains it, and prepares and decodes words while it works.
 
     Input 0 is side R, input 1 side S, each sorted by time; or there is one input of tagged batches.
     Values go from the Arrow buffers into the words that the device is offered, and nowhere else.
@@ -164,13 +170,19 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._abandon()
 
     def _abandon(self) -> None:
-        if self._run is not None:
-            self._run.staging.abandon()
-            self._run = None
+        run, self._run = self._run, None
+        if run is None:
+            return
+        try:
+            if run.thread.is_busy and self._params is not None:
+                self._settle(run, run.thread.finish(self._params.deadline.seconds))
+        finally:
+            run.thread.close()
+            run.staging.abandon()
 
     def _take_input(self, run: _Execution, params: AcceleratorJoinParams) -> bool:
         """Stage input until there is enough; false if more must come first."""
-        while run.staging.waiting < params.low_water and not run.flushed:
+        while run.staging.kept_back < params.low_water and not run.flushed:
             arrived = run.intake.take()
             if arrived is not None and arrived.count:
                 self._stage(run, params, arrived)
@@ -205,25 +217,47 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.staged.moved_words = run.staging.moved
 
     def _exchange(self, run: _Execution, params: AcceleratorJoinParams) -> int:
-        """Let the device run for a while; return how many words moved, at least one."""
+        """Take what the device has done, let it go on, and decode; return how many words moved."""
         assert self.watch is not None
+        if not run.thread.is_busy:
+            self._begin(run, params)
+        finished = run.thread.finish(params.deadline.seconds)
+        self.watch.see(finished)
+        words = self._settle(run, finished)
+        # The device is not to run on when it has answered everything.
+        if run.staging.waiting or (run.flushed and run.staging.due):
+            self._begin(run, params)
+        if len(words):
+            stamps = finished.stamps
+            self._decode(
+                run, params, words, None if stamps is None else stamps.produced[: len(words)]
+            )
+        return max(1, finished.done.accepted + len(words))
+
+    def _settle(self, run: _Execution, finished: Finished) -> UInt64s:
+        """Note what an exchange has moved; return its result words."""
+        done = finished.done
+        run.staging.accept(done.accepted)
+        if run.trace is not None and finished.stamps is not None:
+            run.trace.accept(finished.stamps.accepted[: done.accepted])
+        words = finished.results[: done.produced]
+        if run.staging.due:
+            run.staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
+        return words
+
+    @staticmethod
+    def _begin(run: _Execution, params: AcceleratorJoinParams) -> None:
+        """Let the device run for a while with all words that wait."""
         words = run.staging.offer()
+        results = run.rooms.pop(0)
+        run.rooms.append(results)
         # A word takes a cycle at the least, so a device is not run dry while it could be fed;
         # once it has FLUSH it returns by itself, with the mark.
         cycles = params.chunk_cycles
         if not run.flushed:
             cycles = min(cycles, len(words))
-        stamps = None if run.trace is None else run.trace.stamps(len(words))
-        self.watch.start()
-        done = params.device.exchange(words, run.results, cycles=cycles, stamps=stamps)
-        run.staging.accept(done.accepted)
-        self.watch.stop(done)
-        if run.trace is not None and stamps is not None:
-            run.trace.accept(stamps.accepted[: done.accepted])
-        if done.produced:
-            emitted = None if stamps is None else stamps.produced[: done.produced]
-            self._decode(run, params, run.results[: done.produced], emitted)
-        return max(1, done.accepted + done.produced)
+        stamps = Stamps.for_arrays(words, results) if params.trace else None
+        run.thread.begin(words, results, cycles=cycles, stamps=stamps)
 
     def _decode(
         self,
@@ -238,7 +272,6 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         for recheck in params.rechecks:
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
         if run.decoder.marks:
-            run.staging.see_marks(run.decoder.marks)
             run.done = True
         self._check_faults(run, params)
         complete = run.decoder.complete
@@ -284,10 +317,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         """How many words come before, and are, the mark of this execution's CLEAR."""
         if not run.skip:
             return 0
-        kinds = self._codec.unpack_results(words).kind
-        marks = np.flatnonzero(kinds == self._codec.mark)[: run.skip]
+        marks = np.flatnonzero(self._codec.marks(words))[: run.skip]
         run.skip -= len(marks)
-        run.staging.see_marks(len(marks))
         return len(words) if run.skip else int(marks[-1]) + 1
 
     @staticmethod

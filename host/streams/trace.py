@@ -4,7 +4,6 @@
 import numpy as np
 import numpy.typing as npt
 
-from host.device import Stamps
 from host.exact import UInt64s
 from host.runtime import Columns
 from host.streams.results import StarLatency
@@ -22,22 +21,13 @@ class Trace:
     ----------
     controls : int
         Control words before the first tuple.
-    results : int
-        Result words of one exchange.
     """
 
-    def __init__(self, controls: int, results: int) -> None:
+    def __init__(self, controls: int) -> None:
         self._controls = controls
         self._accepts = SideLog()
-        self._stamps = Stamps(np.zeros(0, np.uint64), np.zeros(results, np.uint64))
         self._arrivals: list[Int64s] = []
         self._cycles: list[Int64s] = []
-
-    def stamps(self, words: int) -> Stamps:
-        """Room for the stamps of an exchange of ``words``."""
-        if len(self._stamps.accepted) < words:
-            self._stamps = Stamps(np.zeros(2 * words, np.uint64), self._stamps.produced)
-        return self._stamps
 
     def accept(self, cycles: UInt64s) -> None:
         """The next words were accepted in these cycles."""

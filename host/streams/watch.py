@@ -2,9 +2,9 @@
 """A deadline on every wait for a device."""
 
 from dataclasses import dataclass
-import time
 
-from host.device import Device, Exchange
+from host.device import Device
+from host.device.thread import Finished
 from host.errors import DeviceTimeoutError
 
 __all__ = ["Deadline", "DeviceWatch"]
@@ -40,35 +40,33 @@ class DeviceWatch:
     ----------
     cycles, seconds : int, float
         Spent in the device.
+    waited : float
+        Seconds for which the host had nothing else to do.
     """
 
     def __init__(self, device: Device, deadline: Deadline) -> None:
         self._device = device
         self._deadline = deadline
         self._idle_cycles, self._idle_seconds = 0, 0.0
-        self._began = 0.0
-        self.cycles, self.seconds = 0, 0.0
+        self.cycles, self.seconds, self.waited = 0, 0.0, 0.0
 
-    def start(self) -> None:
-        """An exchange begins."""
-        self._began = time.monotonic()
-
-    def stop(self, done: Exchange) -> None:
-        """An exchange has ended.
+    def see(self, finished: Finished) -> None:
+        """Count an exchange.
 
         Raises
         ------
         DeviceTimeoutError
             If too much time has passed, over several exchanges, without any progress.
         """
-        seconds = time.monotonic() - self._began
+        done = finished.done
         self.cycles += done.cycles
-        self.seconds += seconds
+        self.seconds += finished.seconds
+        self.waited += finished.waited
         if done.accepted or done.produced:
             self._idle_cycles, self._idle_seconds = 0, 0.0
             return
         self._idle_cycles += done.cycles
-        self._idle_seconds += seconds
+        self._idle_seconds += finished.seconds
         if self._idle_cycles >= self._deadline.cycles:
             waited = f"{self._idle_cycles} cycles"
         elif self._idle_seconds >= self._deadline.seconds:

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device at work beside its caller."""
+
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+import threading
+import time
+
+from host.device.contract import Device, Exchange, Stamps
+from host.errors import DeviceTimeoutError
+from host.exact import UInt64s
+
+__all__ = ["DeviceThread", "Finished"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An exchange that has ended.
+
+    Parameters
+    ----------
+    done : Exchange
+        What the device did.
+    words, results : array of uint64
+        What it was given.
+    stamps : Stamps or None
+        Likewise.
+    seconds : float
+        How long the device worked.
+    waited : float
+        For how much of that the caller had nothing else to do.
+    """
+
+    done: Exchange
+    words: UInt64s
+    results: UInt64s
+    stamps: Stamps | None
+    seconds: float
+    waited: float
+
+
+@dataclass
+class _Request:
+    words: UInt64s
+    results: UInt64s
+    cycles: int
+    stamps: Stamps | None
+    began: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    done: Exchange | None = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+    def run(self, device: Device) -> None:
+        start = time.monotonic()
+        self.began.set()
+        try:
+            self.done = device.exchange(
+                self.words, self.results, cycles=self.cycles, stamps=self.stamps
+            )
+        except BaseException as error:
+            self.error = error
+        self.seconds = time.monotonic() - start
+        self.ended.set()
+
+
+class DeviceThread:
+    """Runs the exchanges of a device in a thread of its own, one at a time.
+
+    A card works while its host prepares the next words and decodes the last results, and so does a
+    simulated device, which lets go of the interpreter's lock. A device that keeps the lock works in
+    turn with its host, as it would without a thread.
+
+    Parameters
+    ----------
+    device : Device
+        An open device. Nobody else may use it while an exchange is under way.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
+        self._running: _Request | None = None
+        self._thread = threading.Thread(
+            target=_serve, args=(device, self._requests), name=f"device {device.uri}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is an exchange that has not been finished."""
+        return self._running is not None
+
+    def begin(
+        self, words: UInt64s, results: UInt64s, *, cycles: int, stamps: Stamps | None = None
+    ) -> None:
+        """Begin an exchange; the arrays belong to it until it is finished."""
+        assert self._running is None
+        self._running = _Request(words, results, cycles, stamps)
+        self._requests.put(self._running)
+        # Without this the thread would wait for the interpreter's lock until it is next let go.
+        self._running.began.wait()
+
+    def finish(self, seconds: float) -> Finished:
+        """Wait for the exchange that was begun, and return what it did.
+
+        Parameters
+        ----------
+        seconds : float
+            Longest time to wait.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If the device's driver has not returned by then. It is still busy, so that its counters
+            cannot be read.
+        Exception
+            What the exchange raised.
+        """
+        request = self._running
+        assert request is not None
+        start = time.monotonic()
+        if not request.ended.wait(seconds):
+            waited = f"{seconds:.1f} s, in which its driver has not returned"
+            raise DeviceTimeoutError(self._device.uri, waited, {})
+        self._running = None
+        if request.error is not None:
+            raise request.error
+        assert request.done is not None
+        return Finished(
+            request.done,
+            request.words,
+            request.results,
+            request.stamps,
+            request.seconds,
+            time.monotonic() - start,
+        )
+
+    def close(self) -> None:
+        """Let the thread end, once the device's driver returns if it is in there."""
+        self._requests.put(None)
+        if self._running is None:
+            self._thread.join()
+
+
+def _serve(device: Device, requests: "SimpleQueue[_Request | None]") -> None:
+    while (request := requests.get()) is not None:
+        request.run(device)
