@@ -53,7 +53,7 @@ class JoinResult:
     counters : mapping of str to int
         What the device's counters have grown by.
     cycles, device_seconds : int, float
-        Clock cycles, and time, spent in the device.
+        Clock cycles, and time, that the device has worked.
     latency : Latency or None
         If it was traced.
     """
@@ -147,8 +147,13 @@ class JoinRun:
 
     @property
     def device_seconds(self) -> float:
-        """Time that the last join has spent in the device."""
+        """Time that the device has worked for the last join, beside the host for the most part."""
         return 0.0 if self._accelerator.watch is None else self._accelerator.watch.seconds
+
+    @property
+    def waited_seconds(self) -> float:
+        """Time for which the host had nothing to do but to wait for the device."""
+        return 0.0 if self._accelerator.watch is None else self._accelerator.watch.waited
 
     def counters(self) -> dict[str, int]:
         """What the device's counters have grown by since the last join began."""

@@ -103,7 +103,7 @@ def main(options: argparse.Namespace) -> int:
     if len(set(answers.values())) > 1:
         raise FailureError(f"The answers differ: {answers}.")
     done = metrics(frames[-1])
-    spent = done.total("seconds") - done.total("device_seconds")
+    spent = done.total("seconds") - done.total("waited_seconds")
     rows = _rows(seconds, spent / (2 * benchmark.rows) * 1e6)
     _show(rows, options.output)
     return 0

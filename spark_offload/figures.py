@@ -110,7 +110,7 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
     ]
     if device_seconds:
         rows += [
-            ("Time in the device, of that", f"{device_seconds:.2f} s"),
+            ("Time in the device", f"{device_seconds:.2f} s"),
             ("Tuples/s, device alone", f"{run.tuples / device_seconds:,.0f}"),
         ]
     if run.check_seconds is not None:

@@ -44,7 +44,9 @@ class TaskMetrics:
     seconds : float
         Time of the task's join, Spark's own work left out.
     device_seconds : float
-        Share of it that was spent inside the device.
+        Time that the device worked, beside the host for the most part.
+    waited_seconds : float
+        Share of ``seconds`` in which the host had nothing to do but to wait for the device.
     cycles : int
         Clock cycles that the device ran.
     counters : mapping of str to int
@@ -71,6 +73,7 @@ class TaskMetrics:
     results: int = 0
     seconds: float = 0.0
     device_seconds: float = 0.0
+    waited_seconds: float = 0.0
     cycles: int = 0
     counters: Mapping[str, int] = field(default_factory=dict)
     copied_bytes: int = 0
@@ -131,6 +134,7 @@ _HEADINGS = (
     "output stalled",
     "copied bytes",
     "seconds",
+    "waiting",
     "in device",
 )
 
@@ -152,6 +156,7 @@ def _cells(name: str, tasks: Sequence[TaskMetrics]) -> tuple[str, ...]:
         *(f"{share / cycles:.1%}" if cycles else "" for share in stalled),
         f"{int(total(attrgetter('copied_bytes'))):,}",
         f"{total(attrgetter('seconds')):.2f}",
+        f"{total(attrgetter('waited_seconds')):.2f}",
         f"{total(attrgetter('device_seconds')):.2f}",
     )
 

@@ -122,6 +122,7 @@ def _join_partition(
                 results=results,
                 seconds=watch.seconds,
                 device_seconds=join.device_seconds,
+                waited_seconds=join.waited_seconds,
                 cycles=join.cycles,
                 counters=join.counters(),
                 copied_bytes=join.staged.copied_bytes,

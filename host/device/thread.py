@@ -75,12 +75,18 @@ class DeviceThread:
     ----------
     device : Device
         An open device. Nobody else may use it while an exchange is under way.
+
+    Attributes
+    ----------
+    is_stuck : bool
+        Whether the device's driver had not returned from an exchange when that was waited for.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._running: _Request | None = None
+        self.is_stuck = False
         self._thread = threading.Thread(
             target=_serve, args=(device, self._requests), name=f"device {device.uri}", daemon=True
         )
@@ -112,8 +118,8 @@ class DeviceThread:
         Raises
         ------
         DeviceTimeoutError
-            If the device's driver has not returned by then. It is still busy, so that its counters
-            cannot be read.
+            If the device's driver has not returned by then. Its counters cannot be read, for the
+            device is still in use.
         Exception
             What the exchange raised.
         """
@@ -121,6 +127,7 @@ class DeviceThread:
         assert request is not None
         start = time.monotonic()
         if not request.ended.wait(seconds):
+            self.is_stuck = True
             waited = f"{seconds:.1f} s, in which its driver has not returned"
             raise DeviceTimeoutError(self._device.uri, waited, {})
         self._running = None
@@ -137,9 +144,9 @@ class DeviceThread:
         )
 
     def close(self) -> None:
-        """Let the thread end, once the device's driver returns if it is in there."""
+        """Let the thread end; if the device's driver is stuck, as soon as it returns."""
         self._requests.put(None)
-        if self._running is None:
+        if not self.is_stuck:
             self._thread.join()
 
 

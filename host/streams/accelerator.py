@@ -174,8 +174,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if run is None:
             return
         try:
-            if run.thread.is_busy and self._params is not None:
-                self._settle(run, run.thread.finish(self._params.deadline.seconds))
+            if run.thread.is_busy and not run.thread.is_stuck and self._params is not None:
+                self._settle(run, run.thread.finish(self._params.deadline.of_exchange))
         finally:
             run.thread.close()
             run.staging.abandon()
@@ -221,7 +221,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         assert self.watch is not None
         if not run.thread.is_busy:
             self._begin(run, params)
-        finished = run.thread.finish(params.deadline.seconds)
+        finished = run.thread.finish(params.deadline.of_exchange)
         self.watch.see(finished)
         words = self._settle(run, finished)
         # The device is not to run on when it has answered everything.

@@ -25,6 +25,11 @@ class Deadline:
     cycles: int = 50_000_000
     seconds: float = 300.0
 
+    @property
+    def of_exchange(self) -> float:
+        """Seconds after which the driver of a device should have returned from an exchange."""
+        return max(self.seconds, 1.0)
+
 
 class DeviceWatch:
     """Sums up the work of a device, and raises when nothing has moved for too long.
@@ -39,7 +44,7 @@ class DeviceWatch:
     Attributes
     ----------
     cycles, seconds : int, float
-        Spent in the device.
+        That the device has worked.
     waited : float
         Seconds for which the host had nothing else to do.
     """

@@ -163,4 +163,4 @@ def test_the_page_about_the_explanation_shows_what_is_printed(spark, capsys):
     explained, measured = (body for language, body in blocks if language == "text")
     assert explained in printed
     # All but the times of the last row.
-    assert measured.split()[:-2] == printed[printed.index("partition  left") :].split()[:-2]
+    assert measured.split()[:-3] == printed[printed.index("partition  left") :].split()[:-3]
