@@ -62,7 +62,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
     parser.add_argument("--device", metavar="URI", help="default: the simulated accelerator")
     parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
-    parser.add_argument("--turns", type=int, default=3, metavar="N", help="of the quick ones")
+    parser.add_argument("--turns", type=int, default=10, metavar="N", help="of the quick ones")
     parser.add_argument(
         "--without-own", action="store_true", help="leave out Spark's own join as it is written"
     )

@@ -11,15 +11,11 @@ from host.query import JoinQuery
 from host.side import Side
 from spark_offload.cluster import cluster_of
 from spark_offload.halos import HaloCounts, Halos, count_halos, time_halos
+from spark_offload.input_plan import NO_ESTIMATE, estimated_bytes, is_plain_read
 from spark_offload.key_types import common_type
 from spark_offload.order_axis import can_be_cut, window_width
 from spark_offload.placement import Facts, Placement
-from spark_offload.profile import (
-    NO_ESTIMATE,
-    OrderProfile,
-    estimated_bytes,
-    profile_order,
-)
+from spark_offload.profile import OrderProfile, profile_order
 from spark_offload.tagged import TaggedInput, order_frame, tagged_frame, tagged_ranges
 
 __all__ = ["JoinInputs", "Tagged"]
@@ -71,6 +67,7 @@ class JoinInputs:
         return Facts(
             cores=cluster_of(self.left.sparkSession).cores,
             sizes=lambda: (estimated_bytes(self.left), estimated_bytes(self.right)),
+            plain=lambda: is_plain_read(self.left) and is_plain_read(self.right),
             width=window_width(self.query, order_type) if cut and self.query.is_timed else None,
             order_type=None if cut else order_type.simpleString(),
             profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
@@ -113,6 +110,7 @@ class JoinInputs:
                 order_type=self.order_type,
                 key_types=key_types,
                 partitions=placement.partitions,
+                direct=placement.direct,
             )
         )
 

@@ -2,14 +2,15 @@
 """Into how many partitions the rows of a join go, by what, and why."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from host import UsageError
 from host.query import JoinQuery
 from host.side import Side
 from host.window import CountWindow
-from spark_offload.profile import NO_ESTIMATE, OrderProfile
+from spark_offload.input_plan import NO_ESTIMATE
+from spark_offload.profile import OrderProfile
 
 __all__ = ["Facts", "PartitionBy", "Placement", "choose_placement", "require_partitions"]
 
@@ -42,6 +43,8 @@ class Placement:
         First order numbers of all ranges of time but the first; None: there are no ranges.
     profile : OrderProfile or None
         What the order columns hold, if they were read.
+    direct : bool
+        Whether the task of the only partition reads the inputs itself, without a shuffle.
     """
 
     partitions: int
@@ -49,6 +52,7 @@ class Placement:
     keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     starts: tuple[int, ...] | None = None
     profile: OrderProfile | None = None
+    direct: bool = False
 
     @property
     def follows_time(self) -> bool:
@@ -73,6 +77,9 @@ class Facts:
         That type, if it cannot be cut.
     profile : callable
         Reads the order columns, for so many ranges.
+    plain : callable
+        Tells whether both inputs are read rather than computed: see
+        :func:`~spark_offload.input_plan.is_plain_read`.
     """
 
     cores: int
@@ -80,6 +87,7 @@ class Facts:
     width: int | None
     order_type: str | None
     profile: Callable[[int], OrderProfile]
+    plain: Callable[[], bool] = lambda: False
 
 
 def choose_placement(
@@ -93,6 +101,16 @@ def choose_placement(
         If the query cannot be partitioned as asked for.
     """
     _check_arguments(query, facts, partitions, partition_by)
+    placement = _placement(query, facts, partitions, partition_by)
+    if placement.partitions > 1 or not facts.plain():
+        return placement
+    reason = f"{placement.reason}; its task reads the inputs itself"
+    return replace(placement, reason=reason, direct=True)
+
+
+def _placement(
+    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
+) -> Placement:
     equalities = [term for term in query.terms if term.is_equality] if query.is_timed else []
     if equalities and partition_by != "range":
         lefts = tuple(term.left for term in equalities)

@@ -4,17 +4,12 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 import math
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from spark_offload.connect import is_connect
-
-__all__ = ["NO_ESTIMATE", "OrderProfile", "estimated_bytes", "profile_order"]
-
-NO_ESTIMATE = (1 << 63) - 1
-"""Bytes of a frame of which Spark knows nothing."""
+__all__ = ["OrderProfile", "profile_order"]
 
 LEAST_QUANTILES = 256
 """Quantiles that are asked for, at least: enough to judge halos narrower than a partition."""
@@ -79,26 +74,20 @@ class OrderProfile:
         most = max(self._below(edge + 1) - self._below(edge - width) for edge in edges)
         return min(max(self.rows), math.ceil((most + 1) / shares * max(self.rows)))
 
+    @cached_property
+    def _edges(self) -> tuple[int, ...]:
+        """Order numbers between which equal shares of the rows lie, about."""
+        return (self.least, *(edge + 1 for edge in self.quantiles), self.greatest + 1)
+
     def _below(self, number: int) -> float:
         """How many shares lie below a number, those that it cuts by what lies below."""
         if number <= self.least:
             return 0.0
-        edges = (self.least, *(edge + 1 for edge in self.quantiles), self.greatest + 1)
+        edges = self._edges
         at = bisect_right(edges, number) - 1
         if at >= len(edges) - 1:
             return float(len(edges) - 1)
         return at + (number - edges[at]) / (edges[at + 1] - edges[at])
-
-
-def estimated_bytes(frame: DataFrame) -> int:
-    """Return Spark's estimate of a frame's size, which reads nothing and may be far too high.
-
-    Spark Connect does not tell it: :data:`NO_ESTIMATE`.
-    """
-    if is_connect(frame):
-        return NO_ESTIMATE
-    plan = frame._jdf.queryExecution().optimizedPlan()
-    return int(plan.stats().sizeInBytes())
 
 
 def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
@@ -112,12 +101,11 @@ def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
         Most ranges that will be asked for.
     """
     quantiles = -(-LEAST_QUANTILES // ranges) * ranges
-    time = F.col("time")
-    row = times.agg(
-        *(F.count(F.when(F.col("side") == side, time)).alias(f"rows{side}") for side in (0, 1)),
-        F.min(time).alias("least"),
-        F.max(time).alias("greatest"),
-        _quantiles("time", quantiles).alias("quantiles"),
+    row = times.selectExpr(
+        *(f"count(CASE WHEN side = {side} THEN time END) AS rows{side}" for side in (0, 1)),
+        "min(time) AS least",
+        "max(time) AS greatest",
+        f"{_quantiles('time', quantiles)} AS quantiles",
     ).first()
     assert row is not None  # an aggregate of everything is one row
     if row.least is None:
@@ -126,20 +114,20 @@ def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
     # Spark computes with doubles, which are too coarse for a narrow span far from zero.
     step = math.ulp(float(max(abs(row.least), abs(row.greatest))))
     if step > 1 and step * quantiles * 16 > row.greatest - row.least:
-        nearer = times.agg(
-            _quantiles(f"time - ({row.least}L)", quantiles).alias("quantiles")
+        nearer = times.selectExpr(
+            f"{_quantiles(f'time - ({row.least}L)', quantiles)} AS quantiles"
         ).first()
         assert nearer is not None
         found = [row.least + number for number in nearer.quantiles]
     return OrderProfile((row.rows0, row.rows1), row.least, row.greatest, tuple(found))
 
 
-def _quantiles(number: str, count: int) -> Column:
-    """Return the quantiles of an expression in SQL.
+def _quantiles(number: str, count: int) -> str:
+    """Return an expression in SQL for the quantiles of another one.
 
-    In one string for Spark to parse, since a literal from Python costs a trip to the JVM of half
-    a millisecond, and there are hundreds.
+    As one text for Spark to parse: a literal from Python costs a trip to the JVM of half a
+    millisecond, and there are hundreds.
     """
     shares = ", ".join(f"{place / count!r}D" for place in range(1, count))
     error = max(RANK_ERROR, 10 * count)
-    return F.expr(f"percentile_approx({number}, array({shares}), {error})")
+    return f"percentile_approx({number}, array({shares}), {error})"

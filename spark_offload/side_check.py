@@ -43,10 +43,10 @@ class SideCheck:
         UsageError
             If a row has no time, or goes back in time, naming it.
         """
-        rows = batch.column("row").filter(mask)
-        if len(rows) == 0:
+        order = batch.column("order")
+        if not (self._is_sorted or order.null_count):
             return
-        order = batch.column("order").filter(mask)
+        rows, order = (column.filter(mask) for column in (batch.column("row"), order))
         if order.null_count:
             # Nulls sort first, and a null's row number is the least of them.
             raise UsageError(
@@ -54,7 +54,7 @@ class SideCheck:
                 f"{_row_name(rows[0].as_py())}; a row without a place in time cannot be joined: "
                 f"drop it, or fill the column."
             )
-        if self._is_sorted:
+        if self._is_sorted and len(rows):
             self._require_rising(rows, order)
 
     def _require_rising(self, rows: pa.Array, order: pa.Array) -> None:

@@ -34,6 +34,8 @@ class TaggedLayout:
         first. In a row of one side the columns of the other one may be anything.
     first : int
         Position of the first left column.
+    shared : bool
+        Whether the right columns, of the same types, stand in the places of the left ones.
     side : str
         Column of int8: 0 in a left row, 1 in a right one.
     halo : str, optional
@@ -47,6 +49,7 @@ class TaggedLayout:
     left: pa.Schema
     right: pa.Schema
     first: int
+    shared: bool = False
     side: str = "side"
     halo: str | None = None
     alone: str | None = None
@@ -54,8 +57,9 @@ class TaggedLayout:
     @property
     def slices(self) -> tuple[slice, slice]:
         """Positions of the columns of either side."""
-        middle = self.first + len(self.left)
-        return slice(self.first, middle), slice(middle, middle + len(self.right))
+        end = self.first + len(self.left)
+        begin = self.first if self.shared else end
+        return slice(self.first, end), slice(begin, begin + len(self.right))
 
 
 class TaggedIntake(Intake):

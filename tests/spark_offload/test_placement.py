@@ -32,6 +32,7 @@ def placed(
     cut=True,
     partitions=None,
     by=None,
+    plain=False,
 ):
     window = TimeWindow(10) if window is None else window
     query = JoinQuery(terms=terms, order=("t", "t"), window=window)
@@ -46,6 +47,7 @@ def placed(
         width=window.lifespan if isinstance(window, TimeWindow) and cut else None,
         order_type=None if cut else "interval day",
         profile=read,
+        plain=lambda: plain,
     )
     return choose_placement(query, facts, partitions=partitions, partition_by=by)
 
@@ -90,6 +92,16 @@ def test_one_partition_has_its_reason(found, changes, reason):
     assert placement.partitions == 1
     assert placement.starts is None
     assert reason in placement.reason
+
+
+def test_the_only_task_reads_what_is_a_plain_read():
+    placement = placed(partitions=1, plain=True)
+    assert placement.direct
+    assert "as asked for; its task reads the inputs itself" in placement.reason
+    assert not placed(partitions=1).direct
+    assert not placed(profile(10_000_000, 10_000), plain=True).direct
+    assert placed(terms=EQUAL, cores=1, plain=True).direct
+    assert not placed(terms=EQUAL, plain=True).direct
 
 
 def test_fewer_ranges_are_taken_where_halos_would_dominate():

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Spark's plan of an input tells before a row is read. Spark Connect does not show plans."""
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from spark_offload.connect import is_connect
+
+__all__ = ["NO_ESTIMATE", "estimated_bytes", "is_plain_read"]
+
+NO_ESTIMATE = (1 << 63) - 1
+"""Bytes of a frame of which Spark knows nothing."""
+
+SOURCES = {"LogicalRelation", "LocalRelation", "DataSourceV2ScanRelation", "Range"}
+"""Nodes of a plan that read a table, a file, or rows that are there already; RDDs compute."""
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Return Spark's estimate of a frame's size, which reads nothing and may be far too high.
+
+    Spark Connect does not tell it: :data:`NO_ESTIMATE`.
+    """
+    if is_connect(frame):
+        return NO_ESTIMATE
+    return int(_optimized(frame).stats().sizeInBytes())
+
+
+def is_plain_read(frame: DataFrame) -> bool:
+    """Whether a frame is no more than a source, and columns computed from those of each row.
+
+    To read it takes far less time than to join it. Filters do not count as plain, since they may
+    leave few rows of very many.
+    """
+    if is_connect(frame):
+        return False
+    # A frame keeps the plan that it was first used with, and may have been cached since.
+    node = _optimized(frame.select("*"))
+    while _name(node) == "Project":
+        node = node.child()
+    return _name(node) in SOURCES
+
+
+def _optimized(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().optimizedPlan()
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
