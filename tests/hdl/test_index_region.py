@@ -145,6 +145,21 @@ def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, 
 
 
 @pytest.mark.parametrize("pipelined", [True, False])
+def test_groups_without_probes_end_while_walks_are_stuck(pipelined):
+    """Their ends take a place among the walks, which wait for results that nobody takes."""
+    parameters = index_parameters(
+        cores=1, sub_window=32, probes=4, bucket_bits=6, probe_bits=6, pipelined=pipelined
+    )
+    model = Model(parameters, 0, 0, 32, parts=(PARTS["few"],))
+    feed(model, [(1, 16 + n * 5 % 9) for n in range(32)])
+    for n in range(8):
+        feed(model, [(0, 18 + (n + m) % 5) for m in range(3)])
+        for _ in range(4):
+            model.flush()
+    check(model, stalls=0.9)
+
+
+@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("keys", ["equal", "alternating", "extremes"])
 def test_chains_of_all_kinds(keys, pipelined):
     """Ring and ordinals wrap around many times while probes walk."""
