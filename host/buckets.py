@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from host.manifest import Manifest
 from host.predicate import OPEN, Bounds
 
-__all__ = ["Coordinate", "bucket_plan"]
+__all__ = ["Coordinate", "bucket_plan", "hash_turn"]
+
+
+SPARE_BITS = 2
+"""Beside a hash, cells are as wide as so many more bits: a probe visits 1.25 of them at most."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,12 @@ class Coordinate:
 def bucket_plan(manifest: Manifest, bounds: Mapping[str, Bounds]) -> dict[str, Coordinate]:
     """Choose the parts of all fields for a predicate.
 
-    Fields whose difference is fixed are hashed: a probe visits one bucket. If there are none,
-    fields whose difference is bounded make a grid, with cells at least as wide as the bounds are
-    apart, so that a probe visits one or two cells in each direction. Other fields, and all of a
-    predicate without any bounds, take no part: their probes read the whole window.
+    Fields whose difference is fixed are hashed: a probe visits one bucket. Fields whose difference
+    is bounded make a grid, with cells at least as wide as the bounds are apart, so that a probe
+    visits one or two cells in each direction. Beside a hash only the field with the most cells is
+    cut, and more coarsely: keys may be few, with many rows each, or as good as unique, when every
+    further cell would be in vain. Other fields, and all of a predicate without any bounds, take no
+    part: their probes read the whole window.
 
     Parameters
     ----------
@@ -65,15 +71,33 @@ def bucket_plan(manifest: Manifest, bounds: Mapping[str, Bounds]) -> dict[str, C
         if term.low is not None and term.high is not None:
             spans[key.name] = max(term.high - term.low, 0)
     fixed = [name for name, span in spans.items() if span == 0]
-    if fixed:
-        return plan | {name: Coordinate(hashed=True) for name in fixed}
+    plan |= {name: Coordinate(hashed=True) for name in fixed}
 
     bits = {key.name: key.bits for key in manifest.keys}
-    shifts = {name: span.bit_length() for name, span in spans.items()}
+    spare = SPARE_BITS if fixed else 0
+    shifts = {name: span.bit_length() + spare for name, span in spans.items() if span}
     grid = [name for name, shift in shifts.items() if shift < bits[name]]
-    left, place = manifest.index.bucket_bits, 0
+    total = manifest.index.bucket_bits
+    if fixed:
+        for name in sorted(grid, key=lambda name: shifts[name] - bits[name])[:1]:
+            width = min(total // 2, bits[name] - shifts[name])
+            turn = hash_turn(manifest, fixed[0])
+            plan[name] = Coordinate(shifts[name], width, 0 if turn >= width else total - width)
+        return plan
+    left, place = total, 0
     for n, name in enumerate(grid):
         width = min(left // (len(grid) - n), bits[name] - shifts[name])
         plan[name] = Coordinate(shifts[name], width, place)
         place, left = place + width, left - width
     return plan
+
+
+def hash_turn(manifest: Manifest, name: str) -> int:
+    """Return the bit of the bucket that the lowest bit of a hashed field becomes.
+
+    The hash is a fold, so keys that are few and small, such as codes of a dictionary, differ in
+    the bits from there on only; cells beside it belong elsewhere.
+    """
+    assert manifest.index is not None
+    names = [key.name for key in manifest.keys]
+    return names.index(name) * manifest.index.bucket_bits // len(names)

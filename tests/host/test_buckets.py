@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from hdl.index.cells import CellPreparation
 from hdl.parameters import JoinParameters, KeyField
-from host.buckets import Coordinate, bucket_plan
+from host.buckets import Coordinate, bucket_plan, hash_turn
 from host.manifest import Manifest
 from host.predicate import Bounds
 from tests.scenarios import manifest_of
@@ -46,9 +47,19 @@ def test_parts_do_not_overlap_and_cells_are_as_wide_as_the_bounds(manifest, boun
             assert (1 << part.shift) > max(span.high - span.low, 0)
 
 
-def test_a_fixed_difference_is_hashed_and_alone(manifest):
-    plan = bucket_plan(manifest, {"a": Bounds(-5, 5), "b": Bounds(3, 3)})
+def test_a_fixed_difference_is_hashed_and_one_field_is_cut_beside_it(manifest):
+    plan = bucket_plan(manifest, {"a": Bounds(-50, 50), "b": Bounds(3, 3), "c": Bounds(0, 5)})
+    # The lowest bits of b become those from 4 on.
+    assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate(5, 7, 7)}
+    plan = bucket_plan(manifest, {"a": Bounds(-(1 << 15), 1 << 14), "b": Bounds(3, 3)})
     assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate()}
+
+
+def test_the_place_of_a_hash_is_where_the_hardware_puts_it(manifest):
+    parameters = JoinParameters(engine="index", keys=FIELDS, bucket_bits=14)
+    cells = CellPreparation(parameters)
+    turns = [hash_turn(manifest, name) for name in "abc"]
+    assert turns == [cells.turn(n) for n in range(3)] == [0, 4, 9]
 
 
 def test_bounded_fields_share_the_bucket(manifest):

@@ -7,11 +7,13 @@ from hdl.bundle import write_bundle
 from hdl.parameters import ENGINES, JoinParameters, KeyField
 from host import CountWindow, Ordering, TimeWindow, open_device
 from host.__main__ import main
+from host.default_device import default_device
 from host.driver import TableJoin, join_tables
 from host.errors import MissingToolError
 from host.files import read_table, write_table
 from host.pipeline import Pipeline
 from host.query import JoinQuery, Term
+from host.verification import compare_pairs, reference_pairs
 from tests.host.tables import naive_join, naive_results
 from tests.host.test_driver import random_table
 
@@ -138,3 +140,26 @@ def test_the_answer_is_the_same_if_keys_are_known_to_be_distinct(simulator):
     assert answers[0].num_rows == len(naive_join(left, right, query))
     assert answers[1].equals(answers[0])
     assert answers[2].equals(answers[0])
+
+
+def test_few_keys_and_a_band_take_hardly_more_cycles_than_tuples():
+    """The chain of a key, an eighth of the window, would be read from end to end."""
+    rng = np.random.default_rng(14)
+    left, right = (
+        pa.table(
+            {
+                "t": np.arange(8_000),
+                "key": rng.integers(0, 8, 8_000),
+                "x": rng.integers(0, 10_000, 8_000),
+            }
+        )
+        for _ in range(2)
+    )
+    terms = [Term("key", "key"), Term("x", "x", -1, 1)]
+    query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(4_000))
+    with open_device(default_device(query).uri) as device:
+        assert device.manifest.engine == "index"
+        result = join_tables(left, right, query, device)
+    expected = reference_pairs(left, right, query)
+    assert compare_pairs(result.pairs, expected, ordered=True).agrees
+    assert result.cycles < 1.1 * (left.num_rows + right.num_rows)
