@@ -33,11 +33,14 @@ def route(options):
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
-    from .route import merge_reports
     from .route import route as run
     from .routing_report import design_name, write_report
 
     name = f"{design_name(parameters, options.preset)}-{device.name}-grade{options.speed}"
+    written = Path(options.output) / f"{name}.json"
+    earlier = None
+    if options.add and written.exists():
+        earlier = json.loads(written.read_text(encoding="utf-8"))
     report = run(
         parameters,
         device,
@@ -51,10 +54,8 @@ def route(options):
         efficiency=options.efficiency,
         efficiency_source=options.efficiency_source,
         command=shlex.join(["python", "-m", "hdl", *options.arguments]),
+        earlier=earlier,
     )
-    written = Path(options.output) / f"{name}.json"
-    if options.add and written.exists():
-        report = merge_reports(json.loads(written.read_text(encoding="utf-8")), report)
     paths = write_report(report, options.output, name)
     print(f"{report['fmax_mhz']} MHz, {report['comparators']} comparators: {paths[1]}")
     return 0

@@ -78,7 +78,7 @@ def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
 
 def route(
     parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1,
-    preset=None, efficiency=None, efficiency_source=None, command=None,
+    preset=None, efficiency=None, efficiency_source=None, command=None, earlier=None,
 ):  # fmt: skip
     """Synthesize an accelerator once, route it with every seed; return the report.
 
@@ -108,16 +108,32 @@ def route(
         Where it was measured.
     command : str or None
         What was typed.
+    earlier : dict or None
+        A report that the seeds are added to.
 
     Returns
     -------
     dict
         JSON-compatible.
+
+    Raises
+    ------
+    ValueError
+        If the earlier report is of something else. Nothing is synthesized then.
     """
     for tool in (YOSYS, NEXTPNR):  # before the work begins
         find_tool(tool)
     folder = Path(folder)
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+    routed = {
+        "device": device.name,
+        "speed": speed,
+        "target_mhz": frequency,
+        "design": hashlib.sha256(verilog.encode()).hexdigest(),
+        "tools": {tool: tool_version(tool) for tool in (YOSYS, NEXTPNR)},
+    }
+    if earlier is not None:
+        require_same(earlier, routed)
     hierarchy = Hierarchy(verilog, top=SHELL)
     flat = parameters.engine == "scan"
     netlist = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=flat)
@@ -133,9 +149,8 @@ def route(
         runs = list(pool.map(run, seeds))
     worst = min(runs, key=lambda run: run["fmax_mhz"])
     fmax, number = worst["fmax_mhz"], comparators(parameters)
-    return {
-        "device": device.name,
-        "speed": speed,
+    report = {
+        **routed,
         "preset": preset,
         "parameters": parameters.to_dict(),
         "predicate": parameters.comparator,
@@ -148,10 +163,7 @@ def route(
         "critical_path": worst["critical_path"],
         "slow_registers": worst["slow_registers"],
         "seed": worst["seed"],
-        "design": hashlib.sha256(verilog.encode()).hexdigest(),
         "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
-        "target_mhz": frequency,
-        "tools": {tool: tool_version(tool) for tool in (YOSYS, NEXTPNR)},
         "command": command,
         "nextpnr": " ".join(
             nextpnr_command(device, speed=speed, seed=worst["seed"], frequency=frequency)
@@ -159,27 +171,26 @@ def route(
         "placed_block_rams": placed,
         "method": METHOD,
     }
+    return report if earlier is None else merge_reports(earlier, report)
 
 
-#: What two reports must agree in, to be of the same thing.
-SAME = ("device", "speed", "parameters", "design", "target_mhz", "tools")
+def require_same(earlier, routed):
+    """Raise ValueError unless an earlier report has the same values, and so is of the same thing.
+
+    Parameters are not among them: the Verilog tells what they mean, and new ones may be added.
+    """
+    for name, value in routed.items():
+        if earlier.get(name) != value:
+            raise ValueError(
+                f"The report that is there is of another {name}: route without --add, or all seeds"
+            )
 
 
 def merge_reports(earlier, later):
     """Return the report of the seeds of both, which are of the same design; the slowest counts.
 
     ``earlier`` comes from a file. A seed that was routed twice is reported as it was the last time.
-
-    Raises
-    ------
-    ValueError
-        If design, device, tools or target differ.
     """
-    for name in SAME:
-        if earlier[name] != json.loads(json.dumps(later[name])):  # tuples come back as lists
-            raise ValueError(
-                f"The report that is there is of another {name}: route without --add, or all seeds"
-            )
     runs = {run["seed"]: run for report in (earlier, later) for run in report["runs"]}
     slowest = min(runs.values(), key=lambda run: run["fmax_mhz"])
     of_slowest = later if slowest in later["runs"] else earlier

@@ -245,3 +245,24 @@ def test_a_published_route_is_of_what_the_preset_is_now(root, name):
     assert json.loads(json.dumps(parameters.to_dict())) == report["parameters"]
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     assert hashlib.sha256(verilog.encode()).hexdigest() == report["design"]
+
+
+@pytest.mark.parametrize("name", ["device", "speed", "target_mhz", "design", "tools"])
+def test_seeds_of_something_else_are_refused_before_the_work(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(flow, "find_tool", lambda tool: tool)
+    monkeypatch.setattr(flow, "tool_version", lambda tool: "1")
+    parameters, device = PRESETS["tiny"], DEVICES["lfe5u-85f"]
+    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+    same = {
+        "device": device.name,
+        "speed": 8,
+        "target_mhz": 140.0,
+        "design": hashlib.sha256(verilog.encode()).hexdigest(),
+        "tools": {flow.YOSYS: "1", flow.NEXTPNR: "1"},
+    }
+    with pytest.raises(ValueError, match=f"of another {name}: route without --add"):
+        flow.route(
+            parameters, device, speed=8, seeds=[2], folder=tmp_path, frequency=140.0, deadline=1,
+            earlier=same | {name: "else"},
+        )  # fmt: skip
+    assert not list(tmp_path.iterdir())
