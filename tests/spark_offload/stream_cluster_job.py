@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run by a test in an empty folder: a streaming join on a cluster of two worker processes.
 
-Its arguments are the device and a folder to work in; it prints the answer as JSON on the last line.
+Its arguments are the device, a folder to work in, and the number of executors to lose, which are
+killed in the middle of a micro-batch. It prints the answer as JSON on the last line.
 """
 
 from datetime import UTC, datetime, timedelta
 import json
 import os
 from pathlib import Path
+import signal
 import sys
 
 import pyarrow as pa
@@ -21,8 +23,39 @@ __all__ = ["main"]
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
 
-def main(device, folder):
+def executor():
+    """Return the process of the executor that a task runs in: Java, above the Python workers."""
+    process = os.getppid()
+    while Path(f"/proc/{process}/comm").read_text().strip() != "java":
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        process = int(fields[1])
+    return process
+
+
+def killing(losses):
+    """Return the function for ``mapInArrow`` that kills an executor for each file of a folder.
+
+    It does so when pairs of the second micro-batch have passed, of which some come from the state.
+    """
+
+    def kill(batches):
+        for batch in batches:
+            yield batch
+            times = batch.column("t").to_pylist()
+            for loss in Path(losses).iterdir():
+                if any(time.minute or time.second >= 50 for time in times):
+                    loss.unlink()
+                    os.kill(executor(), signal.SIGKILL)
+
+    return kill
+
+
+def main(device, folder, lose="0"):
     """Join two streams of two files each."""
+    losses = Path(folder, "losses")
+    losses.mkdir()
+    for number in range(int(lose)):
+        losses.joinpath(str(number)).touch()
     spark = open_session("stream cluster test", master="local-cluster[2,1,1024]")
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     frames = []
@@ -46,6 +79,7 @@ def main(device, folder):
         frames.append(stream.parquet(str(place)).withWatermark("t", "1 second"))
     # A pool of one: the tasks of both groups take turns, in every micro-batch.
     joined = stream_join(*frames, on="k", order="t", within="7s", device=[device], partitions=2)
+    joined = joined.mapInArrow(killing(str(losses)), joined.schema)
     query = (
         joined.writeStream.format("parquet")
         .option("path", str(Path(folder, "out")))
@@ -63,7 +97,8 @@ def main(device, folder):
     cycles = sum(batch.cycles for batch in stream_metrics(query))
     spark.stop()
     print()
-    print(json.dumps({"pairs": sorted(pairs), "cycles": cycles}))
+    left = len(list(losses.iterdir()))
+    print(json.dumps({"pairs": sorted(pairs), "cycles": cycles, "losses left": left}))
 
 
 if __name__ == "__main__":

@@ -78,16 +78,19 @@ def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simul
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle):
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_streaming_join_needs_no_more_either(tmp_path, simulated_bundle, lost):
+    """And where executors are lost in the middle of a micro-batch, no pair is lost or repeated."""
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     empty, data = tmp_path / "empty", tmp_path / "data"
     empty.mkdir()
     data.mkdir()
-    arguments = (simulated_bundle, str(data))
+    arguments = (simulated_bundle, str(data), str(lost))
     answer = run_job(empty, *arguments, job="stream_cluster_job.py", seconds=580)
     assert answer["pairs"] == [
         [l, r] for l in range(100) for r in range(100) if l % 3 == r % 3 and abs(l - r) <= 7
     ]
+    assert answer["losses left"] == 0
     assert answer["cycles"] > 0
     assert not [path for path in empty.iterdir() if path.name != "work"]
 
