@@ -9,9 +9,8 @@ from host.predicate import OPEN, Bounds
 
 __all__ = ["Coordinate", "bucket_plan", "hash_turn"]
 
-
 SPARE_BITS = 2
-"""Beside a hash, cells are as wide as so many more bits: a probe visits 1.25 of them at most."""
+"""Beside a hash, cells are so many bits wider: on average a probe visits 1.25 of them at most."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,11 @@ def bucket_plan(manifest: Manifest, bounds: Mapping[str, Bounds]) -> dict[str, C
     shifts = {name: span.bit_length() + spare for name, span in spans.items() if span}
     grid = [name for name, shift in shifts.items() if shift < bits[name]]
     total = manifest.index.bucket_bits
-    if fixed:
-        for name in sorted(grid, key=lambda name: shifts[name] - bits[name])[:1]:
-            width = min(total // 2, bits[name] - shifts[name])
-            turn = hash_turn(manifest, fixed[0])
-            plan[name] = Coordinate(shifts[name], width, 0 if turn >= width else total - width)
-        return plan
+    if fixed and grid:
+        name = max(grid, key=lambda name: bits[name] - shifts[name])
+        width = min(total // 2, bits[name] - shifts[name])
+        below = hash_turn(manifest, fixed[0]) >= width
+        return plan | {name: Coordinate(shifts[name], width, 0 if below else total - width)}
     left, place = total, 0
     for n, name in enumerate(grid):
         width = min(left // (len(grid) - n), bits[name] - shifts[name])

@@ -15,7 +15,7 @@ from .shell import SHELL, RoutingShell
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool, tool_version
 
-__all__ = ["comparators", "merge_reports", "nextpnr_command", "route"]
+__all__ = ["comparators", "nextpnr_command", "route"]
 
 #: How an accelerator is routed, for the reader of a report.
 METHOD = (
