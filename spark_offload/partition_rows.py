@@ -16,7 +16,15 @@ from spark_offload.departing_rows import DepartingRows
 from spark_offload.halo_check import HaloCheck
 from spark_offload.halos import HaloCounts
 from spark_offload.side_check import SideCheck
-from spark_offload.tagged import ALONE_COLUMN, HALO_COLUMNS, LEFT, PAYLOAD, RIGHT, TAG_COLUMNS
+from spark_offload.tagged import (
+    ALONE_COLUMN,
+    HALO_COLUMNS,
+    LEFT,
+    PAYLOAD,
+    RIGHT,
+    SHARED,
+    TAG_COLUMNS,
+)
 
 __all__ = ["PartitionChecks", "PartitionRows"]
 
@@ -83,7 +91,7 @@ class PartitionRows:
             self._schema = pa.schema(
                 [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
             )
-            for letter, columns in zip(PAYLOAD, (left, right), strict=False):
+            for letter, columns in zip(PAYLOAD, (left, right), strict=True):
                 for index, column in enumerate(columns):
                     self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
         else:
@@ -91,7 +99,7 @@ class PartitionRows:
         if self._departing is not None and self._first is not None:
             self._schema = self._schema.append(pa.field(ALONE_COLUMN, pa.bool_()))
         types = self._schema.types[len(TAG_COLUMNS) :]
-        shared = f"{PAYLOAD[2]}0" in self._schema.names
+        shared = f"{SHARED}0" in self._schema.names
         middle = 0 if shared else len(left)
         self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None
         self.layout = TaggedLayout(

@@ -28,6 +28,7 @@ __all__ = [
     "LEFT",
     "PAYLOAD",
     "RIGHT",
+    "SHARED",
     "TAG_COLUMNS",
     "TaggedInput",
     "order_frame",
@@ -41,8 +42,11 @@ LEFT = 0
 RIGHT = 1
 """Value of ``side`` in the rows of the right input."""
 
-PAYLOAD = ("l", "r", "c")
-"""First letters of the names of left columns, right columns, and those that both sides share."""
+PAYLOAD = ("l", "r")
+"""First letters of the names of left and of right columns."""
+
+SHARED = "c"
+"""First letter of the names of columns that both sides share."""
 
 TAG_COLUMNS = ("side", "order", "row")
 """The columns before the payload, which are also what a partition is sorted by."""
@@ -184,7 +188,7 @@ def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> 
 def _letters(left: TaggedInput, right: TaggedInput) -> tuple[str, str]:
     """Return the first letters of the names that the columns of either side get."""
     types = [[field.dataType for field in own.frame.schema.fields] for own in (left, right)]
-    return (PAYLOAD[2], PAYLOAD[2]) if types[LEFT] == types[RIGHT] else PAYLOAD[:2]
+    return (SHARED, SHARED) if types[LEFT] == types[RIGHT] else PAYLOAD
 
 
 def _one_side(
