@@ -292,8 +292,11 @@ def stored_layout(parameters):
     """A key as regions store it: for a band without signs, the sign bit inverted.
 
     That keeps the order, and comparing numbers without signs is cheaper to simulate and no dearer
-    to build.
+    to build. With digests, a key is its ``digest`` and its ``rest`` (:mod:`hdl.digest`).
     """
+    if parameters.digest_bits is not None:
+        bits = parameters.digest_bits
+        return data.StructLayout({"digest": bits, "rest": parameters.key_bits - bits})
     if parameters.comparator != "band":
         return key_layout(parameters)
     return data.StructLayout({key.name: unsigned(key.bits) for key in parameters.keys})
@@ -343,10 +346,10 @@ def criterion_layout(parameters):
 
     For a band the stored keys that match, as inclusive ranges with a guard bit above each field: 0
     above every ``low``, 1 above every ``high`` (see :class:`hdl.comparator.Comparator`); otherwise
-    the probe's own key.
+    the probe's own key, as it would be stored.
     """
     if parameters.comparator != "band":
-        return key_layout(parameters)
+        return stored_layout(parameters)
     members = {}
     for n, group in enumerate(comparison_groups(parameters)):
         width = sum(key.bits + 1 for key in group)

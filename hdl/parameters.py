@@ -76,6 +76,10 @@ class JoinParameters:
         Keys that a region reads each cycle; one for an index.
     probes : int
         Probes in a full group. A scan compares all of them with every key that it reads.
+    digest_bits : int or None
+        A pass compares so many bits of a key, its digest (:func:`hdl.digest.split_key`), and the
+        rest of those keys afterwards whose digests agree. That takes fewer cells and wires. Only
+        for the equality of a scan; by default, a pass compares whole keys.
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets; by default, one for every tuple of a core's
         window or up to twice as many.
@@ -104,6 +108,7 @@ class JoinParameters:
     probe_bits: int = 8
     engine: str = "scan"
     bucket_bits: int | None = None
+    digest_bits: int | None = None
     pipelined: bool = True
 
     def __post_init__(self):
@@ -149,6 +154,8 @@ class JoinParameters:
         )
         if self.engine == "index":
             self.check_index()
+        if self.digest_bits is not None:
+            self.check_digest()
         require(
             self.probes <= 1 << self.probe_bits,
             f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"
@@ -168,6 +175,33 @@ class JoinParameters:
             1 <= self.bucket_width <= 24,
             f"Parameter 'bucket_bits' must be 1 to 24, not {self.bucket_width!r}",
         )
+
+    def check_digest(self):
+        """Raise :exc:`ValueError` if no pass can compare digests of that size."""
+        require(
+            self.engine == "scan" and self.comparator == "equality",
+            "Parameter 'digest_bits' is for the comparator 'equality' of a scan, not for"
+            f" {self.comparator!r} of engine {self.engine!r}",
+        )
+        bits = min(24, self.key_bits - 1)
+        require(
+            isinstance(self.digest_bits, int) and 1 <= self.digest_bits <= bits,
+            f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
+            f" not {self.digest_bits!r}",
+        )
+
+    @property
+    def key_bits(self):
+        """Bits of all fields of a key together."""
+        return sum(key.bits for key in self.keys)
+
+    @property
+    def scanned(self):
+        """The same accelerator as a pass sees it: where there are digests, they are the keys."""
+        if self.digest_bits is None:
+            return self
+        digest = KeyField(name="digest", bits=self.digest_bits, signed=False)
+        return self.with_(keys=(digest,), digest_bits=None)
 
     @property
     def capacity(self):

@@ -6,6 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .comparator import packed
+from .digest import split_key
 from .layouts import (
     Control,
     InputKind,
@@ -30,7 +31,7 @@ class ProbePreparation(wiring.Component):
     field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
     their sign first (see :func:`hdl.layouts.stored_layout`), so that clamping looks at two bits.
     Bounds are registers, open after reset, set by the control words that pass. Other comparators
-    use the key as it is.
+    use the key as it is, or its digest and its rest.
 
     Latency: :attr:`latency` cycles: 3, to add the bounds, to see where that leads, to clamp. If not
     ``pipelined`` 1, or none before an index, which has a register of its own. Throughput: 1 word
@@ -100,6 +101,8 @@ class ProbePreparation(wiring.Component):
         criterion = second.o.payload.scheduled.word.body.tuple.key
         if bands:
             criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
+        elif self.parameters.digest_bits is not None:
+            criterion = output.i.payload.body.tuple.key
         self.elaborate_word(m, second.o.payload.scheduled, criterion, output.i.payload)
         return m
 
@@ -143,11 +146,8 @@ class ProbePreparation(wiring.Component):
                 prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp),
                 prepared.body.tuple.criterion.eq(criterion),
             ]
-            for field in self.parameters.keys:
-                stored = key[field.name]
-                if self.parameters.comparator == "band":
-                    stored = unsigned_key(field, stored)
-                m.d.comb += prepared.body.tuple.key[field.name].eq(stored)
+            for name, part in stored_parts(self.parameters, key).items():
+                m.d.comb += prepared.body.tuple.key[name].eq(part)
 
     def elaborate_ranges(self, m, sums, places):
         """Clamp the ranges of stored keys to their fields; return them as a criterion."""
@@ -179,6 +179,16 @@ def place_range(m, field, sums, place):
         place.high.eq(~(sums.final < 0) & sums.final[field.bits]),
         place.nothing.eq(below | above),
     ]
+
+
+def stored_parts(parameters, key):
+    """Return the parts of a key as regions store it, by the names in their layout."""
+    if parameters.digest_bits is not None:
+        digest, rest = split_key(Value.cast(key), parameters.digest_bits)
+        return {"digest": digest, "rest": rest}
+    if parameters.comparator == "band":
+        return {field.name: unsigned_key(field, key[field.name]) for field in parameters.keys}
+    return {field.name: key[field.name] for field in parameters.keys}
 
 
 def unsigned_key(field, key):

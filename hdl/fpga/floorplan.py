@@ -9,8 +9,10 @@ from hdl.carry_chain import OPEN_TABLES
 __all__ = ["floorplan", "lay_out"]
 
 RAM, CARRY = "DP16KD", "CCU2C"
-#: A block RAM of a key ring, by its place in the hierarchy.
-NAME = re.compile(r"\.core_(\d+)\.(left|right)\.engine\.ring\.column_(\d+)\.block_(\d+)\.")
+#: A block RAM of a key ring, by its place in the hierarchy; with digests, there are two rings.
+NAME = re.compile(
+    r"\.core_(\d+)\.(left|right)\.engine\.(verifier\.)?ring\.column_(\d+)\.block_(\d+)\."
+)
 
 
 def floorplan(names, device, *, cores):
@@ -19,7 +21,8 @@ def floorplan(names, device, *, cores):
     A core takes a strip of the device's columns of block RAMs and two rows of them, one for each
     of its regions; half of the cores stand in the upper rows. Without a floorplan, the placer moves
     block RAMs into rows last, wherever there is room, and in a full device their wires
-    become twice as long.
+    become twice as long. Where digests and the rests of keys are in block RAMs of their own, these
+    take turns: comparators gather around the former.
 
     Parameters
     ----------
@@ -39,8 +42,9 @@ def floorplan(names, device, *, cores):
         match = NAME.search(name)
         if match is None:
             return {}
-        core, side, column, block = match.groups()
-        rings.setdefault((int(core), side == "right"), []).append((int(column), int(block), name))
+        core, side, verifier, column, block = match.groups()
+        place = int(column), verifier is not None, int(block), name
+        rings.setdefault((int(core), side == "right"), []).append(place)
     strips = -(-cores // (len(device.ram_rows) // 2 or 1))
     width = len(device.ram_columns) // strips
     if any(len(ring) > width for ring in rings.values()):
@@ -50,7 +54,7 @@ def floorplan(names, device, *, cores):
         strip, half = core % strips, core // strips
         row = device.ram_rows[2 * half + right]
         first = strip * width + (width - len(ring)) // 2
-        for n, (_, _, name) in enumerate(sorted(ring)):
+        for n, (*_, name) in enumerate(sorted(ring)):
             column, kind = device.ram_columns[first + n]
             sites[name] = f"X{column}/Y{row}/EBR{kind}"
     return sites

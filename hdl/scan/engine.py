@@ -6,11 +6,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members, keep_from
+from hdl.layouts import stored_layout
 
 from .group_collector import GroupCollector
 from .key_ring import KeyRing
 from .match_queue import MatchQueue
 from .scanner import Scanner
+from .verifier import Verifier
 
 __all__ = ["ScanEngine"]
 
@@ -22,6 +24,9 @@ class ScanEngine(wiring.Component):
     into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group is
     scanned while later tuples are stored and collected; the ring has room for them
     (``parameters.slack``), and ``occupied`` says when it has not.
+
+    With digests, these are the keys of ring and scanner, and a :class:`Verifier` looks at the rest
+    of those that match, some cycles after their pass; meanwhile the ring is kept.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
     to its star, when the engine is idle. Throughput: a tuple per cycle; a group of probes per pass
@@ -41,10 +46,15 @@ class ScanEngine(wiring.Component):
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
-        self._scanner = Scanner(parameters, probe_side=probe_side)
-        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight)
+        scanned = parameters.scanned
+        self._scanner = Scanner(scanned, probe_side=probe_side)
+        digests = parameters.digest_bits is not None
+        self._verifier = Verifier(parameters) if digests else None
+        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight, candidates=digests)
         # Collecting and taking the group; the rows; then out of the scanner and queue.
         self.latency = 2 + self._scanner.latency + self._queue.latency - 1
+        if digests:
+            self.latency += self._verifier.latency
         super().__init__(engine_members(parameters))
 
     def elaborate(self, platform):
@@ -52,22 +62,20 @@ class ScanEngine(wiring.Component):
         m.submodules.collector = collector = GroupCollector(
             self.parameters, hold=KeyRing.LATENCY - 1
         )
-        m.submodules.ring = ring = KeyRing(self.parameters)
+        m.submodules.ring = ring = KeyRing(self.parameters, stored_layout(self.parameters.scanned))
         m.submodules.scanner = scanner = self._scanner
         m.submodules.queue = queue = self._queue
 
-        connect(m, collector.group, scanner.group)
         connect(m, queue.results, flipped(self.results))
         m.d.comb += [
             self.ready.eq(collector.ready),
-            self.idle.eq(collector.ready & ~scanner.running),
             collector.add.eq(self.probe),
             collector.span.eq(self.span),
             collector.second.eq(self.second),
             collector.stop.eq(self.stop),
             collector.close.eq(self.close),
             collector.ending.eq(self.ending),
-            scanner.criterion.eq(self.prepared.criterion),
+            scanner.criterion.eq(self.scanned_part(self.prepared.criterion)),
             scanner.add_to.eq(collector.add_to),
             scanner.span.eq(self.span),
             ring.address.eq(scanner.address),
@@ -81,14 +89,26 @@ class ScanEngine(wiring.Component):
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
+        pending, oldest = scanner.running, scanner.oldest
+        if self._verifier is None:
+            connect(m, collector.group, scanner.group)
+        else:
+            m.submodules.verifier = verifier = self._verifier
+            self.elaborate_verifying(m, collector, scanner, queue)
+            pending, oldest = verifier.pending, verifier.oldest
+        m.d.comb += self.idle.eq(collector.ready & ~pending)
         collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
-        keep_from(m, self, Mux(scanner.running, scanner.oldest, collected))
+        keep_from(m, self, Mux(pending, oldest, collected))
         self.elaborate_storing(m, ring)
         return m
 
+    def scanned_part(self, key):
+        """Return what a pass compares of a key or criterion: all of it, or the digest."""
+        return key if self._verifier is None else key.digest
+
     def elaborate_storing(self, m, ring):
         """Write the key a cycle later, so that the window tracker has few registers to drive."""
-        key = Signal(ring.key.shape(), reset_less=True)
+        key = Signal(stored_layout(self.parameters), reset_less=True)
         place = Signal(ring.place.shape(), reset_less=True)
         store = Signal()
         m.d.sync += [
@@ -96,4 +116,23 @@ class ScanEngine(wiring.Component):
             store.eq(self.store),
             key.eq(self.prepared.key),
         ]
-        m.d.comb += [ring.key.eq(key), ring.place.eq(place), ring.store.eq(store)]
+        rings = [(ring, self.scanned_part(key))]
+        if self._verifier is not None:
+            rings.append((self._verifier, key.rest))
+        for keeper, part in rings:
+            m.d.comb += [keeper.key.eq(part), keeper.place.eq(place), keeper.store.eq(store)]
+
+    def elaborate_verifying(self, m, collector, scanner, queue):
+        """Let the verifier know every probe and pass; a pass begins when it has room for it."""
+        verifier = self._verifier
+        connect(m, queue.candidates, verifier.i)
+        connect(m, verifier.o, queue.verified)
+        m.d.comb += [
+            scanner.group.payload.eq(collector.group.payload),
+            scanner.group.valid.eq(collector.group.valid & verifier.room),
+            collector.group.ready.eq(scanner.group.ready & verifier.room),
+            verifier.began.eq(scanner.group.valid & scanner.group.ready),
+            verifier.first.eq(collector.group.payload.first),
+            verifier.add_to.eq(collector.add_to),
+            verifier.rest.eq(self.prepared.criterion.rest),
+        ]

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.block_ram import widest_word
 from hdl.key_column import KeyColumn
-from hdl.layouts import pointer_layout, stored_layout
+from hdl.layouts import pointer_layout
 
 from .layouts import row_layout
 
@@ -30,6 +30,8 @@ class KeyRing(wiring.Component):
     ----------
     parameters : JoinParameters
         Of the accelerator.
+    shape : shape-like
+        Of what is stored of a key.
 
     Members
     -------
@@ -44,16 +46,16 @@ class KeyRing(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, shape):
         self.parameters = parameters
         self.latency = self.LATENCY
         super().__init__(
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
-                "key": In(stored_layout(parameters)),
+                "key": In(shape),
                 "address": In(range(parameters.ring_rows)),
-                "keys": Out(row_layout(parameters)),
+                "keys": Out(row_layout(parameters, shape)),
             }
         )
 

@@ -5,14 +5,14 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import ending_layout, pointer_layout, stored_layout
+from hdl.layouts import ending_layout, pointer_layout
 
 __all__ = ["group_layout", "lane_matches_layout", "match_layout", "row_layout"]
 
 
-def row_layout(parameters):
-    """Keys that a region reads at once, one per lane."""
-    return data.ArrayLayout(stored_layout(parameters), parameters.lanes)
+def row_layout(parameters, shape):
+    """What a region reads at once of this shape, one per lane."""
+    return data.ArrayLayout(shape, parameters.lanes)
 
 
 def group_layout(parameters):

@@ -194,8 +194,11 @@ class MatchQueue(wiring.Component):
     After the last row of a pass follow its star and its mark, if it has them. The scan goes on
     while a crowded row is sent, until the queue is so full that the rows in flight would not fit.
 
+    Where matches are only ``candidates``, they leave lane by lane, and what comes back as
+    ``verified`` is sent.
+
     Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 3 more with several
-    lanes. Throughput: 1 word per cycle.
+    lanes; verifying comes on top of that. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -205,6 +208,8 @@ class MatchQueue(wiring.Component):
         Rows that may still come after ``room`` fell.
     depth : int
         Rows that can wait.
+    candidates : bool
+        Whether matches must be verified.
 
     Members
     -------
@@ -213,9 +218,12 @@ class MatchQueue(wiring.Component):
     room : Out(1)
         From a register.
     results : Out(stream.Signature(node_result(parameters, 0)))
+    candidates : Out(stream.Signature(lane_matches_layout(parameters)))
+    verified : In(stream.Signature(lane_matches_layout(parameters)))
+        Both only if there are ``candidates``.
     """
 
-    def __init__(self, parameters, *, in_flight, depth=16):
+    def __init__(self, parameters, *, in_flight, depth=16, candidates=False):
         if depth <= in_flight:
             raise ValueError(f"A queue of {depth} rows cannot hold {in_flight} rows in flight")
         self.parameters = parameters
@@ -224,12 +232,15 @@ class MatchQueue(wiring.Component):
         self._lanes = LaneSerializer(parameters) if parameters.lanes > 1 else None
         self._pairs = PairSerializer(parameters)
         self.latency = 1 + self._pairs.latency + (self._lanes.latency if self._lanes else 0)
+        self._looped = candidates
+        lanes = stream.Signature(lane_matches_layout(parameters))
         super().__init__(
             {
                 "matches_valid": In(1),
                 "matches": In(match_layout(parameters)),
                 "room": Out(1, init=1),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
+                **({"candidates": Out(lanes), "verified": In(lanes)} if candidates else {}),
             }
         )
 
@@ -248,15 +259,19 @@ class MatchQueue(wiring.Component):
             rows.payload.eq(queue.r_data),
             queue.r_en.eq(rows.ready),
         ]
+        found = pairs.i
+        if self._looped:
+            connect(m, flipped(self.verified), pairs.i)
+            found = flipped(self.candidates)
         if self._lanes:
             m.submodules.lanes = lanes = self._lanes
             connect(m, rows, lanes.i)
-            connect(m, lanes.o, pairs.i)
+            connect(m, lanes.o, found)
         else:
-            only = pairs.i.payload
+            only = found.payload
             m.d.comb += [
-                pairs.i.valid.eq(rows.valid),
-                rows.ready.eq(pairs.i.ready),
+                found.valid.eq(rows.valid),
+                rows.ready.eq(found.ready),
                 only.matches.eq(Value.cast(rows.payload.matches)),
                 only.row.eq(rows.payload.row),
                 only.last.eq(rows.payload.last),

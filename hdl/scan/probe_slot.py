@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import Comparator
-from hdl.layouts import criterion_layout, pointer_layout, span_layout
+from hdl.layouts import criterion_layout, pointer_layout, span_layout, stored_layout
 
 from .key_ring import KeyRing
 from .layouts import row_layout
@@ -154,7 +154,7 @@ class ProbeSlot(wiring.Component):
                 "row": In(pointer_layout(parameters)["row"].shape),
                 "masked": In(1),
                 "compare": In(1),
-                "keys": In(row_layout(parameters)),
+                "keys": In(row_layout(parameters, stored_layout(parameters))),
                 "matches": Out(parameters.lanes),
                 "mask": Out(parameters.lanes),
             }

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import criterion_layout, ending_layout, pointer_layout, span_layout
+from hdl.layouts import criterion_layout, ending_layout, pointer_layout, span_layout, stored_layout
 
 from .key_ring import KeyRing
 from .layouts import group_layout, match_layout, row_layout
@@ -82,7 +82,7 @@ class Scanner(wiring.Component):
                 "oldest": Out(pointer_layout(parameters)["row"].shape),
                 "reading": Out(1),
                 "address": Out(range(parameters.ring_rows)),
-                "keys": In(row_layout(parameters)),
+                "keys": In(row_layout(parameters, stored_layout(parameters))),
                 "matches_valid": Out(1),
                 "matches": Out(match_layout(parameters)),
                 "room": In(1),

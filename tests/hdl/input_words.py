@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
-from hdl.layouts import Control, InputKind, comparison_groups, region_word
+from hdl.digest import divisor
+from hdl.layouts import Control, InputKind, comparison_groups, key_layout, region_word
 
 __all__ = [
     "control_word",
     "criterion_of",
     "criterion_ranges",
+    "digest_of",
     "integer",
     "least",
     "mirrored_word",
@@ -44,8 +46,21 @@ def open_bounds(parameters):
     return {field.name: (-(1 << field.bits), (1 << field.bits) - 1) for field in parameters.keys}
 
 
+def digest_of(number, bits):
+    """The remainder of a number, as a polynomial over two elements, by that of a digest."""
+    by = divisor(bits)
+    for place in reversed(range(bits, max(bits, number.bit_length()))):
+        if number >> place & 1:
+            number ^= by << place - bits
+    return number
+
+
 def stored_key(parameters, key):
     """A key as the circuit stores it."""
+    if parameters.digest_bits is not None:
+        number = integer(key_layout(parameters), key)
+        bits = parameters.digest_bits
+        return {"digest": digest_of(number, bits), "rest": number >> bits}
     if parameters.comparator != "band":
         return dict(key)
     return {field.name: key[field.name] - least(field) for field in parameters.keys}
@@ -62,7 +77,7 @@ def stored_range(field, side, value, low, high):
 def criterion_of(parameters, side, key, bounds=None):
     """The criterion of a probe of ``side``; ``bounds`` maps field names to (low, high)."""
     if parameters.comparator != "band":
-        return dict(key)
+        return stored_key(parameters, key)
     bounds = {**open_bounds(parameters), **(bounds or {})}
     criterion = {}
     for n, group in enumerate(comparison_groups(parameters)):

@@ -15,7 +15,7 @@ from tests.hdl.input_words import (
 from tests.hdl.stream_bench import StreamBench
 
 __all__ = [
-    "HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters", "sorted_groups",
+    "HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters", "sorted_groups", "within",
 ]  # fmt: skip
 
 LOW, HIGH = -2, 1

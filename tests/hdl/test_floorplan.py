@@ -54,6 +54,16 @@ def test_the_lanes_of_a_region_stand_side_by_side_below_those_of_the_other():
     assert {row for _, row in right} == {82}
 
 
+def test_digests_and_rests_take_turns():
+    digests = names(cores=4, columns=13)
+    rests = [name.replace(".ring.", ".verifier.ring.") for name in digests]
+    sites = places(floorplan([*rests, *digests], DEVICE, cores=4))
+    of_region = [name for name in sites if ".core_2.left." in name]
+    in_a_row = sorted(of_region, key=sites.get)
+    assert len(set(sites.values())) == 208
+    assert [".verifier." in name for name in in_a_row] == [False, True] * 13
+
+
 @pytest.mark.parametrize(
     "rams",
     [

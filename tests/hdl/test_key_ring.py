@@ -10,6 +10,7 @@ import pytest
 from hdl.block_ram import BlockRAM, fits, widest_word
 from hdl.ecp5 import is_ecp5
 from hdl.fpga.devices import DEVICES
+from hdl.layouts import stored_layout
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.key_ring import KeyColumn, KeyRing
 from hdl.verilog import to_verilog
@@ -119,7 +120,7 @@ def test_too_many_rows_for_a_block_ram_go_bit_by_bit():
 @pytest.mark.parametrize("bits", [7, 12, 20, 40])
 def test_a_row_reads_as_it_was_written_lane_by_lane(platform, lanes, bits):
     parameters = JoinParameters(sub_window=9, lanes=lanes, keys=(KeyField(name="x", bits=bits),))
-    dut = KeyRing(parameters)
+    dut = KeyRing(parameters, stored_layout(parameters))
     generator = random.Random(lanes)
     depth = parameters.ring_rows
     share = max(1, 36 // bits)  # lanes of a column

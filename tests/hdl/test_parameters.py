@@ -42,6 +42,26 @@ from hdl.parameters import PRESETS, JoinParameters, KeyField
             "Parameter 'bucket_bits' must be 1 to 24, not 25",
         ),
         (
+            {"digest_bits": 4},
+            "is for the comparator 'equality' of a scan, not for 'band' of engine 'scan'",
+        ),
+        (
+            {"digest_bits": 4, "comparator": "equality", "engine": "index"},
+            "not for 'equality' of engine 'index'",
+        ),
+        (
+            {
+                "digest_bits": 9,
+                "comparator": "equality",
+                "keys": (KeyField(name="x", bits=4), KeyField(name="y", bits=5)),
+            },
+            "Parameter 'digest_bits' must be 1 to 8, fewer than a key has and at most 24, not 9",
+        ),
+        (
+            {"digest_bits": 25, "comparator": "equality"},
+            "Parameter 'digest_bits' must be 1 to 24, fewer than a key has and at most 24, not 25",
+        ),
+        (
             {"probes": 5, "probe_bits": 2},
             "A group of 5 probes needs a probe index of 3 bits, not 2",
         ),
