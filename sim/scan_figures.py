@@ -10,7 +10,7 @@ import tempfile
 import time
 
 from hdl.bundle import write_bundle
-from hdl.parameters import PRESETS
+from hdl.parameters import PRESETS, JoinParameters
 from host.device.simulated import SimulatedDevice
 
 from .figures import NotMeasured, figure
@@ -102,7 +102,7 @@ def routed_mhz(preset, speed):
         raise NotMeasured(
             f"{path} is missing; write it with: make route PRESET={preset} SPEED={speed}"
         ) from error
-    if report["parameters"] != json.loads(json.dumps(PRESETS[preset].to_dict())):
+    if JoinParameters.from_dict(report["parameters"]) != PRESETS[preset]:
         raise NotMeasured(f"{path} is of other parameters than the preset now has; route it again")
     return report["fmax_mhz"]
 

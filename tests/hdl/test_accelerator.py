@@ -62,6 +62,9 @@ def small_parameters(draw, engine):
     own = {"lanes": draw(st.sampled_from([1, 1, 2, 3]))}
     if engine == "index":
         own = {"bucket_bits": draw(st.sampled_from([None, 1, 3, 6]))}
+    comparator = draw(st.sampled_from(["band", "band", "equality"]))
+    if engine == "scan" and comparator == "equality":
+        own["digest_bits"] = draw(st.sampled_from([None, 1, 3, 7]))
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
@@ -78,7 +81,7 @@ def small_parameters(draw, engine):
         fan_out=draw(st.sampled_from([2, 3, 4])),
         fan_in=draw(st.sampled_from([2, 3, 4])),
         probe_bits=draw(st.sampled_from([3, 5])),
-        comparator=draw(st.sampled_from(["band", "band", "equality"])),
+        comparator=comparator,
         engine=engine,
         pipelined=draw(st.booleans()),
         **own,

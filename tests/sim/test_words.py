@@ -33,6 +33,10 @@ SHAPES = {
     "7 cores": JoinParameters(
         cores=7, sub_window=9, keys=XY, timestamp_bits=20, fan_in=3, fan_out=3, probe_bits=3
     ),
+    "2 cores, 3 lanes, digests": JoinParameters(
+        cores=2, sub_window=50, keys=XY, timestamp_bits=20, lanes=3, probes=4, fan_in=2,
+        comparator="equality", digest_bits=4,
+    ),
     "index": JoinParameters(
         cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index"
     ),
