@@ -15,7 +15,7 @@ from .ecp5 import is_ecp5
 from .layouts import comparison_groups, criterion_layout, stored_layout
 from .streams import clocked
 
-__all__ = ["Comparator", "criterion_signature", "load_predicate", "packed"]
+__all__ = ["PART_BITS", "Comparator", "criterion_signature", "load_predicate", "packed"]
 
 
 #: Bits that an equality compares in its first cycle together: two levels of logic.

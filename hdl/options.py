@@ -13,7 +13,7 @@ NUMBERS = {
     "sub_window": "tuples of one side that a core can hold",
     "lanes": "keys that a region reads each cycle",
     "probes": "probes in a full group; a scan compares all of them with every key",
-    "digest_bits": "bits of a key that a pass compares; the rest where these agree",
+    "digest_bits": "bits of a key that a pass compares; all of it where these agree",
     "bucket_bits": "logarithm of the number of buckets of an index",
     "timestamp_bits": "width of the timestamp; 0 leaves time-based windows out",
     "fan_out": "children of a distribution tree node",

@@ -77,9 +77,9 @@ class JoinParameters:
     probes : int
         Probes in a full group. A scan compares all of them with every key that it reads.
     digest_bits : int or None
-        A pass compares so many bits of a key, its digest (:func:`hdl.digest.split_key`), and the
-        rest of those keys afterwards whose digests agree. That takes fewer cells and wires. Only
-        for the equality of a scan; by default, a pass compares whole keys.
+        A pass compares so many bits of a key, its digest (:func:`hdl.digest.split_key`), and those
+        keys in full afterwards whose digests agree. That takes fewer cells and wires. Only for the
+        equality of a scan; by default, a pass compares whole keys.
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets; by default, one for every tuple of a core's
         window or up to twice as many.
@@ -278,10 +278,17 @@ PRESETS = {
     ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
-    # A whole LFE5U-85F: every block RAM feeds a lane. Few large cores, as each has logic of its own
-    # beside its lanes.
+    # A whole LFE5U-85F, all of its block RAMs. Few large cores, as each has logic of its own beside
+    # its lanes.
     "ecp5-equality": JoinParameters(
-        cores=4, sub_window=13_208, keys=X32, comparator="equality", lanes=26, probes=6, fan_in=2
+        cores=4,
+        sub_window=8_128,
+        keys=X32,
+        comparator="equality",
+        lanes=16,
+        probes=16,
+        digest_bits=16,
+        fan_in=2,
     ),
     # An index with the largest ring that its block RAMs can be.
     "ecp5-index": JoinParameters(

@@ -8,14 +8,19 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .index.direct_engine import DirectIndexEngine
 from .index.engine import IndexEngine
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
+from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
 from .streams import StreamRegister
 from .window_tracker import WindowTracker
 
-__all__ = ["ENGINES", "Region"]
+__all__ = ["Region"]
 
-#: The engines, by the name that parameters have for them.
-ENGINES = {"scan": ScanEngine, "index": IndexEngine}
+
+def engine_class(parameters):
+    """Return the class of engine that suits the parameters."""
+    if parameters.engine == "index":
+        return IndexEngine if parameters.pipelined else DirectIndexEngine
+    return ScanEngine if parameters.digest_bits is None else DigestEngine
 
 
 class Region(wiring.Component):
@@ -55,10 +60,7 @@ class Region(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        engine = ENGINES[parameters.engine]
-        if engine is IndexEngine and not parameters.pipelined:
-            engine = DirectIndexEngine
-        self._engine = engine(parameters, probe_side=probe_side)
+        self._engine = engine_class(parameters)(parameters, probe_side=probe_side)
         self.latency = 2 + self._engine.latency  # input register, accepting
         super().__init__(
             {

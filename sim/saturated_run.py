@@ -53,6 +53,7 @@ class SaturatedRun:
         shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
         shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
+        shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
         shape += "" if parameters.pipelined else "-direct"
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)

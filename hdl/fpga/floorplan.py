@@ -9,10 +9,31 @@ from hdl.carry_chain import OPEN_TABLES
 __all__ = ["floorplan", "lay_out"]
 
 RAM, CARRY = "DP16KD", "CCU2C"
-#: A block RAM of a key ring, by its place in the hierarchy; with digests, there are two rings.
+#: A block RAM of a scan, by its place in the hierarchy: in a ring of keys or, with digests, in one
+#: of two or in the table of passes.
 NAME = re.compile(
-    r"\.core_(\d+)\.(left|right)\.engine\.(verifier\.)?ring\.column_(\d+)\.block_(\d+)\."
+    r"\.core_(\d+)\.(left|right)\.engine\.(ring|verifier\.ring|passes\.probes)"
+    r"(?:\.column_(\d+))?\.block_(\d+)\."
 )
+
+
+def in_a_row(blocks):
+    """Return the block RAMs of a region in the order in which they stand.
+
+    Each memory is spread over the whole row, so that what belongs together is side by side: the
+    digests of some lanes and the keys of these.
+
+    Parameters
+    ----------
+    blocks : dict
+        Memory to a list of (column, block, name).
+    """
+    places = [
+        ((n + 0.5) / len(memory), name)
+        for memory in blocks.values()
+        for n, (*_, name) in enumerate(sorted(memory))
+    ]
+    return [name for _, name in sorted(places)]
 
 
 def floorplan(names, device, *, cores):
@@ -21,13 +42,12 @@ def floorplan(names, device, *, cores):
     A core takes a strip of the device's columns of block RAMs and two rows of them, one for each
     of its regions; half of the cores stand in the upper rows. Without a floorplan, the placer moves
     block RAMs into rows last, wherever there is room, and in a full device their wires
-    become twice as long. Where digests and the rests of keys are in block RAMs of their own, these
-    take turns: comparators gather around the former.
+    become twice as long.
 
     Parameters
     ----------
     names : iterable of str
-        Block RAMs by their hierarchical names; others than those of key rings make it empty.
+        Block RAMs by their hierarchical names; others than those of a scan make it empty.
     device : Device
     cores : int
         Of the accelerator.
@@ -37,24 +57,25 @@ def floorplan(names, device, *, cores):
     dict
         Name to what nextpnr calls the site.
     """
-    rings = {}
+    regions = {}
     for name in names:
         match = NAME.search(name)
         if match is None:
             return {}
-        core, side, verifier, column, block = match.groups()
-        place = int(column), verifier is not None, int(block), name
-        rings.setdefault((int(core), side == "right"), []).append(place)
+        core, side, memory, column, block = match.groups()
+        blocks = regions.setdefault((int(core), side == "right"), {}).setdefault(memory, [])
+        blocks.append((int(column or 0), int(block), name))
+    rows = {region: in_a_row(blocks) for region, blocks in regions.items()}
     strips = -(-cores // (len(device.ram_rows) // 2 or 1))
     width = len(device.ram_columns) // strips
-    if any(len(ring) > width for ring in rings.values()):
+    if any(len(row) > width for row in rows.values()):
         return {}
     sites = {}
-    for (core, right), ring in rings.items():
+    for (core, right), blocks in rows.items():
         strip, half = core % strips, core // strips
         row = device.ram_rows[2 * half + right]
-        first = strip * width + (width - len(ring)) // 2
-        for n, (*_, name) in enumerate(sorted(ring)):
+        first = strip * width + (width - len(blocks)) // 2
+        for n, name in enumerate(blocks):
             column, kind = device.ram_columns[first + n]
             sites[name] = f"X{column}/Y{row}/EBR{kind}"
     return sites

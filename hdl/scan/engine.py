@@ -12,7 +12,6 @@ from .group_collector import GroupCollector
 from .key_ring import KeyRing
 from .match_queue import MatchQueue
 from .scanner import Scanner
-from .verifier import Verifier
 
 __all__ = ["ScanEngine"]
 
@@ -24,9 +23,6 @@ class ScanEngine(wiring.Component):
     into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group is
     scanned while later tuples are stored and collected; the ring has room for them
     (``parameters.slack``), and ``occupied`` says when it has not.
-
-    With digests, these are the keys of ring and scanner, and a :class:`Verifier` looks at the rest
-    of those that match, some cycles after their pass; meanwhile the ring is kept.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
     to its star, when the engine is idle. Throughput: a tuple per cycle; a group of probes per pass
@@ -46,16 +42,17 @@ class ScanEngine(wiring.Component):
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
-        scanned = parameters.scanned
-        self._scanner = Scanner(scanned, probe_side=probe_side)
-        digests = parameters.digest_bits is not None
-        self._verifier = Verifier(parameters) if digests else None
-        self._queue = MatchQueue(parameters, in_flight=self._scanner.in_flight, candidates=digests)
+        self._scanner = self.scanner(probe_side)
+        self._queue = MatchQueue(
+            parameters, in_flight=self._scanner.in_flight, bits=len(self._scanner.matches.matches)
+        )
         # Collecting and taking the group; the rows; then out of the scanner and queue.
         self.latency = 2 + self._scanner.latency + self._queue.latency - 1
-        if digests:
-            self.latency += self._verifier.latency
         super().__init__(engine_members(parameters))
+
+    def scanner(self, probe_side):
+        """Return what scans."""
+        return Scanner(self.parameters, probe_side=probe_side)
 
     def elaborate(self, platform):
         m = Module()
@@ -75,7 +72,7 @@ class ScanEngine(wiring.Component):
             collector.stop.eq(self.stop),
             collector.close.eq(self.close),
             collector.ending.eq(self.ending),
-            scanner.criterion.eq(self.scanned_part(self.prepared.criterion)),
+            scanner.criterion.eq(self.scanned(self.prepared.criterion)),
             scanner.add_to.eq(collector.add_to),
             scanner.span.eq(self.span),
             ring.address.eq(scanner.address),
@@ -89,25 +86,27 @@ class ScanEngine(wiring.Component):
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
-        pending, oldest = scanner.running, scanner.oldest
-        if self._verifier is None:
-            connect(m, collector.group, scanner.group)
-        else:
-            m.submodules.verifier = verifier = self._verifier
-            self.elaborate_verifying(m, collector, scanner, queue)
-            pending, oldest = verifier.pending, verifier.oldest
+        pending, oldest = self.elaborate_passes(m, collector)
         m.d.comb += self.idle.eq(collector.ready & ~pending)
         collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
         keep_from(m, self, Mux(pending, oldest, collected))
         self.elaborate_storing(m, ring)
         return m
 
-    def scanned_part(self, key):
-        """Return what a pass compares of a key or criterion: all of it, or the digest."""
-        return key if self._verifier is None else key.digest
+    def scanned(self, key):
+        """Return what a pass compares of a key or a criterion."""
+        return key
+
+    def elaborate_passes(self, m, collector):
+        """Let groups be scanned; return whether some pass is pending, and the oldest one's row."""
+        connect(m, collector.group, self._scanner.group)
+        return self._scanner.running, self._scanner.oldest
 
     def elaborate_storing(self, m, ring):
-        """Write the key a cycle later, so that the window tracker has few registers to drive."""
+        """Write the key a cycle later, so that the window tracker has few registers to drive.
+
+        Returns key, place and whether to store.
+        """
         key = Signal(stored_layout(self.parameters), reset_less=True)
         place = Signal(ring.place.shape(), reset_less=True)
         store = Signal()
@@ -116,23 +115,5 @@ class ScanEngine(wiring.Component):
             store.eq(self.store),
             key.eq(self.prepared.key),
         ]
-        rings = [(ring, self.scanned_part(key))]
-        if self._verifier is not None:
-            rings.append((self._verifier, key.rest))
-        for keeper, part in rings:
-            m.d.comb += [keeper.key.eq(part), keeper.place.eq(place), keeper.store.eq(store)]
-
-    def elaborate_verifying(self, m, collector, scanner, queue):
-        """Let the verifier know every probe and pass; a pass begins when it has room for it."""
-        verifier = self._verifier
-        connect(m, queue.candidates, verifier.i)
-        connect(m, verifier.o, queue.verified)
-        m.d.comb += [
-            scanner.group.payload.eq(collector.group.payload),
-            scanner.group.valid.eq(collector.group.valid & verifier.room),
-            collector.group.ready.eq(scanner.group.ready & verifier.room),
-            verifier.began.eq(scanner.group.valid & scanner.group.ready),
-            verifier.first.eq(collector.group.payload.first),
-            verifier.add_to.eq(collector.add_to),
-            verifier.rest.eq(self.prepared.criterion.rest),
-        ]
+        m.d.comb += [ring.key.eq(self.scanned(key)), ring.place.eq(place), ring.store.eq(store)]
+        return key, place, store

@@ -5,9 +5,15 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import ending_layout, pointer_layout
+from hdl.layouts import ending_layout, pointer_layout, span_layout, stored_layout
 
-__all__ = ["group_layout", "lane_matches_layout", "match_layout", "row_layout"]
+__all__ = [
+    "group_layout",
+    "lane_matches_layout",
+    "match_layout",
+    "row_layout",
+    "verified_probe_layout",
+]
 
 
 def row_layout(parameters, shape):
@@ -27,11 +33,14 @@ def group_layout(parameters):
     return data.StructLayout({**rows, "short": unsigned(1), "ending": ending_layout(parameters)})
 
 
-def match_layout(parameters):
-    """Outcome of one row: per probe, a bit for each lane; ``last`` if the pass ends."""
+def match_layout(parameters, bits):
+    """Outcome of one row: ``bits`` for each lane; ``last`` if the pass ends.
+
+    The bits are those of the probes, or a single one for all of them.
+    """
     return data.StructLayout(
         {
-            "matches": data.ArrayLayout(parameters.lanes, parameters.probes),
+            "matches": data.ArrayLayout(parameters.lanes, bits),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
@@ -39,14 +48,19 @@ def match_layout(parameters):
     )
 
 
-def lane_matches_layout(parameters):
-    """Outcome of one lane of a row: a bit per probe; ``last`` if the pass ends."""
+def lane_matches_layout(parameters, bits):
+    """Outcome of one lane of a row, as in :func:`match_layout`."""
     return data.StructLayout(
         {
-            "matches": unsigned(parameters.probes),
+            "matches": unsigned(bits),
             "lane": unsigned(ceil_log2(parameters.lanes)),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
         }
     )
+
+
+def verified_probe_layout(parameters):
+    """What a candidate is compared with: a probe's key and span."""
+    return data.StructLayout({"key": stored_layout(parameters), "span": span_layout(parameters)})

@@ -53,20 +53,23 @@ class LaneSerializer(wiring.Component):
     ----------
     parameters : JoinParameters
         Of the accelerator.
+    bits : int
+        Those of ``matches`` for each lane.
 
     Members
     -------
-    i : In(stream.Signature(match_layout(parameters)))
-    o : Out(stream.Signature(lane_matches_layout(parameters)))
+    i : In(stream.Signature(match_layout(parameters, bits)))
+    o : Out(stream.Signature(lane_matches_layout(parameters, bits)))
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, bits):
         self.parameters = parameters
+        self.bits = bits
         self.latency = 3
         super().__init__(
             {
-                "i": In(stream.Signature(match_layout(parameters))),
-                "o": Out(stream.Signature(lane_matches_layout(parameters))),
+                "i": In(stream.Signature(match_layout(parameters, bits))),
+                "o": Out(stream.Signature(lane_matches_layout(parameters, bits))),
             }
         )
 
@@ -76,10 +79,10 @@ class LaneSerializer(wiring.Component):
         m.submodules.output = output = StreamRegister(self.o.payload.shape())
         connect(m, output.o, flipped(self.o))
 
-        waiting = Signal(match_layout(self.parameters), reset_less=True)
+        waiting = Signal(match_layout(self.parameters, self.bits), reset_less=True)
         waits = Signal()  # there is such a row
         marked = Signal(lanes, reset_less=True)  # its lanes that are sent
-        row = Signal(match_layout(self.parameters), reset_less=True)  # being sent
+        row = Signal(match_layout(self.parameters, self.bits), reset_less=True)  # being sent
         sending = Signal()  # there is such a row
         chosen = Signal(lanes, reset_less=True)  # the lane that is sent now, one-hot
         later = Signal(lanes, reset_less=True)  # those that follow
@@ -128,7 +131,7 @@ class PairSerializer(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(lane_matches_layout(parameters)))
+    i : In(stream.Signature(lane_matches_layout(parameters, probes)))
     o : Out(stream.Signature(node_result(parameters, 0)))
     """
 
@@ -137,7 +140,7 @@ class PairSerializer(wiring.Component):
         self.latency = 2
         super().__init__(
             {
-                "i": In(stream.Signature(lane_matches_layout(parameters))),
+                "i": In(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
                 "o": Out(stream.Signature(node_result(parameters, 0))),
             }
         )
@@ -148,7 +151,7 @@ class PairSerializer(wiring.Component):
         m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.o))
 
-        lane = Signal(lane_matches_layout(self.parameters), reset_less=True)
+        lane = Signal(lane_matches_layout(self.parameters, self.parameters.probes), reset_less=True)
         loaded = Signal()
         todo = Signal(probes + 2)  # pairs, then star, then mark
         index, rest = lowest(todo)
@@ -194,8 +197,8 @@ class MatchQueue(wiring.Component):
     After the last row of a pass follow its star and its mark, if it has them. The scan goes on
     while a crowded row is sent, until the queue is so full that the rows in flight would not fit.
 
-    Where matches are only ``candidates``, they leave lane by lane, and what comes back as
-    ``verified`` is sent.
+    With digests, there is one bit for each lane: whether some probe may match. These candidates
+    leave lane by lane, and what comes back as ``verified`` is sent.
 
     Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 3 more with several
     lanes; verifying comes on top of that. Throughput: 1 word per cycle.
@@ -208,8 +211,8 @@ class MatchQueue(wiring.Component):
         Rows that may still come after ``room`` fell.
     depth : int
         Rows that can wait.
-    candidates : bool
-        Whether matches must be verified.
+    bits : int
+        Those of ``matches`` for each lane.
 
     Members
     -------
@@ -218,35 +221,39 @@ class MatchQueue(wiring.Component):
     room : Out(1)
         From a register.
     results : Out(stream.Signature(node_result(parameters, 0)))
-    candidates : Out(stream.Signature(lane_matches_layout(parameters)))
-    verified : In(stream.Signature(lane_matches_layout(parameters)))
-        Both only if there are ``candidates``.
+    candidates : Out(stream.Signature(lane_matches_layout(parameters, 1)))
+    verified : In(stream.Signature(lane_matches_layout(parameters, probes)))
+        Both only with digests.
     """
 
-    def __init__(self, parameters, *, in_flight, depth=16, candidates=False):
+    def __init__(self, parameters, *, in_flight, bits, depth=16):
         if depth <= in_flight:
             raise ValueError(f"A queue of {depth} rows cannot hold {in_flight} rows in flight")
         self.parameters = parameters
         self.in_flight = in_flight
         self.depth = depth
-        self._lanes = LaneSerializer(parameters) if parameters.lanes > 1 else None
+        self.bits = bits
+        self._lanes = LaneSerializer(parameters, bits=bits) if parameters.lanes > 1 else None
         self._pairs = PairSerializer(parameters)
         self.latency = 1 + self._pairs.latency + (self._lanes.latency if self._lanes else 0)
-        self._looped = candidates
-        lanes = stream.Signature(lane_matches_layout(parameters))
+        self._looped = parameters.digest_bits is not None
+        loop = {
+            "candidates": Out(stream.Signature(lane_matches_layout(parameters, 1))),
+            "verified": In(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
+        }
         super().__init__(
             {
                 "matches_valid": In(1),
-                "matches": In(match_layout(parameters)),
+                "matches": In(match_layout(parameters, bits)),
                 "room": Out(1, init=1),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
-                **({"candidates": Out(lanes), "verified": In(lanes)} if candidates else {}),
+                **(loop if self._looped else {}),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        layout = match_layout(self.parameters)
+        layout = match_layout(self.parameters, self.bits)
         m.submodules.queue = queue = fifo.SyncFIFO(width=layout.size, depth=self.depth)
         m.submodules.pairs = pairs = self._pairs
         connect(m, pairs.o, flipped(self.results))

@@ -1,98 +1,154 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept of a pass while some of its candidates are still to be verified."""
+"""The probes of all passes that are not verified yet."""
 
 from amaranth import *
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
+from hdl.key_column import KeyColumn
 from hdl.layouts import pointer_layout
 
-__all__ = ["PassTable"]
+from .layouts import verified_probe_layout
+
+__all__ = ["PassTable", "pass_reading"]
+
+
+def pass_reading(parameters):
+    """Return how a table of passes is read, as the table sees it.
+
+    ``first`` : Out
+        The row in which the pass that is read began.
+    ``count`` : Out
+        Its probes.
+    ``number`` : In
+        Which of them to read.
+    ``probe`` : Out(verified_probe_layout(parameters))
+    ``following`` : In(1)
+        From the next cycle on, the pass after this one is read.
+    ``ended`` : In(1)
+        The oldest pass is verified.
+    """
+    return wiring.Signature(
+        {
+            "first": Out(pointer_layout(parameters)["row"].shape),
+            "count": Out(range(parameters.probes + 1)),
+            "number": In(ceil_log2(parameters.probes)),
+            "probe": Out(verified_probe_layout(parameters)),
+            "following": In(1),
+            "ended": In(1),
+        }
+    )
 
 
 class PassTable(wiring.Component):
-    """Keep the rests of the probes, and the first row, of every pass until it is verified.
+    """Keep key and span of every probe until its pass is verified.
 
-    Passes are verified in the order in which they are taken, so a place in the table is that of the
-    group that is being collected, or of a pass that ``began`` and has not ``ended``.
+    Passes are verified in the order in which they begin, so places in the table go round: those
+    between the oldest pass and the one that is ``read``, whose probes may still be on their way out
+    of the table; those of passes that began after it; and the group that is being collected.
 
-    Latency: 1 cycle from writing to reading. Throughput: 1 probe, one beginning and one end of a
-    pass per cycle.
+    Latency: 1 cycle from writing to reading, :attr:`latency` from ``reading.number`` to
+    ``reading.probe``. Throughput: 1 probe written and 1 read, one pass more and one less per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
         Of the accelerator; with digests.
+    delay : int
+        Cycles that a number waits before the table is read, until the key is there as well.
 
     Members
     -------
-    add_to : In(probes)
-        Which probe of the group that is being collected has ``rest``, one-hot.
-    rest : In
+    add : In(1)
+        ``probe`` has this ``number`` in the group that is being collected.
+    number : In
+    probe : In(verified_probe_layout(parameters))
     began : In(1)
-        The pass of that group begins, in row ``first``; what is added from the next cycle on
-        belongs to another group. Only while there is ``room``.
-    first : In
-    ended : In(1)
-        The oldest pass is verified.
+        That group has ``count`` probes, and its pass begins in row ``first``. What is added from
+        the next cycle on belongs to another group. Only while there is ``room``.
+    first, count : In
     room : Out(1)
         From a register.
     pending : Out(1)
         Some pass began and has not ended.
     oldest : Out
         The first row of the oldest such pass.
-    rests : Out
-        Of its probes.
+    reading : Out(pass_reading(parameters))
     """
 
-    #: Places, as many as a distributed RAM has: more than rows wait in a queue of matches.
+    #: Places, as many as a distributed RAM has: nearly as many as rows wait in a queue of matches.
     PASSES = 16
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, delay):
         self.parameters = parameters
-        self.latency = 1
-        rest = parameters.key_bits - parameters.digest_bits
+        self.delay = delay
+        self.latency = delay + KeyColumn.LATENCY
         row = pointer_layout(parameters)["row"].shape
+        count = range(parameters.probes + 1)
         super().__init__(
             {
-                "add_to": In(parameters.probes),
-                "rest": In(rest),
+                "add": In(1),
+                "number": In(ceil_log2(parameters.probes)),
+                "probe": In(verified_probe_layout(parameters)),
                 "began": In(1),
                 "first": In(row),
-                "ended": In(1),
+                "count": In(count),
                 "room": Out(1, init=1),
                 "pending": Out(1),
                 "oldest": Out(row),
-                "rests": Out(data.ArrayLayout(rest, parameters.probes)),
+                "reading": Out(pass_reading(parameters)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        collecting, oldest = Signal(range(self.PASSES)), Signal(range(self.PASSES))
+        reading = self.reading
+        collecting, read, oldest = (
+            Signal(range(self.PASSES), name=name) for name in ("collecting", "read", "oldest")
+        )
         under_way = (collecting - oldest)[: len(oldest)]
         m.d.comb += self.pending.eq(under_way != 0)
         m.d.sync += [
             collecting.eq(collecting + self.began),
-            oldest.eq(oldest + self.ended),
+            read.eq(read + reading.following),
+            oldest.eq(oldest + reading.ended),
             # What ends in this cycle makes room in the one after the next.
             self.room.eq(under_way + self.began < self.PASSES - 1),
         ]
-        columns = [("first", self.began, self.first, self.oldest)]
-        columns += [
-            (f"rest_{n}", self.add_to[n], self.rest, self.rests[n])
-            for n in range(self.parameters.probes)
+        self.elaborate_probes(m, collecting, read)
+
+        ends = data.StructLayout({"first": self.first.shape(), "count": self.count.shape()})
+        m.submodules.passes = passes = memory.Memory(shape=ends, depth=self.PASSES, init=[])
+        write = passes.write_port()
+        of_oldest, of_read = (passes.read_port(domain="comb") for _ in range(2))
+        m.d.comb += [
+            write.addr.eq(collecting),
+            write.en.eq(self.began),
+            write.data.first.eq(self.first),
+            write.data.count.eq(self.count),
+            of_oldest.addr.eq(oldest),
+            self.oldest.eq(of_oldest.data.first),
+            of_read.addr.eq(read),
+            reading.first.eq(of_read.data.first),
+            reading.count.eq(of_read.data.count),
         ]
-        for name, enable, value, kept in columns:
-            m.submodules[name] = column = memory.Memory(
-                shape=value.shape(), depth=self.PASSES, init=[]
-            )
-            write, read = column.write_port(), column.read_port(domain="comb")
-            m.d.comb += [
-                write.addr.eq(collecting),
-                write.en.eq(enable),
-                write.data.eq(value),
-                read.addr.eq(oldest),
-                kept.eq(read.data),
-            ]
         return m
+
+    def elaborate_probes(self, m, collecting, read):
+        """Write a probe of the group being collected; read one of the pass being read."""
+        address = Cat(self.reading.number, read)
+        for cycle in range(self.delay):
+            later = Signal.like(address, name=f"address_{cycle + 1}", reset_less=True)
+            m.d.sync += later.eq(address)
+            address = later
+        m.submodules.probes = probes = KeyColumn(
+            width=len(Value.cast(self.probe)), depth=1 << len(address)
+        )
+        m.d.comb += [
+            probes.write.eq(self.add),
+            probes.place.eq(Cat(self.number, collecting)),
+            probes.row.eq(self.probe),
+            probes.address.eq(address),
+            Value.cast(self.reading.probe).eq(probes.data),
+        ]

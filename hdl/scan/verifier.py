@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifies lanes whose digest is that of a probe: is the rest of the key the same as well?"""
+"""Verifies candidates: which probes of the pass have this key, and see it in their window?"""
 
 from amaranth import *
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import pointer_layout
+from hdl.comparator import PART_BITS
+from hdl.key_column import KeyColumn
+from hdl.layouts import pointer_layout, stored_layout
 
 from .key_ring import KeyRing
 from .layouts import lane_matches_layout
-from .pass_table import PassTable
+from .pass_table import pass_reading
 
 __all__ = ["Verifier"]
 
@@ -18,15 +20,15 @@ CHOICE = 4
 
 
 class Verifier(wiring.Component):
-    """Let those matches of a lane pass whose probes have the same rest as the lane's key.
+    """Compare the key of a candidate lane with every probe of its pass, one after the other.
 
-    The rests of the stored keys are in a ring of their own, which only this reads: a scan is not
-    disturbed by candidates that turn out to be different keys. Those of the probes are in a
-    :class:`PassTable`. A lane without a match left is dropped, unless it is the last of its pass.
+    Whole keys are in a ring of their own, which only this reads: a scan is not disturbed by
+    candidates. Probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a match is
+    dropped, unless it is the last of its pass; a last lane that is no candidate takes one step.
 
-    Latency: :attr:`latency` cycles from ``i`` to ``o``: the ring's, two to choose the lane, one to
-    compare, one in the queue that takes up what was under way when ``o`` stopped. Throughput: 1
-    lane per cycle.
+    Latency: :attr:`latency` cycles from the last step of a lane to ``o``: the ring's, two to choose
+    the lane, one to compare, one in the queue that takes up what was under way when ``o`` stopped.
+    Throughput: 1 probe per cycle, so a lane takes as many cycles as its group has probes.
 
     Parameters
     ----------
@@ -38,89 +40,100 @@ class Verifier(wiring.Component):
     Members
     -------
     store : In(1)
-    place : In
-        Where, as for a :class:`KeyRing`.
-    key : In
-        The rest of the key that is stored.
-    add_to, rest, began, first, room, pending, oldest
-        Of the :class:`PassTable`.
-    i : In(stream.Signature(lane_matches_layout(parameters)))
-        The matches of the digest.
-    o : Out(stream.Signature(lane_matches_layout(parameters)))
+    place, key : In
+        As for a :class:`KeyRing`.
+    passes : In(pass_reading(parameters))
+        Of a :class:`hdl.scan.pass_table.PassTable` with :attr:`probe_delay`.
+    i : In(stream.Signature(lane_matches_layout(parameters, 1)))
+        Candidates.
+    o : Out(stream.Signature(lane_matches_layout(parameters, probes)))
     """
+
+    #: Cycles until the key of a lane is chosen, less those that reading a probe takes.
+    probe_delay = KeyRing.LATENCY + 2 - KeyColumn.LATENCY
 
     def __init__(self, parameters, *, depth=16):
         self.parameters = parameters
         self.depth = depth
         self.latency = KeyRing.LATENCY + 4
         #: Lanes that may come after the queue was seen not to be full: those on their way, and one
-        #: that is taken before the register of ``i.ready`` changes.
+        #: that is taken before the register of the room changes.
         self.in_flight = self.latency + 1
         if depth <= self.in_flight:
             raise ValueError(f"A queue of {depth} lanes cannot hold {self.in_flight} in flight")
-        rest = parameters.key_bits - parameters.digest_bits
-        row = pointer_layout(parameters)["row"].shape
-        lanes = stream.Signature(lane_matches_layout(parameters))
         super().__init__(
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
-                "key": In(rest),
-                "add_to": In(parameters.probes),
-                "rest": In(rest),
-                "began": In(1),
-                "first": In(row),
-                "room": Out(1, init=1),
-                "pending": Out(1),
-                "oldest": Out(row),
-                "i": In(lanes),
-                "o": Out(lanes),
+                "key": In(stored_layout(parameters)),
+                "passes": In(pass_reading(parameters)),
+                "i": In(stream.Signature(lane_matches_layout(parameters, 1))),
+                "o": Out(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
+        room = Signal(init=1)
+        stages = self.elaborate_steps(m, room)
+        *_, read, few, chosen, compared = stages
         m.submodules.ring = ring = KeyRing(self.parameters, self.key.shape())
-        m.submodules.passes = passes = PassTable(self.parameters)
-        ready = Signal(init=1)
         m.d.comb += [
             ring.store.eq(self.store),
             ring.place.eq(self.place),
             ring.key.eq(self.key),
             ring.address.eq(self.i.payload.row),
-            passes.add_to.eq(self.add_to),
-            passes.rest.eq(self.rest),
-            passes.began.eq(self.began),
-            passes.first.eq(self.first),
-            self.room.eq(passes.room),
-            self.pending.eq(passes.pending),
-            self.oldest.eq(passes.oldest),
-            self.i.ready.eq(ready),
         ]
-        # The lane on its way: through the ring, two choices and the comparison.
-        stages = [(self.i.valid & ready, self.i.payload)]
-        for cycle in range(1, self.latency):
-            valid = Signal(name=f"valid_{cycle}")
-            lane = Signal.like(self.i.payload, name=f"lane_{cycle}", reset_less=True)
-            m.d.sync += [valid.eq(stages[-1][0]), lane.eq(stages[-1][1])]
-            stages.append((valid, lane))
-        *_, read, chosen, _, compared = stages
-        key = self.elaborate_choice(m, ring.keys, read[1].lane, chosen[1].lane)
-
-        # The last lane of a pass takes the rests of its probes along, and ends it.
-        rests = Signal.like(passes.rests, reset_less=True)
-        m.d.sync += rests.eq(passes.rests)
-        m.d.comb += passes.ended.eq(chosen[0] & chosen[1].last)
-
-        same = Signal(self.parameters.probes, reset_less=True)
-        m.d.sync += same.eq(Cat(key == rest for rest in rests))
-        self.elaborate_output(m, compared, same, ready)
+        key = self.elaborate_choice(m, ring.keys, read["lane"].lane, few["lane"].lane)
+        match = self.elaborate_comparison(m, key, chosen)
+        m.d.comb += self.passes.ended.eq(
+            compared["step"] & compared["final"] & compared["lane"].last
+        )
+        self.elaborate_output(m, compared, match, room)
         return m
+
+    def elaborate_steps(self, m, room):
+        """Go through the probes of the pass for every candidate; return the step in each stage."""
+        lane, passes = self.i.payload, self.passes
+        number = Signal.like(passes.number)
+        step, final, candidate = Signal(), Signal(), Signal()
+        row = passes.first[: len(lane.row)]
+        m.d.comb += [
+            step.eq(self.i.valid & room),
+            # A group without probes has none either; its slots compare those of groups before.
+            candidate.eq(lane.matches & (passes.count != 0)),
+            final.eq(~candidate | (number + 1 == passes.count)),
+            self.i.ready.eq(room & final),
+            passes.number.eq(number),
+            passes.following.eq(step & final & lane.last),
+        ]
+        with m.If(step):
+            m.d.sync += number.eq(Mux(final, 0, number + 1))
+        # A row before the first one of its pass is one with the other wrap bit.
+        wrap = passes.first[-1] ^ (lane.row < row)
+        stages = [
+            {
+                "step": step,
+                "final": final,
+                "candidate": candidate,
+                "number": number,
+                "wrap": wrap,
+                "lane": lane,
+            }
+        ]
+        for cycle in range(1, self.latency):
+            following = {}
+            for name, value in stages[-1].items():
+                shape = lane.shape() if name == "lane" else Value.cast(value).shape()
+                following[name] = Signal(shape, name=f"{name}_{cycle}", reset_less=name != "step")
+                m.d.sync += following[name].eq(value)
+            stages.append(following)
+        return stages
 
     def elaborate_choice(self, m, keys, first_lane, second_lane):
         """Return the key of a lane: chosen among a few of them, and a cycle later among these."""
         low = (CHOICE - 1).bit_length()
-        width = len(keys[0])
+        width = len(Value.cast(self.key))
         few = []
         for n in range(0, len(keys), CHOICE):
             some = Cat(keys[lane] for lane in range(n, min(n + CHOICE, len(keys))))
@@ -130,19 +143,43 @@ class Verifier(wiring.Component):
         m.d.sync += key.eq(Cat(few).word_select(second_lane[low:], width))
         return key
 
-    def elaborate_output(self, m, compared, same, ready):
-        """Queue what is left of a lane; tell in time that there will be no room."""
-        valid, lane = compared
-        layout = lane.shape()
+    def elaborate_comparison(self, m, key, step):
+        """Return, a cycle later, whether the probe has this key and sees it."""
+        probe = self.passes.probe
+        other = Value.cast(probe.key)
+        place = Cat(step["lane"].lane, step["lane"].row, step["wrap"])
+        # Differences of places in a ring: less than half of what they can be, or negative.
+        tail, head = ((place - Cat(end.lane, end.row))[: len(place)] for end in (
+            probe.span.tail, probe.span.head,
+        ))  # fmt: skip
+        outcomes = [step["candidate"], ~tail[-1], head[-1]]
+        outcomes += [
+            key[first : first + PART_BITS] == other[first : first + PART_BITS]
+            for first in range(0, len(key), PART_BITS)
+        ]
+        holds = Signal(len(outcomes), reset_less=True)
+        m.d.sync += holds.eq(Cat(outcomes))
+        return holds.all()
+
+    def elaborate_output(self, m, compared, match, room):
+        """Collect the matches of a lane; queue it, and tell in time that there will be no room."""
+        probes = self.parameters.probes
+        layout = self.o.payload.shape()
         m.submodules.queue = queue = fifo.SyncFIFO(width=layout.size, depth=self.depth)
-        left = Signal(layout)
+        found = Signal(probes, reset_less=True)  # in earlier steps of this lane
+        matches = Signal(probes)
+        output = Signal(layout)
+        number, lane = compared["number"], compared["lane"]
         m.d.comb += [
-            left.eq(lane),
-            left.matches.eq(lane.matches & same),
-            queue.w_data.eq(left),
-            queue.w_en.eq(valid & (lane.last | left.matches.any())),
+            matches.eq(Mux(number == 0, 0, found) | (match << number)),
+            output.matches.eq(matches),
+            *(output[name].eq(lane[name]) for name in ("lane", "row", "last", "ending")),
+            queue.w_data.eq(output),
+            queue.w_en.eq(compared["step"] & compared["final"] & (lane.last | matches.any())),
             self.o.valid.eq(queue.r_rdy),
             self.o.payload.eq(queue.r_data),
             queue.r_en.eq(self.o.ready),
         ]
-        m.d.sync += ready.eq(queue.w_level < self.depth - self.in_flight)
+        m.d.sync += room.eq(queue.w_level < self.depth - self.in_flight)
+        with m.If(compared["step"]):
+            m.d.sync += found.eq(matches)

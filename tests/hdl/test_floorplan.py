@@ -54,14 +54,18 @@ def test_the_lanes_of_a_region_stand_side_by_side_below_those_of_the_other():
     assert {row for _, row in right} == {82}
 
 
-def test_digests_and_rests_take_turns():
-    digests = names(cores=4, columns=13)
-    rests = [name.replace(".ring.", ".verifier.ring.") for name in digests]
-    sites = places(floorplan([*rests, *digests], DEVICE, cores=4))
-    of_region = [name for name in sites if ".core_2.left." in name]
-    in_a_row = sorted(of_region, key=sites.get)
+def test_digests_stand_among_the_keys_of_their_lanes():
+    digests = names(cores=4, columns=8)
+    keys = [name.replace(".ring.", ".verifier.ring.") for name in names(cores=4, columns=16)]
+    tables = [
+        f"accelerator.core_{core}.{side}.engine.passes.probes.block_{block}.ram"
+        for core in range(4) for side in ("left", "right") for block in range(2)
+    ]  # fmt: skip
+    sites = places(floorplan([*tables, *keys, *digests], DEVICE, cores=4))
     assert len(set(sites.values())) == 208
-    assert [".verifier." in name for name in in_a_row] == [False, True] * 13
+    of_region = sorted((name for name in sites if ".core_2.left." in name), key=sites.get)
+    kinds = "".join("kdt"[("verifier" not in n) + ("passes" in n)] for n in of_region)
+    assert kinds == "kdkkdktkdkkdkkdkkdktkdkkdk"
 
 
 @pytest.mark.parametrize(

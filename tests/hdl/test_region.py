@@ -140,14 +140,15 @@ def test_a_custom_predicate_gets_r_and_s_in_this_order(probe_side):
 @pytest.mark.parametrize("probes", [1, 3])
 @pytest.mark.parametrize("rows", [2, 5, 16])
 def test_passes_follow_each_other_without_an_idle_cycle(digests, lanes, probes, rows):
-    """Not even when digests agree in every row; the last lane is sent in any case at the end."""
+    """Not even when digests agree as often as candidates can be verified."""
     parameters = region_parameters(cores=1, sub_window=rows * lanes, lanes=lanes, probes=probes)
     if digests:
         parameters = parameters.with_(comparator="equality", digest_bits=3)
     model = Model(parameters, 0, 0, rows * lanes, matches=equal if digests else within)
     alike = 0b1011 << 1  # as zero, as far as the digest tells
     for n in range(rows * lanes):
-        model.tuple(1, alike if n % lanes == lanes - 1 else 5)
+        candidate = n % lanes == lanes - 1 and n // lanes % probes == probes - 1
+        model.tuple(1, alike if candidate else 5)
     for _ in range(12 * probes):
         model.tuple(0, 0)
     sent, taken, activity = [], [], {}
@@ -158,6 +159,22 @@ def test_passes_follow_each_other_without_an_idle_cycle(digests, lanes, probes, 
         "busy": 12 * rows,
         "stalled": 0,
     }
+
+
+def test_a_candidate_takes_as_many_cycles_as_its_group_has_probes():
+    parameters = digest_parameters(cores=1, sub_window=20, lanes=2, probes=3, digest_bits=3)
+    model = Model(parameters, 0, 0, 20, matches=equal)
+    for _ in range(20):
+        model.tuple(1, 0b1011 << 1)
+    for _ in range(12):
+        model.tuple(0, 0)
+    for _ in range(4):  # groups of one, which the slots of the groups before them do not delay
+        model.tuple(0, 0)
+        model.flush()
+    sent, taken = [], []
+    assert drive(model, stamps=(sent, taken)) == model.answers
+    stars = [cycle for cycle, word in zip(taken, model.answers, strict=True) if len(word) == 1]
+    assert [b - a for a, b in pairwise(stars[:4])] == [20 * 3] * 3
 
 
 @pytest.mark.parametrize("digests", [False, True])

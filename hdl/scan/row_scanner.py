@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every scanner does: read the rows of a pass one by one, and tell which have matches."""
+
+from functools import reduce
+from operator import or_
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.layouts import ending_layout, pointer_layout
+
+from .key_ring import KeyRing
+from .layouts import group_layout, match_layout, row_layout
+
+__all__ = ["RowScanner"]
+
+
+class RowScanner(wiring.Component):
+    """Read the span of a group row by row; subclasses compare keys with probes.
+
+    A pass begins in the cycle after its group is taken; the next group is taken while the last row
+    of the pass is read, so passes follow each other without an idle cycle. The end of a pass
+    travels with its last row. ``matches`` cannot be refused: the scanner stops reading rows
+    when there is no ``room`` for :attr:`in_flight` more.
+
+    Latency: :attr:`latency` cycles from reading a row to its ``matches``: those of a slot, and one
+    to see whether there are any matches. Throughput: ``lanes`` keys per cycle; a pass takes as many
+    cycles as its span touches rows, at least one.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    slot_latency : int
+        Cycles from reading a row to what a slot says of it.
+    key, criterion : Layout
+        What is compared of a key and of a probe.
+    bits : int
+        Those of ``matches`` for each lane.
+    more : wiring members
+        Of the subclass.
+
+    Members
+    -------
+    add_to : In(probes)
+        Slot that holds ``criterion`` as that of the next probe; see
+        :class:`hdl.scan.group_collector.GroupCollector`.
+    criterion : In
+    group : In(stream.Signature(group_layout(parameters)))
+        Its ``ending``, and the slots, stay for ``KeyRing.LATENCY`` cycles after the transfer.
+    running : Out(1)
+        A pass is under way.
+    oldest : Out
+        The row where the pass under way began.
+    reading : Out(1)
+        A row of the pass is read in this cycle.
+    address : Out
+    keys : In
+        Of a :class:`KeyRing`.
+    matches_valid : Out(1)
+    matches : Out
+        Outcome of a row, if it has a match or is the last of its pass.
+    room : In(1)
+    comparisons : Out
+        Comparisons of a probe with a key of its window, some cycles ago.
+    """
+
+    def __init__(self, parameters, *, slot_latency, key, criterion, bits, **more):
+        self.parameters = parameters
+        self.latency = slot_latency + 1
+        #: Rows that may follow after ``room`` fell: those read and not yet seen at the output, and
+        #: one that is read before a registered ``room`` is seen.
+        self.in_flight = self.latency + 2
+        super().__init__(
+            {
+                "add_to": In(parameters.probes),
+                "criterion": In(criterion),
+                **more,
+                "group": In(stream.Signature(group_layout(parameters))),
+                "running": Out(1),
+                "oldest": Out(pointer_layout(parameters)["row"].shape),
+                "reading": Out(1),
+                "address": Out(range(parameters.ring_rows)),
+                "keys": In(row_layout(parameters, key)),
+                "matches_valid": Out(1),
+                "matches": Out(match_layout(parameters, bits)),
+                "room": In(1),
+                "comparisons": Out(range(parameters.lanes * parameters.probes + 1)),
+            }
+        )
+
+    def elaborate_sequence(self, m):
+        """Count rows. An empty span still takes one cycle.
+
+        Returns whether a group is taken, whether a row is read, which one, and if it is the last.
+        """
+        row = Signal(pointer_layout(self.parameters)["row"].shape, reset_less=True)
+        last = Signal()
+        take = Signal()
+        step = self.reading
+        m.d.comb += [
+            step.eq(self.running & self.room),
+            self.group.ready.eq(~self.running | (step & last)),
+            take.eq(self.group.valid & self.group.ready),
+            self.address.eq(row),
+        ]
+        group = self.group.payload
+        before_last = Signal.like(row)
+        oldest = Signal.like(row)
+        m.d.comb += self.oldest.eq(oldest)
+        with m.If(step):
+            m.d.sync += [row.eq(row + 1), last.eq(row == before_last)]
+            with m.If(last):
+                m.d.sync += self.running.eq(0)
+        with m.If(take):
+            m.d.sync += [
+                self.running.eq(1),
+                oldest.eq(group.first),
+                row.eq(group.first),
+                before_last.eq(group.stop - 2),
+                last.eq(group.short),
+            ]
+        return take, step, row, last
+
+    def elaborate_stages(self, m, take, step, row, last, **more):
+        """Return what belongs to a row on its way through the memory, cycle by cycle."""
+        stages = [
+            {"step": step, "row": row[: len(self.address)], "last": last, "begin": take, **more}
+        ]
+        for cycle in range(KeyRing.LATENCY):
+            following = {}
+            for name, value in stages[-1].items():
+                following[name] = Signal(
+                    Value.cast(value).shape(),
+                    name=f"{name}_{cycle + 1}",
+                    reset_less=name in ("row", "last"),
+                )
+                m.d.sync += following[name].eq(value)
+            stages.append(following)
+        return stages
+
+    def elaborate_comparing(self, m, arriving):
+        """Return what belongs to the row that is compared while the next one arrives."""
+        compared = {
+            "step": Signal(name="compared"),
+            "row": Signal.like(arriving["row"], name="compared_row"),
+            "last": Signal(name="compared_last", reset_less=True),
+            "ending": Signal(ending_layout(self.parameters), name="ending", reset_less=True),
+        }
+        ending = Signal(ending_layout(self.parameters), reset_less=True)  # of the pass that arrives
+        with m.If(arriving["begin"]):
+            m.d.sync += ending.eq(self.group.payload.ending)
+        with m.If(arriving["last"]):
+            m.d.sync += compared["ending"].eq(ending)
+        m.d.sync += [compared[name].eq(arriving[name]) for name in ("step", "row", "last")]
+        return compared
+
+    def elaborate_outcome(self, m, compared, found):
+        """Register what belongs to a row beside what was found, then whether that is anything."""
+        outcome = Signal(self.matches.shape(), reset_less=True)
+        valid = Signal()
+        row = Signal.like(compared["row"])
+        last = Signal(reset_less=True)
+        m.d.sync += [
+            valid.eq(compared["step"]),
+            row.eq(compared["row"]),
+            last.eq(compared["last"]),
+        ]
+        with m.If(compared["last"]):
+            m.d.sync += outcome.ending.eq(compared["ending"])
+        m.d.comb += [outcome.row.eq(row), outcome.last.eq(last)]
+        m.d.comb += [outcome.matches[n].eq(lanes) for n, lanes in enumerate(found)]
+        m.d.sync += self.matches_valid.eq(valid & (last | reduce(or_, outcome.matches).any()))
+        matches = Signal.like(outcome)
+        m.d.comb += self.matches.eq(matches)
+        with m.If(valid):
+            m.d.sync += matches.eq(outcome)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the comparisons of a pass from the spans of its probes."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hdl.layouts import span_layout
+
+__all__ = ["SpanCount"]
+
+
+class SpanCount(wiring.Component):
+    """Count how many keys of their windows the probes of a pass are compared with.
+
+    Where no mask says which lanes of a row lie inside which span, the sizes of the spans are summed
+    as probes are added, and told row by row: as many as a row can have, until none are left. That
+    is the same number by the end of the pass.
+
+    Latency: 1 cycle from ``add`` to ``begin`` and from ``step`` to ``comparisons``.
+    Throughput: 1 probe, and 1 row, per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    add : In(1)
+        A probe that sees ``span`` joins the next pass.
+    span : In
+    begin : In(1)
+        That pass begins.
+    step : In(1)
+        A row of the pass is read.
+    comparisons : Out
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.most = parameters.lanes * parameters.probes
+        super().__init__(
+            {
+                "add": In(1),
+                "span": In(span_layout(parameters)),
+                "begin": In(1),
+                "step": In(1),
+                "comparisons": Out(range(self.most + 1)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
+        tail, head = self.span.tail, self.span.head
+        size = Signal(ceil_log2(lanes * rows) + 1, reset_less=True)
+        added = Signal()
+        apart = (head.row - tail.row)[: len(head.row)]
+        m.d.sync += [
+            added.eq(self.add),
+            size.eq(apart * lanes + head.lane - tail.lane),
+        ]
+        collected = Signal(range(lanes * rows * self.parameters.probes + 1))
+        total = Signal.like(collected)
+        left = Signal.like(collected)
+        full = Signal()  # of those left, a row has as many as it can
+        after = Signal.like(left)
+        m.d.comb += [
+            total.eq(collected + Mux(added, size, 0)),
+            full.eq(left >= self.most),
+            after.eq(Mux(self.step, Mux(full, left - self.most, 0), left)),
+        ]
+        with m.If(self.begin):
+            m.d.sync += [left.eq(total), collected.eq(0)]
+        with m.Else():
+            m.d.sync += [left.eq(after), collected.eq(total)]
+        m.d.sync += self.comparisons.eq(Mux(self.step, Mux(full, self.most, left), 0))
+        return m
