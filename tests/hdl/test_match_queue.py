@@ -89,7 +89,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
     lanes, probes, stalls
 ):
     parameters = queue_parameters(lanes, probes)
-    dut = MatchQueue(parameters, in_flight=4)
+    dut = MatchQueue(parameters, in_flight=4, bits=parameters.probes)
     rows, words = random_rows(parameters, random.Random(lanes * 10 + probes), 60)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=probes)
 
@@ -118,7 +118,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_latency_and_one_word_per_cycle(lanes):
     parameters = queue_parameters(lanes, 4)
-    dut = MatchQueue(parameters, in_flight=4)
+    dut = MatchQueue(parameters, in_flight=4, bits=parameters.probes)
     assert dut.latency == 3 + (3 if lanes > 1 else 0)
     bench = StreamBench(dut, deadline=200)
     start = []
@@ -126,7 +126,8 @@ def test_latency_and_one_word_per_cycle(lanes):
     async def scanner(ctx):
         row = {"matches": [0xF] * lanes, "row": 1, "last": 0, "ending": {"count": 4}}
         ctx.set(
-            Value.cast(dut.matches), integer(match_layout(parameters), by_probe(parameters, row))
+            Value.cast(dut.matches),
+            integer(match_layout(parameters, parameters.probes), by_probe(parameters, row)),
         )
         ctx.set(dut.matches_valid, 1)
         await ctx.tick()
@@ -145,7 +146,7 @@ def test_latency_and_one_word_per_cycle(lanes):
 
 def test_without_room_there_is_place_for_the_rows_in_flight():
     parameters = queue_parameters(2, 1)
-    dut = MatchQueue(parameters, in_flight=5, depth=8)
+    dut = MatchQueue(parameters, in_flight=5, bits=1, depth=8)
     bench = StreamBench(dut, deadline=200)
     row = {"matches": [1], "row": 1, "last": 0, "ending": {"count": 1}}
     sent = []
@@ -202,8 +203,8 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
         if matches or ends
     ]
     lanes_sent = serialize(
-        LaneSerializer(parameters),
-        match_layout(parameters),
+        LaneSerializer(parameters, bits=parameters.probes),
+        match_layout(parameters, parameters.probes),
         [by_probe(parameters, row) for row in rows],
         len(expected),
         stalls=stalls,
@@ -218,12 +219,18 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
 @pytest.mark.parametrize("full", [False, True])
 def test_latency_of_lanes_and_one_lane_per_cycle(lanes, full):
     parameters = queue_parameters(lanes, 2)
-    dut = LaneSerializer(parameters)
+    dut = LaneSerializer(parameters, bits=parameters.probes)
     assert dut.latency == 3
     row = by_probe(parameters, {"matches": [3 if full or n == 1 else 0 for n in range(lanes)]})
     each = lanes if full else 1
     sent, taken = [], []
-    serialize(dut, match_layout(parameters), [row] * 20, 20 * each, stamps=(sent, taken))
+    serialize(
+        dut,
+        match_layout(parameters, parameters.probes),
+        [row] * 20,
+        20 * each,
+        stamps=(sent, taken),
+    )
     assert taken == list(range(sent[0] + dut.latency, sent[0] + dut.latency + 20 * each))
     if not full:
         assert taken == [s + dut.latency for s in sent]
@@ -237,7 +244,7 @@ def test_a_lane_becomes_its_pairs_then_star_and_mark(probes, stalls):
     lanes = [{**row, "matches": row["matches"][0], "lane": 0} for row in rows]
     words = serialize(
         PairSerializer(parameters),
-        lane_matches_layout(parameters),
+        lane_matches_layout(parameters, parameters.probes),
         lanes,
         len(expected),
         stalls=stalls,
@@ -254,7 +261,13 @@ def test_latency_of_pairs_and_one_word_per_cycle(full):
     lane = {"matches": 0xF if full else 0, "last": 1, "ending": ending}
     each = 6 if full else 1
     sent, taken = [], []
-    serialize(dut, lane_matches_layout(parameters), [lane] * 20, 20 * each, stamps=(sent, taken))
+    serialize(
+        dut,
+        lane_matches_layout(parameters, parameters.probes),
+        [lane] * 20,
+        20 * each,
+        stamps=(sent, taken),
+    )
     assert taken == list(range(sent[0] + dut.latency, sent[0] + dut.latency + 20 * each))
     if not full:
         assert taken == [s + dut.latency for s in sent]
@@ -262,4 +275,4 @@ def test_latency_of_pairs_and_one_word_per_cycle(full):
 
 def test_a_queue_smaller_than_the_rows_in_flight_is_refused():
     with pytest.raises(ValueError, match="A queue of 4 rows cannot hold 4 rows in flight"):
-        MatchQueue(queue_parameters(1, 1), in_flight=4, depth=4)
+        MatchQueue(queue_parameters(1, 1), in_flight=4, bits=1, depth=4)

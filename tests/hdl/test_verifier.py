@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier and its table of passes against plain lists."""
+"""The verifier with its table of passes, and the table alone, against plain lists."""
 
+from itertools import pairwise
 import random
 
 from amaranth.sim import Simulator
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.layouts import lane_matches_layout
+from hdl.scan.layouts import lane_matches_layout, verified_probe_layout
 from hdl.scan.pass_table import PassTable
 from hdl.scan.verifier import Verifier
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
+from tests.hdl.verifier_pair import VerifierPair
 
 
 def digest_parameters(*, lanes, probes=3):
-    """Parameters whose keys have a rest of six bits."""
+    """Parameters whose keys have a digest of two bits and a rest of six."""
     return JoinParameters(
         lanes=lanes, probes=probes, sub_window=9 * lanes, comparator="equality",
         keys=(KeyField(name="x", bits=8),), digest_bits=2,
@@ -23,74 +25,105 @@ def digest_parameters(*, lanes, probes=3):
 
 
 class Passes:
-    """Rests of stored keys and of probes, lanes with matches, and what is left of them."""
+    """Stored keys, probes and candidates, and which probes have the key of each in their span."""
 
-    def __init__(self, parameters, generator, number):
+    def __init__(self, parameters, generator, number, *, empty=0.2):
         self.parameters = parameters
         rows, lanes, probes = parameters.ring_rows, parameters.lanes, parameters.probes
-        few = [generator.randrange(64) for _ in range(4)]
+        few = [{"digest": n, "rest": generator.randrange(64)} for n in range(4)]
         self.stored = [[generator.choice(few) for _ in range(lanes)] for _ in range(rows)]
-        self.probes = [[generator.choice(few) for _ in range(probes)] for _ in range(number)]
-        self.firsts = [generator.randrange(2 * rows) for _ in range(number)]
-        self.lanes, self.left = [], []
-        for rests in self.probes:
-            length = generator.randrange(1, 6)
-            for n in range(length):
-                lane, row = generator.randrange(lanes), generator.randrange(rows)
-                word = {
-                    "matches": generator.randrange(1 << probes),
-                    "lane": lane,
-                    "row": row,
-                    "last": n == length - 1,
-                    "ending": {"count": probes, "star": generator.randrange(2)},
-                }
-                same = sum((rest == self.stored[row][lane]) << p for p, rest in enumerate(rests))
-                self.lanes.append(word)
-                if word["last"] or word["matches"] & same:
-                    self.left.append({**word, "matches": word["matches"] & same})
+        self.probes, self.firsts, self.candidates, self.left = [], [], [], []
+        first = generator.randrange(2 * rows)
+        for _ in range(number):
+            first += generator.randrange(rows)
+            group = []
+            if generator.random() >= empty:
+                group = [
+                    (generator.choice(few), self.span(generator, first))
+                    for _ in range(generator.randrange(1, probes + 1))
+                ]
+            self.probes.append(group)
+            self.firsts.append(first % (2 * rows))
+            for n in reversed(range(generator.randrange(1, 6))):
+                self.candidate(generator, first, group, last=n == 0)
+
+    def span(self, generator, first):
+        """From some lane on, and up to another one, in the rows from ``first`` on."""
+        lanes = self.parameters.lanes
+        most = (self.parameters.ring_rows - 1) * lanes
+        tail, head = sorted(generator.randrange(most + 1) for _ in range(2))
+        return first * lanes + tail, first * lanes + head
+
+    def candidate(self, generator, first, group, *, last):
+        """A lane somewhere in the rows of a pass."""
+        rows, lanes = self.parameters.ring_rows, self.parameters.lanes
+        place = first * lanes + generator.randrange((rows - 1) * lanes)
+        row, lane = place // lanes % rows, place % lanes
+        word = {
+            "matches": not last or generator.randrange(2),
+            "lane": lane,
+            "row": row,
+            "last": last,
+            "ending": {"count": len(group), "star": generator.randrange(2)},
+        }
+        matches = sum(
+            (key == self.stored[row][lane] and tail <= place < head) << n
+            for n, (key, (tail, head)) in enumerate(group)
+        )
+        self.candidates.append(word)
+        if last or matches:
+            self.left.append({**word, "matches": matches if word["matches"] else 0})
+
+    def probe(self, key, span):
+        """A probe as the table keeps it."""
+        lanes, rows = self.parameters.lanes, 2 * self.parameters.ring_rows
+        tail, head = ({"lane": n % lanes, "row": n // lanes % rows} for n in span)
+        return {"key": key, "span": {"tail": tail, "head": head}}
 
 
 def verify(passes, *, stalls=0.0, stamps=None):
-    """Store the keys, then begin passes when there is room, and verify their lanes."""
+    """Store the keys, begin passes when there is room, and verify their candidates."""
     parameters = passes.parameters
-    dut = Verifier(parameters)
-    layout = lane_matches_layout(parameters)
-    bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=7)
+    dut = VerifierPair(parameters)
+    bench = StreamBench(dut, deadline=40_000, stalls=stalls, seed=7)
+    table, verifier = dut.passes, dut.verifier
     began = []
 
     async def fill(ctx):
         for row, keys in enumerate(passes.stored):
             for lane, key in enumerate(keys):
-                ctx.set(dut.store, 1)
-                ctx.set(dut.place, {"row": row, "lane": lane})
-                ctx.set(dut.key, key)
+                ctx.set(verifier.store, 1)
+                ctx.set(verifier.place, {"row": row, "lane": lane})
+                ctx.set(verifier.key, key)
                 await ctx.tick()
-        ctx.set(dut.store, 0)
-        for rests, first in zip(passes.probes, passes.firsts, strict=True):
-            for n, rest in enumerate(rests):
-                ctx.set(dut.add_to, 1 << n)
-                ctx.set(dut.rest, rest)
+        ctx.set(verifier.store, 0)
+        for group, first in zip(passes.probes, passes.firsts, strict=True):
+            for n, probe in enumerate(group):
+                ctx.set(table.add, 1)
+                ctx.set(table.number, n)
+                ctx.set(table.probe, passes.probe(*probe))
                 await ctx.tick()
-            ctx.set(dut.add_to, 0)
-            while not ctx.get(dut.room):
+            ctx.set(table.add, 0)
+            while not ctx.get(table.room):
                 await ctx.tick()
-            ctx.set(dut.first, first)
-            ctx.set(dut.began, 1)
+            ctx.set(table.first, first)
+            ctx.set(table.count, len(group))
+            ctx.set(table.began, 1)
             await ctx.tick()
-            ctx.set(dut.began, 0)
+            ctx.set(table.began, 0)
             began.append(first)
         bench.done()
 
     async def send(ctx):
         ended = 0
-        for word in passes.lanes:
+        for word in passes.candidates:
             while len(began) <= ended or bench.pauses():
                 ctx.set(dut.i.valid, 0)
                 await ctx.tick()
-            assert ctx.get(dut.pending)
+            assert ctx.get(table.pending)
             ctx.set(dut.i.payload, word)
             ctx.set(dut.i.valid, 1)
-            _, _, ready = await ctx.tick().sample(dut.i.ready)
+            ready = False
             while not ready:
                 _, _, ready = await ctx.tick().sample(dut.i.ready)
             if stamps:
@@ -99,43 +132,36 @@ def verify(passes, *, stalls=0.0, stamps=None):
         ctx.set(dut.i.valid, 0)
         bench.done()
 
-    async def watch(ctx):
-        oldest = []
-        while True:
-            _, _, pending, first = await ctx.tick().sample(dut.pending, dut.oldest)
-            if pending:
-                oldest.append(first)
-            assert set(oldest) <= set(passes.firsts)
-
-    bench.simulator.add_testbench(watch, background=True)
     bench.spawn(fill)
     bench.spawn(send)
     received = bench.sink(dut.o, len(passes.left), stamps=stamps and stamps[1])
     bench.run(extra_cycles=20)
+    layout = lane_matches_layout(parameters, parameters.probes)
     return [integer(layout, word) for word in passes.left], received
 
 
 @pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (5, 2), (9, 4)])
 @pytest.mark.parametrize("stalls", [0.0, 0.5, 0.95])
-def test_what_is_left_of_a_lane_are_the_probes_with_the_same_rest(lanes, probes, stalls):
+def test_what_is_left_of_a_lane_are_the_probes_that_have_its_key_and_see_it(lanes, probes, stalls):
     parameters = digest_parameters(lanes=lanes, probes=probes)
-    expected, received = verify(Passes(parameters, random.Random(lanes), 40), stalls=stalls)
+    expected, received = verify(Passes(parameters, random.Random(lanes), 60), stalls=stalls)
     assert received == expected
 
 
-@pytest.mark.parametrize("lanes", [1, 6])
-def test_latency_and_a_lane_per_cycle(lanes):
-    parameters = digest_parameters(lanes=lanes)
-    passes = Passes(parameters, random.Random(2), 1)
-    lane = {"matches": 7, "lane": lanes - 1, "row": 3, "ending": {"count": 3}}
-    passes.stored[3][lanes - 1] = passes.probes[0][1]
-    passes.lanes = [{**lane, "last": n == 39} for n in range(40)]
-    same = sum((rest == passes.probes[0][1]) << n for n, rest in enumerate(passes.probes[0]))
-    passes.left = [{**lane, "matches": same} for lane in passes.lanes]
+@pytest.mark.parametrize("probes", [1, 3])
+def test_latency_and_a_probe_per_cycle(probes):
+    parameters = digest_parameters(lanes=6, probes=probes)
+    passes = Passes(parameters, random.Random(2), 1, empty=1.0)
+    lane = {"matches": 1, "lane": 5, "row": 3, "last": 0, "ending": {"count": probes}}
+    passes.firsts = [0]
+    passes.probes = [[(passes.stored[3][5], (0, 60))] * probes]
+    passes.candidates = [lane] * 20 + [{**lane, "matches": 0, "last": 1}]
+    every = (1 << probes) - 1
+    passes.left = [{**lane, "matches": every}] * 20 + [{**lane, "matches": 0, "last": 1}]
     sent, taken = [], []
     expected, received = verify(passes, stamps=(sent, taken))
     assert received == expected
-    assert sent == list(range(sent[0], sent[0] + 40))
+    assert [b - a for a, b in pairwise(sent)] == [probes] * 19 + [1]
     assert taken == [cycle + Verifier(parameters).latency for cycle in sent]
 
 
@@ -145,38 +171,62 @@ def test_a_queue_smaller_than_the_lanes_in_flight_is_refused():
 
 
 def test_a_table_has_room_until_all_places_but_one_are_those_of_passes_under_way():
-    dut = PassTable(digest_parameters(lanes=1, probes=2))
+    parameters = digest_parameters(lanes=1, probes=2)
+    dut = PassTable(parameters, delay=2)
+    assert dut.latency == 4
     generator = random.Random(5)
     under_way, seen = [], []
+    layout = verified_probe_layout(parameters)
+
+    async def read(ctx):
+        """Read the oldest pass, and let the next one be read."""
+        first, probes = under_way[0]
+        assert ctx.get(dut.oldest) == ctx.get(dut.reading.first) == first
+        assert ctx.get(dut.reading.count) == len(probes)
+        ctx.set(dut.reading.following, 1)
+        for n, probe in enumerate(probes):
+            ctx.set(dut.reading.number, n)
+            ctx.set(dut.reading.following, n == len(probes) - 1)
+            await ctx.tick()
+            if n == len(probes) - 1:
+                ctx.set(dut.reading.following, 0)
+                await ctx.tick().repeat(dut.latency - 1)
+                assert integer(layout, probe) == ctx.get(dut.reading.probe.as_value())
+        if not probes:
+            await ctx.tick()
+            ctx.set(dut.reading.following, 0)
+        ctx.set(dut.reading.ended, 1)
+        await ctx.tick()
+        ctx.set(dut.reading.ended, 0)
+        under_way.pop(0)
 
     async def bench(ctx):
-        for _ in range(2_000):
-            full = generator.random() < 0.02  # now and then, nothing ends for long
-            for _ in range(40 if full else 1):
-                rests = [generator.randrange(64) for _ in range(2)]
-                for n, rest in enumerate(rests):
-                    ctx.set(dut.add_to, 1 << n)
-                    ctx.set(dut.rest, rest)
+        for _ in range(400):
+            for _ in range(40 if generator.random() < 0.05 else 2):
+                key = {"digest": generator.randrange(4), "rest": generator.randrange(64)}
+                pointers = ({"row": generator.randrange(8), "lane": 0} for _ in range(2))
+                span = dict(zip(("tail", "head"), pointers, strict=True))
+                probes = [{"key": key, "span": span}] * generator.randrange(3)
+                ctx.set(dut.add, 1)
+                for n, probe in enumerate(probes):
+                    ctx.set(dut.number, n)
+                    ctx.set(dut.probe, probe)
                     await ctx.tick()
-                ctx.set(dut.add_to, 0)
-                began = bool(ctx.get(dut.room))
-                ended = bool(under_way) and not full and generator.random() < 0.6
+                ctx.set(dut.add, 0)
                 first = generator.randrange(16)
-                ctx.set(dut.first, first)
-                ctx.set(dut.began, began)
-                ctx.set(dut.ended, ended)
-                await ctx.tick()
-                ctx.set(dut.began, 0)
-                ctx.set(dut.ended, 0)
-                if ended:
-                    under_way.pop(0)
-                if began:
-                    under_way.append((first, rests))
+                await ctx.tick()  # what has ended is seen
+                if ctx.get(dut.room):
+                    ctx.set(dut.began, 1)
+                    ctx.set(dut.first, first)
+                    ctx.set(dut.count, len(probes))
+                    await ctx.tick()
+                    ctx.set(dut.began, 0)
+                    under_way.append((first, probes))
                 seen.append(len(under_way))
                 assert ctx.get(dut.pending) == bool(under_way)
+            for _ in range(generator.randrange(6)):
                 if under_way:
-                    assert ctx.get(dut.oldest) == under_way[0][0]
-                    assert [ctx.get(rest) for rest in dut.rests] == under_way[0][1]
+                    await read(ctx)
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
