@@ -77,7 +77,8 @@ class ScanEngine(wiring.Component):
             scanner.span.eq(self.span),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
-            scanner.room.eq(queue.room),
+            # A row that is stored to is read when it can be relied upon.
+            scanner.room.eq(queue.room & ~ring.written if ring.shared else queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
         ]

@@ -21,7 +21,9 @@ class KeyRing(wiring.Component):
     writes the whole row of its column: lanes before its own as they are, for they were the last to
     be stored, lanes after it with anything, for they are stored next. So keys must be
     stored lane by lane, row by row, and no row may be written that still holds a key of the
-    window. A row that is written while it is read may show anything in the written column.
+    window, but for those of its own lanes. A row that is written while it is read may show anything
+    in the written column; where that may have lanes of the window, the ring is ``shared`` and says
+    that the row at ``address`` must not be relied upon.
 
     Latency: :attr:`LATENCY` cycles from ``address`` to ``keys``. Throughput: 1 row and 1 store per
     cycle.
@@ -42,6 +44,8 @@ class KeyRing(wiring.Component):
     address : In
         Row to read, without wrap bit.
     keys : Out
+    written : Out(1)
+        ``address`` is the row that is stored to in this cycle; only if :attr:`shared`.
     """
 
     LATENCY = KeyColumn.LATENCY
@@ -49,6 +53,11 @@ class KeyRing(wiring.Component):
     def __init__(self, parameters, shape):
         self.parameters = parameters
         self.latency = self.LATENCY
+        size = Shape.cast(shape).width
+        #: Lanes of a column.
+        self.share = max(1, widest_word(parameters.ring_rows) // size)
+        #: Whether lanes share columns.
+        self.shared = min(self.share, parameters.lanes) > 1
         super().__init__(
             {
                 "store": In(1),
@@ -56,6 +65,7 @@ class KeyRing(wiring.Component):
                 "key": In(shape),
                 "address": In(range(parameters.ring_rows)),
                 "keys": Out(row_layout(parameters, shape)),
+                **({"written": Out(1)} if self.shared else {}),
             }
         )
 
@@ -63,7 +73,10 @@ class KeyRing(wiring.Component):
         m = Module()
         lanes, depth = self.parameters.lanes, self.parameters.ring_rows
         key, keys = Value.cast(self.key), Value.cast(self.keys)
-        share = max(1, widest_word(depth) // len(key))  # lanes of a column
+        share = self.share
+        if self.shared:
+            row = self.place.row[: len(self.address)]
+            m.d.comb += self.written.eq(self.store & (row == self.address))
         for n, first in enumerate(range(0, lanes, share)):
             members = range(first, min(first + share, lanes))
             column = KeyColumn(width=len(members) * len(key), depth=depth)

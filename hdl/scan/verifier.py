@@ -74,10 +74,10 @@ class Verifier(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        room = Signal(init=1)
-        stages = self.elaborate_steps(m, room)
-        *_, read, few, chosen, compared = stages
         m.submodules.ring = ring = KeyRing(self.parameters, self.key.shape())
+        room = Signal(init=1)
+        stages = self.elaborate_steps(m, room & ~ring.written if ring.shared else room)
+        *_, read, few, chosen, compared = stages
         m.d.comb += [
             ring.store.eq(self.store),
             ring.place.eq(self.place),
