@@ -144,7 +144,7 @@ class Schedule:
         waiting = list(groups)
         while waiting:
             readers = Counter(name for group in waiting for name in group.reads - group.old)
-            best = min(waiting, key=lambda group: self._cost(group, readers))
+            best = min(waiting, key=lambda group: (self._cost(group, readers), self._news(group)))
             waiting.remove(best)
             for name in sorted(best.reads):
                 self._compute(name)
@@ -162,6 +162,11 @@ class Schedule:
             len(self._readers.get(name, set()) & self._late.keys()) for name in group.writes
         )
         return early + sum(NEVER if self.logic.signals[name].rows else COPYING for name in late)
+
+    def _news(self, group):
+        """Return how many variables a group still lacks: what goes on with those that are there
+        lets them end soon, so more of them stay in the processor's registers."""
+        return sum(name in self._late for name in reach(sorted(group.reads), self.variables))
 
     def _compute(self, name):
         """Compute a variable now, unless it has been."""
