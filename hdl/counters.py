@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from .layouts import activity_layout, tree_levels
 from .local_reset import local_reset
+from .streams import clocked
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
 
@@ -53,7 +54,7 @@ COUNTERS = tuple(
 class ActivityNode(wiring.Component):
     """Sum the activity of up to four children, registered.
 
-    Latency: 1 cycle. Throughput: 1 sum per cycle.
+    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ class ActivityNode(wiring.Component):
     ARITY = 4
 
     def __init__(self, parameters, *, children, regions):
-        self.latency = 1
+        self.parameters = parameters
+        self.latency = int(parameters.pipelined)
         self._layout = activity_layout(parameters, regions)
         super().__init__(
             {
@@ -84,15 +86,17 @@ class ActivityNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        stage = clocked(m, pipelined=self.parameters.pipelined)
         for name, _ in self._layout:
-            m.d.sync += self.o[name].eq(sum(i[name] for i in self.i))
+            stage += self.o[name].eq(sum(i[name] for i in self.i))
         return m
 
 
 class ActivityTree(wiring.Component):
     """Sum the activity of all regions.
 
-    Latency: ``len(tree_levels(regions, 4))`` cycles. Throughput: 1 sum per cycle.
+    Latency: ``len(tree_levels(regions, 4))`` cycles, none if not ``pipelined``. Throughput: 1 sum
+    per cycle.
 
     Parameters
     ----------
@@ -110,11 +114,11 @@ class ActivityTree(wiring.Component):
         self.parameters = parameters
         self.regions = 2 * parameters.cores
         self._levels = tree_levels(self.regions, ActivityNode.ARITY)
-        self.latency = len(self._levels)
+        self.latency = len(self._levels) * parameters.pipelined
         super().__init__(
             {
                 "i": In(activity_layout(parameters)).array(self.regions),
-                "o": Out(activity_layout(parameters, ActivityNode.ARITY**self.latency)),
+                "o": Out(activity_layout(parameters, ActivityNode.ARITY ** len(self._levels))),
             }
         )
 
@@ -138,8 +142,8 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late.
-    Throughput: every counter counts every cycle.
+    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late, or at once
+    if not ``pipelined``. Throughput: every counter counts every cycle.
 
     Parameters
     ----------
@@ -161,7 +165,11 @@ class CounterBank(wiring.Component):
         Zero for an address that is not in the map.
     """
 
+    #: Bits of a counter that is simulated: a word of the processor, which wraps by itself.
+    SIMULATED_BITS = 64
+
     def __init__(self, parameters):
+        self.parameters = parameters
         self.latency = 2
         levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
         super().__init__(
@@ -180,6 +188,7 @@ class CounterBank(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         local_reset(m)
+        pipelined = self.parameters.pipelined
         increments = {
             "cycles": 1,
             "tuples_r": self.accepted[0],
@@ -202,10 +211,14 @@ class CounterBank(wiring.Component):
                 if counter.name == "disorder":
                     value = self.disorder
                 else:
-                    value = Signal(counter.bits, name=counter.name)
+                    bits = counter.bits if pipelined else self.SIMULATED_BITS
+                    value = Signal(bits, name=counter.name)
                     increment = Value.cast(increments[counter.name])
-                    registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                    m.d.local += [registered.eq(increment), value.eq(value + registered)]
+                    if pipelined:
+                        registered = Signal(increment.shape(), name=f"{counter.name}_increment")
+                        m.d.local += registered.eq(increment)
+                        increment = registered
+                    m.d.local += value.eq(value + increment)
                 with m.Case(counter.address):
                     m.d.local += self.data.eq(value)
             with m.Default():
