@@ -12,7 +12,9 @@ __all__ = ["compile_model", "compile_runtime", "recipe", "runtime_recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 #: What writes the Verilog anew.
-SCRIPTS = ("drivers.py", "fields.py", "model.py", "netlist.py", "processes.py", "schedule.py")
+SCRIPTS = (
+    "drivers.py", "fields.py", "model.py", "netlist.py", "processes.py", "schedule.py", "unread.py",
+)  # fmt: skip
 #: What decides about a library besides the Verilog and the tools.
 SOURCES = [HARNESS, *map(Path(__file__).with_name, SCRIPTS)]
 
