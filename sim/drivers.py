@@ -6,7 +6,6 @@ import re
 
 from .fields import cut_fields
 from .netlist import REFERENCE, Register, Signal, UnknownVerilog, replace, unused, width_of
-from .unread import drop_unread
 
 __all__ = ["Logic", "single_drivers"]
 
@@ -67,8 +66,6 @@ def single_drivers(module, modules):
     logic.rewrite(pieces)
     uses = [*outputs.values(), *ports.values()]
     logic.rewrite(cut_fields(module.signals, variables, registers, uses))
-    seen = [name for name, signal in module.signals.items() if signal.direction == "output"]
-    drop_unread(variables, registers, [*seen, *outputs.values(), *ports.values()])
     return logic
 
 

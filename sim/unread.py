@@ -6,38 +6,37 @@ for nobody, that takes a look at the whole.
 """
 
 from .netlist import references
+from .schedule import stem
 
 __all__ = ["drop_unread"]
 
 
-def drop_unread(variables, registers, uses):
-    """Drop what no use depends on.
+def drop_unread(logic):
+    """Drop variables and registers that nothing depends on which other modules see.
 
     Parameters
     ----------
-    variables : dict of str to str
-        Expressions by name; changed.
-    registers : list of Register
-        Registers and ports of memories; changed.
-    uses : list of str
-        Expressions that are read from outside.
+    logic : Logic
+        Of a module; changed.
+
+    Returns
+    -------
+    Logic
+        The same.
     """
     writers = {}
-    for register in registers:
-        for name in references(register.clauses[0][1].partition("[")[0]):
-            writers.setdefault(name, []).append(register)
-    found, waiting = set(), list(uses)
+    for register in logic.registers:
+        writers.setdefault(stem(register.clauses[0][1]), []).append(register)
+    ports = [name for name, signal in logic.signals.items() if signal.direction == "output"]
+    found, waiting = set(), [*ports, *logic.outputs.values(), *logic.inputs.values()]
     while waiting:
         for name in references(waiting.pop()) - found:
             found.add(name)
-            if name in variables:
-                waiting.append(variables[name])
+            waiting += [logic.variables[name]] if name in logic.variables else []
             for register in writers.get(name, ()):
                 waiting += [part for clause in register.clauses for part in clause if part]
-    for name in variables.keys() - found:
-        del variables[name]
-    registers[:] = [
-        register
-        for register in registers
-        if references(register.clauses[0][1].partition("[")[0]) & found
+    logic.variables = {name: text for name, text in logic.variables.items() if name in found}
+    logic.registers = [
+        register for register in logic.registers if stem(register.clauses[0][1]) in found
     ]
+    return logic
