@@ -13,6 +13,7 @@ from .layouts import (
     comparison_groups,
     criterion_layout,
     decision_members,
+    is_own_criterion,
     region_word,
     scheduled_word,
     stored_layout,
@@ -139,10 +140,9 @@ class ProbePreparation(wiring.Component):
         with m.If(word.kind == InputKind.CONTROL):
             m.d.comb += prepared.body.control.eq(word.body.control)
         with m.Else():
-            m.d.comb += [
-                prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp),
-                prepared.body.tuple.criterion.eq(criterion),
-            ]
+            m.d.comb += prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp)
+            if not is_own_criterion(self.parameters):
+                m.d.comb += prepared.body.tuple.criterion.eq(criterion)
             for field in self.parameters.keys:
                 stored = key[field.name]
                 if self.parameters.comparator == "band":
