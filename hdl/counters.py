@@ -27,6 +27,9 @@ class Counter:
     bits: int = COUNTER_BITS
 
 
+#: Address of no counter, where the simulator's harness leaves the port.
+NOBODY = 15
+
 #: The counter map. All counters run from reset; readers take differences.
 COUNTERS = tuple(
     Counter(name, address, description)
@@ -188,7 +191,6 @@ class CounterBank(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         local_reset(m)
-        pipelined = self.parameters.pipelined
         increments = {
             "cycles": 1,
             "tuples_r": self.accepted[0],
@@ -206,21 +208,35 @@ class CounterBank(wiring.Component):
         }
         address = Signal.like(self.address)
         m.d.local += address.eq(self.address)
+        if not self.parameters.pipelined:
+            self.elaborate_simulated(m, increments, address)
+            return m
         with m.Switch(address):
             for counter in COUNTERS:
                 if counter.name == "disorder":
                     value = self.disorder
                 else:
-                    bits = counter.bits if pipelined else self.SIMULATED_BITS
-                    value = Signal(bits, name=counter.name)
+                    value = Signal(counter.bits, name=counter.name)
                     increment = Value.cast(increments[counter.name])
-                    if pipelined:
-                        registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                        m.d.local += registered.eq(increment)
-                        increment = registered
-                    m.d.local += value.eq(value + increment)
+                    registered = Signal(increment.shape(), name=f"{counter.name}_increment")
+                    m.d.local += [registered.eq(increment), value.eq(value + registered)]
                 with m.Case(counter.address):
                     m.d.local += self.data.eq(value)
             with m.Default():
                 m.d.local += self.data.eq(0)
         return m
+
+    def elaborate_simulated(self, m, increments, address):
+        """Count at once, and choose a counter only while somebody may be asking for one."""
+        values = [Const(0)] * (1 << len(address))
+        for counter in COUNTERS:
+            if counter.name == "disorder":
+                value = self.disorder
+            else:
+                value = Signal(self.SIMULATED_BITS, name=counter.name)
+                m.d.local += value.eq(value + increments[counter.name])
+            values[counter.address] = value
+        with m.If(address == NOBODY):
+            m.d.local += self.data.eq(0)
+        with m.Else():
+            m.d.local += self.data.eq(Array(values)[address])

@@ -21,6 +21,7 @@ namespace {
 
 constexpr unsigned input_rows = (INPUT_BITS + 63) / 64;
 constexpr unsigned result_rows = (RESULT_BITS + 63) / 64;
+constexpr unsigned no_counter = 15;  // an address at which nothing is looked up
 
 [[maybe_unused]] constexpr uint64_t mask(unsigned bits) { return bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
 
@@ -81,6 +82,7 @@ struct Simulation {
         model = std::make_unique<Vsplitjoin>(&context, "");
         root = model->rootp;
         root->clk = 0;
+        root->counter_addr = no_counter;
         model->eval();
         reset();
     }
@@ -113,6 +115,7 @@ struct Simulation {
         root->counter_addr = address;
         clock();
         clock();
+        root->counter_addr = no_counter;
         return root->counter_data;
     }
 };

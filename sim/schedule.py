@@ -107,7 +107,7 @@ class Schedule:
             use(text, None)
         for group in groups:
             for number, pairs in enumerate(group.clauses):
-                place = (id(group), number) if group.conditions[number] else None
+                place = (id(group), number) if group.conditions != (None,) else None
                 for target, value in pairs:
                     use(value, place)
                     use(target[len(stem(target)) :], place)
