@@ -240,23 +240,22 @@ class Ingress(wiring.Component):
         next_period = Mux(set_precision, wanted, period)
         next_single = Mux(set_precision, wanted == 1, single)
         next_free = Mux(set_precision, wanted > self.parameters.probes, free)
-        if pipelined:
-            with m.If(advance):
-                m.d.sync += [period.eq(next_period), single.eq(next_single), free.eq(next_free)]
-        else:
+        if not pipelined:
             next_free = next_period > self.parameters.probes
             m.d.comb += free.eq(period > self.parameters.probes)
-            with m.If(advance):
-                m.d.sync += period.eq(next_period)
         m.d.comb += output.payload.free.eq(next_free)
+        with m.If(advance):
+            m.d.sync += period.eq(next_period)
+            if pipelined:
+                m.d.sync += [single.eq(next_single), free.eq(next_free)]
 
         for side in range(2):
             kind = GroupSchedule if pipelined else PlainSchedule
             m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
+            m.d.comb += schedule.period.eq(next_period if pipelined else period)
             if pipelined:
                 m.d.comb += schedule.single.eq(next_single)
             m.d.comb += [
-                schedule.period.eq(next_period if pipelined else period),
                 schedule.free.eq(free),
                 schedule.probe.eq(is_side[side]),
                 schedule.other.eq(is_side[1 - side]),
