@@ -147,30 +147,33 @@ void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, ui
                         Exchange* done) {
     Vsplitjoin___024root* const root = s->root;
     const uint64_t first = s->cycle, last = first + cycles;
-    uint64_t accepted = 0, produced = 0;
-    bool fresh = true;  // the payload port does not hold the word offered yet
+    const uint64_t *word = words, *const words_end = words + count * input_rows;
+    uint64_t *row = results, *const rows_end = results + room * result_rows;
+    bool offering = s->offering;
     bool mark = false;
-    while (s->cycle != last && produced != room && !mark) {
-        s->offering = accepted != count && (s->offering || !s->stall_in.now());
-        root->i_valid = s->offering;
-        if (s->offering && fresh) set(root->i_payload, words + accepted * input_rows), fresh = false;
-        root->o_ready = !s->stall_out.now();
-        if (s->offering && root->i_ready) {
-            if (accepted_at) accepted_at[accepted] = s->cycle;
-            ++accepted;
-            s->offering = false;
-            fresh = true;
+    while (s->cycle != last && row != rows_end && !mark) {
+        offering = word != words_end && (offering || !s->stall_in.now());
+        const bool taking = !s->stall_out.now();
+        root->i_valid = offering;
+        root->o_ready = taking;
+        if (offering) {
+            set(root->i_payload, word);
+            if (root->i_ready) {
+                if (accepted_at) *accepted_at++ = s->cycle;
+                word += input_rows;
+                offering = false;
+            }
         }
-        if (root->o_valid && root->o_ready) {
-            uint64_t* const row = results + produced * result_rows;
+        if (taking && root->o_valid) {
             get(root->o_payload, row);
-            if (produced_at) produced_at[produced] = s->cycle;
-            ++produced;
+            if (produced_at) *produced_at++ = s->cycle;
             mark = is_mark(row);
+            row += result_rows;
         }
         s->clock();
     }
-    *done = {accepted, produced, s->cycle - first};
+    s->offering = offering;
+    *done = {uint64_t(word - words) / input_rows, uint64_t(row - results) / result_rows, s->cycle - first};
 }
 
 }  // extern "C"
