@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import ResultKind, node_result, result_word, tree_levels
-from .streams import StreamRegister, input_registers
+from .streams import input_registers, stream_register
 
 __all__ = ["Combiner"]
 
@@ -49,10 +49,12 @@ class Combiner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
+        pipelined = self.parameters.pipelined
+        m.submodules.output = output_register = stream_register(
+            result_word(self.parameters), pipelined=pipelined
+        )
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
-        pipelined = self.parameters.pipelined
         inputs = input_registers(m, "side", self.i, pipelined=pipelined, early=["kind"])
 
         free = Signal()

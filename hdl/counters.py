@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from .layouts import activity_layout, tree_levels
 from .local_reset import local_reset
+from .streams import clocked
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
 
@@ -25,6 +26,9 @@ class Counter:
     description: str
     bits: int = COUNTER_BITS
 
+
+#: Address of no counter, where the simulator's harness leaves the port.
+NOBODY = 15
 
 #: The counter map. All counters run from reset; readers take differences.
 COUNTERS = tuple(
@@ -53,7 +57,7 @@ COUNTERS = tuple(
 class ActivityNode(wiring.Component):
     """Sum the activity of up to four children, registered.
 
-    Latency: 1 cycle. Throughput: 1 sum per cycle.
+    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
@@ -73,7 +77,8 @@ class ActivityNode(wiring.Component):
     ARITY = 4
 
     def __init__(self, parameters, *, children, regions):
-        self.latency = 1
+        self.parameters = parameters
+        self.latency = int(parameters.pipelined)
         self._layout = activity_layout(parameters, regions)
         super().__init__(
             {
@@ -84,15 +89,17 @@ class ActivityNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        stage = clocked(m, pipelined=self.parameters.pipelined)
         for name, _ in self._layout:
-            m.d.sync += self.o[name].eq(sum(i[name] for i in self.i))
+            stage += self.o[name].eq(sum(i[name] for i in self.i))
         return m
 
 
 class ActivityTree(wiring.Component):
     """Sum the activity of all regions.
 
-    Latency: ``len(tree_levels(regions, 4))`` cycles. Throughput: 1 sum per cycle.
+    Latency: ``len(tree_levels(regions, 4))`` cycles, none if not ``pipelined``. Throughput: 1 sum
+    per cycle.
 
     Parameters
     ----------
@@ -110,11 +117,11 @@ class ActivityTree(wiring.Component):
         self.parameters = parameters
         self.regions = 2 * parameters.cores
         self._levels = tree_levels(self.regions, ActivityNode.ARITY)
-        self.latency = len(self._levels)
+        self.latency = len(self._levels) * parameters.pipelined
         super().__init__(
             {
                 "i": In(activity_layout(parameters)).array(self.regions),
-                "o": Out(activity_layout(parameters, ActivityNode.ARITY**self.latency)),
+                "o": Out(activity_layout(parameters, ActivityNode.ARITY ** len(self._levels))),
             }
         )
 
@@ -138,8 +145,8 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late.
-    Throughput: every counter counts every cycle.
+    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late, or at once
+    if not ``pipelined``. Throughput: every counter counts every cycle.
 
     Parameters
     ----------
@@ -161,7 +168,11 @@ class CounterBank(wiring.Component):
         Zero for an address that is not in the map.
     """
 
+    #: Bits of a counter that is simulated: a word of the processor, which wraps by itself.
+    SIMULATED_BITS = 64
+
     def __init__(self, parameters):
+        self.parameters = parameters
         self.latency = 2
         levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
         super().__init__(
@@ -197,6 +208,9 @@ class CounterBank(wiring.Component):
         }
         address = Signal.like(self.address)
         m.d.local += address.eq(self.address)
+        if not self.parameters.pipelined:
+            self.elaborate_simulated(m, increments, address)
+            return m
         with m.Switch(address):
             for counter in COUNTERS:
                 if counter.name == "disorder":
@@ -211,3 +225,18 @@ class CounterBank(wiring.Component):
             with m.Default():
                 m.d.local += self.data.eq(0)
         return m
+
+    def elaborate_simulated(self, m, increments, address):
+        """Count at once, and choose a counter only while somebody may be asking for one."""
+        values = [Const(0)] * (1 << len(address))
+        for counter in COUNTERS:
+            if counter.name == "disorder":
+                value = self.disorder
+            else:
+                value = Signal(self.SIMULATED_BITS, name=counter.name)
+                m.d.local += value.eq(value + increments[counter.name])
+            values[counter.address] = value
+        with m.If(address == NOBODY):
+            m.d.local += self.data.eq(0)
+        with m.Else():
+            m.d.local += self.data.eq(Array(values)[address])

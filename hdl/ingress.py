@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.cells import CellPreparation
 from .layouts import Control, InputKind, input_word, region_word
+from .plain_schedule import PlainSchedule
 from .preparation import ProbePreparation
 from .streams import clocked, stream_stage
 
@@ -130,13 +131,14 @@ class Ingress(wiring.Component):
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(region_word(parameters)))
     closing : Out(1)
-        The sides in ``closing_sides`` get their next star; from a register.
+        The sides in ``closing_sides`` get their next star; from a register, if ``pipelined``.
     closing_sides : Out(2)
         Bit 0 for R, bit 1 for S; if both, R comes first.
     room : In(1)
         There is room for as many ``closing`` as may be in flight.
     accepted : Out(2)
-        A tuple of side R (bit 0) or S (bit 1) was sent on in the cycle before.
+        A tuple of side R (bit 0) or S (bit 1) was sent on in the cycle before; in this one, if not
+        ``pipelined``.
     disorder : Out(1)
         Time went backwards since the last CLEAR.
     """
@@ -194,7 +196,8 @@ class Ingress(wiring.Component):
             output.payload.word.eq(words.payload),
             output.payload.disorder.eq(self.disorder),
         ]
-        m.d.sync += [self.accepted[n].eq(advance & is_side[n]) for n in range(2)]
+        stage = clocked(m, pipelined=self.parameters.pipelined)
+        stage += [self.accepted[n].eq(advance & is_side[n]) for n in range(2)]
         finish = is_control & ends_groups(control)
         self.elaborate_groups(m, output, is_side, finish, advance)
         with m.If(advance & is_control & (control.op == Control.CLEAR)):
@@ -229,22 +232,30 @@ class Ingress(wiring.Component):
 
         # What a control word at hand asks for, from a register: so control words take 2 cycles.
         wanted = Signal(bits + 1)
-        stage = clocked(m, pipelined=self.parameters.pipelined)
+        pipelined = self.parameters.pipelined
+        stage = clocked(m, pipelined=pipelined)
         stage += wanted.eq(
             Mux((control.value <= 0) | (control.value > longest), longest, control.value)
         )
         next_period = Mux(set_precision, wanted, period)
         next_single = Mux(set_precision, wanted == 1, single)
         next_free = Mux(set_precision, wanted > self.parameters.probes, free)
+        if not pipelined:
+            next_free = next_period > self.parameters.probes
+            m.d.comb += free.eq(period > self.parameters.probes)
         m.d.comb += output.payload.free.eq(next_free)
         with m.If(advance):
-            m.d.sync += [period.eq(next_period), single.eq(next_single), free.eq(next_free)]
+            m.d.sync += period.eq(next_period)
+            if pipelined:
+                m.d.sync += [single.eq(next_single), free.eq(next_free)]
 
         for side in range(2):
-            m.submodules[f"schedule_{side}"] = schedule = GroupSchedule(self.parameters)
+            kind = GroupSchedule if pipelined else PlainSchedule
+            m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
+            m.d.comb += schedule.period.eq(next_period if pipelined else period)
+            if pipelined:
+                m.d.comb += schedule.single.eq(next_single)
             m.d.comb += [
-                schedule.period.eq(next_period),
-                schedule.single.eq(next_single),
                 schedule.free.eq(free),
                 schedule.probe.eq(is_side[side]),
                 schedule.other.eq(is_side[1 - side]),
@@ -253,7 +264,7 @@ class Ingress(wiring.Component):
                 output.payload.close[side].eq(schedule.close),
                 output.payload.star[side].eq(schedule.star),
             ]
-        m.d.sync += [
+        stage += [
             self.closing_sides.eq(output.payload.star),
             self.closing.eq(advance & ~free & output.payload.star.any()),
         ]

@@ -23,6 +23,7 @@ __all__ = [
     "decision_members",
     "ending_layout",
     "input_word",
+    "is_own_criterion",
     "key_layout",
     "node_result",
     "pair_layout",
@@ -180,19 +181,29 @@ def cells_layout(parameters):
     return data.StructLayout({"start": bits, "hash": bits, "none": 1, **extents})
 
 
+def is_own_criterion(parameters):
+    """Is the key of a tuple, as it goes to the regions, what it compares stored keys with?"""
+    return (
+        parameters.engine == "index"
+        and parameters.comparator == "equality"
+        and not parameters.pipelined
+    )
+
+
 def prepared_layout(parameters):
     """A tuple as regions get it.
 
     It is there twice: as ``criterion`` that it compares stored keys with, and as ``key`` that it
-    leaves in a ring. With an index also as the ``bucket`` that it is stored in, and as the
-    ``cells`` that it looks for matches in.
+    leaves in a ring; where :func:`is_own_criterion`, once. With an index also as the ``bucket``
+    that it is stored in, and as the ``cells`` that it looks for matches in.
     """
+    criterion = {"criterion": criterion_layout(parameters)}
     index = {}
     if parameters.engine == "index":
         index = {"bucket": unsigned(parameters.bucket_width), "cells": cells_layout(parameters)}
     return data.StructLayout(
         {
-            "criterion": criterion_layout(parameters),
+            **({} if is_own_criterion(parameters) else criterion),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
             **index,

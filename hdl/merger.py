@@ -65,6 +65,9 @@ class Merger(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipelined = self.parameters.pipelined
+        if self.ports == 1 and not pipelined:
+            self.elaborate_passage(m)
+            return m
         inputs = input_registers(m, "port", self.i, pipelined=pipelined, early=["kind"])
         free = Signal()
         pair = Signal(self.ports)  # ports that show a pair
@@ -103,6 +106,15 @@ class Merger(wiring.Component):
         with m.If(stop.all() & self.o.ready & (inputs[0].payload.kind == ResultKind.MARK)):
             m.d.sync += free.eq(first.free)
         return m
+
+    def elaborate_passage(self, m):
+        """Pass everything on: the digit of the only port, above all other bits, is zero."""
+        (i,) = self.i
+        m.d.comb += [
+            self.o.valid.eq(i.valid),
+            i.ready.eq(self.o.ready),
+            Value.cast(self.o.payload).eq(Value.cast(i.payload)),
+        ]
 
     def with_digit(self, m, pair, port):
         """Return the pair at ``port`` with the digit of the port."""

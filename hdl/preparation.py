@@ -14,6 +14,7 @@ from .layouts import (
     comparison_groups,
     criterion_layout,
     decision_members,
+    is_own_criterion,
     region_word,
     scheduled_word,
     stored_layout,
@@ -142,10 +143,9 @@ class ProbePreparation(wiring.Component):
         with m.If(word.kind == InputKind.CONTROL):
             m.d.comb += prepared.body.control.eq(word.body.control)
         with m.Else():
-            m.d.comb += [
-                prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp),
-                prepared.body.tuple.criterion.eq(criterion),
-            ]
+            m.d.comb += prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp)
+            if not is_own_criterion(self.parameters):
+                m.d.comb += prepared.body.tuple.criterion.eq(criterion)
             for name, part in stored_parts(self.parameters, key).items():
                 m.d.comb += prepared.body.tuple.key[name].eq(part)
 

@@ -10,7 +10,7 @@ from .index.engine import IndexEngine
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
-from .streams import StreamRegister
+from .streams import stream_register
 from .window_tracker import WindowTracker
 
 __all__ = ["Region"]
@@ -74,8 +74,10 @@ class Region(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         parameters = self.parameters
-        m.submodules.input = register = StreamRegister(
-            region_word(parameters), early=["kind", "close", "star"]
+        m.submodules.input = register = stream_register(
+            region_word(parameters),
+            pipelined=parameters.pipelined,
+            early=["kind", "close", "star"],
         )
         m.submodules.tracker = tracker = WindowTracker(parameters)
         m.submodules.engine = engine = self._engine

@@ -10,7 +10,15 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-__all__ = ["StreamRegister", "StreamWire", "clocked", "input_registers", "stream_stage"]
+__all__ = [
+    "SpareRegister",
+    "StreamRegister",
+    "StreamWire",
+    "clocked",
+    "input_registers",
+    "stream_register",
+    "stream_stage",
+]
 
 
 class StreamRegister(wiring.Component):
@@ -75,6 +83,54 @@ class StreamRegister(wiring.Component):
         return m
 
 
+class SpareRegister(wiring.Component):
+    """A :class:`StreamRegister` that is cheap to simulate, cycle for cycle the same.
+
+    What comes goes straight to the output, and to a spare register only while the output is held:
+    so a payload that never waits is copied once, and read without choosing. That enables as many
+    registers as a payload has bits by ``o.ready``, which a clock would not like.
+
+    Latency: 1 cycle. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape))
+    """
+
+    def __init__(self, shape):
+        self.shape = shape
+        self.latency = 1
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        payload, spare = (
+            Signal(self.shape, reset_less=True, name=name) for name in ("payload", "spare")
+        )
+        ready, valid = Signal(init=1), Signal()  # the spare register is empty; the other is not
+        moves = ~valid | self.o.ready
+        m.d.comb += [
+            self.i.ready.eq(ready),
+            self.o.valid.eq(valid),
+            self.o.payload.eq(payload),
+        ]
+        with m.If(moves):
+            m.d.sync += [
+                payload.eq(Mux(ready, self.i.payload, spare)),
+                valid.eq(self.i.valid | ~ready),
+                ready.eq(1),
+            ]
+        with m.Elif(ready):
+            m.d.sync += [spare.eq(self.i.payload), ready.eq(~self.i.valid)]
+        return m
+
+
 class StreamWire(wiring.Component):
     """What stands in the place of a :class:`StreamRegister` that only a clock would need.
 
@@ -100,6 +156,11 @@ class StreamWire(wiring.Component):
         m = Module()
         connect(m, flipped(self.i), flipped(self.o))
         return m
+
+
+def stream_register(shape, *, pipelined, early=()):
+    """Return a :class:`StreamRegister`, or a :class:`SpareRegister` if not ``pipelined``."""
+    return StreamRegister(shape, early=early) if pipelined else SpareRegister(shape)
 
 
 def stream_stage(shape, *, pipelined, early=()):

@@ -138,6 +138,9 @@ class WindowTracker(wiring.Component):
     def elaborate_turn(self, m, name, mine, advance, empty):
         """Count turns down to this region's; ``mine`` says, from a register, that it is there."""
         last = self.parameters.cores - 1
+        if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
+            m.d.comb += mine.eq(1)
+            return
         left = Signal.like(self.position, name=name)  # turns until then
         fresh = Signal(init=1, name=f"{name}_fresh")  # after reset: the position is no constant
         m.d.sync += fresh.eq(0)

@@ -21,6 +21,7 @@ namespace {
 
 constexpr unsigned input_rows = (INPUT_BITS + 63) / 64;
 constexpr unsigned result_rows = (RESULT_BITS + 63) / 64;
+constexpr unsigned no_counter = 15;  // an address at which nothing is looked up
 
 [[maybe_unused]] constexpr uint64_t mask(unsigned bits) { return bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
 
@@ -81,6 +82,7 @@ struct Simulation {
         model = std::make_unique<Vsplitjoin>(&context, "");
         root = model->rootp;
         root->clk = 0;
+        root->counter_addr = no_counter;
         model->eval();
         reset();
     }
@@ -113,6 +115,7 @@ struct Simulation {
         root->counter_addr = address;
         clock();
         clock();
+        root->counter_addr = no_counter;
         return root->counter_data;
     }
 };
@@ -144,30 +147,33 @@ void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, ui
                         Exchange* done) {
     Vsplitjoin___024root* const root = s->root;
     const uint64_t first = s->cycle, last = first + cycles;
-    uint64_t accepted = 0, produced = 0;
-    bool fresh = true;  // the payload port does not hold the word offered yet
+    const uint64_t *word = words, *const words_end = words + count * input_rows;
+    uint64_t *row = results, *const rows_end = results + room * result_rows;
+    bool offering = s->offering;
     bool mark = false;
-    while (s->cycle != last && produced != room && !mark) {
-        s->offering = accepted != count && (s->offering || !s->stall_in.now());
-        root->i_valid = s->offering;
-        if (s->offering && fresh) set(root->i_payload, words + accepted * input_rows), fresh = false;
-        root->o_ready = !s->stall_out.now();
-        if (s->offering && root->i_ready) {
-            if (accepted_at) accepted_at[accepted] = s->cycle;
-            ++accepted;
-            s->offering = false;
-            fresh = true;
+    while (s->cycle != last && row != rows_end && !mark) {
+        offering = word != words_end && (offering || !s->stall_in.now());
+        const bool taking = !s->stall_out.now();
+        root->i_valid = offering;
+        root->o_ready = taking;
+        if (offering) {
+            set(root->i_payload, word);
+            if (root->i_ready) {
+                if (accepted_at) *accepted_at++ = s->cycle;
+                word += input_rows;
+                offering = false;
+            }
         }
-        if (root->o_valid && root->o_ready) {
-            uint64_t* const row = results + produced * result_rows;
+        if (taking && root->o_valid) {
             get(root->o_payload, row);
-            if (produced_at) produced_at[produced] = s->cycle;
-            ++produced;
+            if (produced_at) *produced_at++ = s->cycle;
             mark = is_mark(row);
+            row += result_rows;
         }
         s->clock();
     }
-    *done = {accepted, produced, s->cycle - first};
+    s->offering = offering;
+    *done = {uint64_t(word - words) / input_rows, uint64_t(row - results) / result_rows, s->cycle - first};
 }
 
 }  // extern "C"

@@ -12,6 +12,7 @@ import re
 from .drivers import single_drivers
 from .netlist import REFERENCE, Signal, flatten, parse, references, replace, unused
 from .schedule import Copy, Group, Schedule, reach, stem
+from .unread import drop_unread
 
 __all__ = ["one_process_each"]
 
@@ -40,7 +41,9 @@ def one_process_each(verilog, *, top, stay):
     modules = parse(verilog)
     kept = {name for name in modules if stay(name)}
     flat = [flatten(modules, name, kept) for name in [*sorted(kept), top]]
-    return "\n".join(ModuleText(module, single_drivers(module, modules)).text() for module in flat)
+    return "\n".join(
+        ModuleText(module, drop_unread(single_drivers(module, modules))).text() for module in flat
+    )
 
 
 class ModuleText:

@@ -47,6 +47,7 @@ class Group:
     inner: list  # for every condition, variables that are computed under it only
     reads: set = field(default_factory=set)
     writes: set = field(default_factory=set)
+    shown: set = field(default_factory=set)  # registers that other modules see
     old: set = field(default_factory=set)  # registers that it must read from a copy
 
 
@@ -61,10 +62,10 @@ class Copy:
 class Schedule:
     """The steps of a process.
 
-    What is read by other modules (``visible``) is assigned when all is computed, by the simulator.
-    Everything else is assigned at once. So what reads a register comes first, or
-    reads a copy. A variable is computed where it is first needed, or under the only condition
-    under which it is needed.
+    What is read by other modules (``visible``) is assigned when all is computed, by the simulator:
+    in a variable of its own, unless everything that reads it comes first. Everything else is
+    assigned at once. So what reads a register comes first, or reads a copy. A variable is computed
+    where it is first needed, or under the only condition under which it is needed.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class Schedule:
             use(text, None)
         for group in groups:
             for number, pairs in enumerate(group.clauses):
-                place = (id(group), number) if group.conditions[number] else None
+                place = (id(group), number) if group.conditions != (None,) else None
                 for target, value in pairs:
                     use(value, place)
                     use(target[len(stem(target)) :], place)
@@ -137,6 +138,8 @@ class Schedule:
                 group.reads |= references(value) | references(target[len(stem(target)) :])
             for name in names:
                 group.reads |= references(self.variables[name])
+        signals = self.logic.signals
+        group.shown = {name for name in group.writes & self.visible if not signals[name].rows}
         group.writes -= self.visible
 
     def _order(self, groups):
@@ -144,24 +147,28 @@ class Schedule:
         waiting = list(groups)
         while waiting:
             readers = Counter(name for group in waiting for name in group.reads - group.old)
-            best = min(waiting, key=lambda group: self._cost(group, readers))
+            best = min(waiting, key=lambda group: (self._cost(group, readers), self._news(group)))
             waiting.remove(best)
             for name in sorted(best.reads):
                 self._compute(name)
-            for name in sorted(best.writes):
+            for name in sorted(best.writes | best.shown):
                 for variable in sorted(self._readers.get(name, ())):
                     self._compute(variable)
-                if readers[name] > (name in best.reads - best.old):
+                if name in best.writes and readers[name] > (name in best.reads - best.old):
                     self._keep(name, waiting)
             self.steps.append(best)
 
     def _cost(self, group, readers):
         """Return what it costs if this group goes first."""
-        late = [name for name in group.writes if readers[name] > (name in group.reads - group.old)]
-        early = sum(
-            len(self._readers.get(name, set()) & self._late.keys()) for name in group.writes
-        )
+        names = group.writes | group.shown
+        late = [name for name in names if readers[name] > (name in group.reads - group.old)]
+        early = sum(len(self._readers.get(name, set()) & self._late.keys()) for name in names)
         return early + sum(NEVER if self.logic.signals[name].rows else COPYING for name in late)
+
+    def _news(self, group):
+        """Return how many variables a group still lacks: what goes on with those that are there
+        lets them end soon, so more of them stay in the processor's registers."""
+        return sum(name in self._late for name in reach(sorted(group.reads), self.variables))
 
     def _compute(self, name):
         """Compute a variable now, unless it has been."""

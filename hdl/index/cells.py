@@ -16,7 +16,7 @@ from hdl.layouts import (
     coordinate_layout,
     region_word,
 )
-from hdl.streams import StreamRegister, stream_stage
+from hdl.streams import stream_register, stream_stage
 
 __all__ = ["CellPreparation", "fold"]
 
@@ -62,7 +62,7 @@ class CellPreparation(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         word = region_word(self.parameters)
-        m.submodules.output = output = StreamRegister(word)
+        m.submodules.output = output = stream_register(word, pipelined=self.parameters.pipelined)
         connect(m, output.o, flipped(self.o))
         if self.parameters.comparator != "band":
             connect(m, flipped(self.i), output.i)

@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.layouts import Control
+from hdl.layouts import Control, is_own_criterion
 
 __all__ = ["keep_distinct", "keep_probes"]
 
@@ -11,9 +11,10 @@ __all__ = ["keep_distinct", "keep_probes"]
 def keep_probes(m, engine, table):
     """Keep the probes of an engine in a :class:`ProbeTable`, with the span that they see."""
     probe = table.probe
+    own = is_own_criterion(engine.parameters)
     m.d.comb += [
         table.add.eq(engine.probe),
-        probe.criterion.eq(engine.prepared.criterion),
+        probe.criterion.eq(engine.prepared.key if own else engine.prepared.criterion),
         *(
             probe[name].eq(engine.prepared[name])
             for name in ("bucket", "cells")

@@ -2,7 +2,14 @@
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
 from hdl.digest import divisor
-from hdl.layouts import Control, InputKind, comparison_groups, key_layout, region_word
+from hdl.layouts import (
+    Control,
+    InputKind,
+    comparison_groups,
+    is_own_criterion,
+    key_layout,
+    region_word,
+)
 
 __all__ = [
     "control_word",
@@ -110,13 +117,13 @@ def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0,
     body = word["body"]
     if word["kind"] != InputKind.CONTROL:
         key = body["tuple"]["key"]
-        body = {
-            "tuple": {
-                "criterion": criterion_of(parameters, word["kind"].value, key, bounds),
-                "key": stored_key(parameters, key),
-                "timestamp": body["tuple"]["timestamp"],
-            }
+        prepared = {
+            "key": stored_key(parameters, key),
+            "timestamp": body["tuple"]["timestamp"],
         }
+        if not is_own_criterion(parameters):
+            prepared["criterion"] = criterion_of(parameters, word["kind"].value, key, bounds)
+        body = {"tuple": prepared}
     flags = {"close": close, "star": star, "disorder": disorder, "free": free}
     return {"kind": word["kind"], "body": body, **flags}
 

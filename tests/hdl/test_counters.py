@@ -15,6 +15,9 @@ def test_addresses_are_the_order_of_the_map():
     assert len({counter.name for counter in COUNTERS}) == len(COUNTERS) <= 16
 
 
+PIPELINED = pytest.mark.parametrize("pipelined", [True, False])
+
+
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
 def test_activity_of_all_regions_is_summed(cores):
     parameters = JoinParameters(cores=cores, lanes=2, probes=3)
@@ -73,8 +76,9 @@ def test_a_node_sums_in_one_cycle():
     bench.run()
 
 
-def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
-    dut = CounterBank(JoinParameters())
+@PIPELINED
+def test_a_counter_is_read_after_the_latency_and_counts_every_cycle(pipelined):
+    dut = CounterBank(JoinParameters(pipelined=pipelined))
     bench = StreamBench(dut, deadline=200)
     addresses = {counter.name: counter.address for counter in COUNTERS}
 
@@ -89,7 +93,7 @@ def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
         ctx.set(dut.disorder, 1)
         await ctx.tick().repeat(10)
         ctx.set(dut.accepted, 0)
-        await ctx.tick().repeat(2)  # what happens is counted one cycle late
+        await ctx.tick().repeat(2)  # what happens may be counted one cycle late
         names = ["tuples_s", "tuples_r", "disorder", "cycles"]
         found = []
         for n in range(len(names) + dut.latency):
@@ -106,11 +110,13 @@ def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
     bench.run()
 
 
+@PIPELINED
 @pytest.mark.parametrize("probes", [1, 2])
-def test_the_counters_count_what_happened(probes):
+def test_the_counters_count_what_happened(probes, pipelined):
     parameters = JoinParameters(
-        cores=2, sub_window=4, keys=(KeyField(name="x", bits=4),), probes=probes, lanes=2
-    )
+        cores=2, sub_window=4, keys=(KeyField(name="x", bits=4),), probes=probes, lanes=2,
+        pipelined=pipelined,
+    )  # fmt: skip
     # Eight of S, then eight of R: each R meets the last eight of S; one pair each.
     words = [
         control_word("PRECISION", 0, probes),

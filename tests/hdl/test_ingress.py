@@ -8,6 +8,7 @@ import pytest
 from hdl.ingress import GroupSchedule, Ingress
 from hdl.layouts import input_word, region_word
 from hdl.parameters import JoinParameters, KeyField
+from hdl.plain_schedule import PlainSchedule
 from tests.hdl.input_words import control_word, integer, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
@@ -96,8 +97,9 @@ class Schedule:
 @pytest.mark.parametrize("probes", [1, 2, 3, 8])
 @pytest.mark.parametrize("period", [0, 1, 2, 3, 5, 8])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
-def test_groups_close_where_the_rule_says(probes, period, stalls):
-    parameters = ingress_parameters(probes=probes)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_groups_close_where_the_rule_says(probes, period, stalls, pipelined):
+    parameters = ingress_parameters(probes=probes, pipelined=pipelined)
     generator = random.Random(probes * 100 + period)
     schedule = Schedule(parameters, 1)
     words, expected, order = [], [], []
@@ -136,9 +138,10 @@ def test_groups_close_where_the_rule_says(probes, period, stalls):
     assert masks == order
 
 
-def test_a_schedule_decides_about_the_word_at_hand():
+@pytest.mark.parametrize("kind", [GroupSchedule, PlainSchedule])
+def test_a_schedule_decides_about_the_word_at_hand(kind):
     parameters = ingress_parameters(probes=2)
-    dut = GroupSchedule(parameters)
+    dut = kind(parameters)
     assert dut.latency == 0
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
