@@ -286,7 +286,7 @@ PRESETS = {
         keys=X32,
         comparator="equality",
         lanes=16,
-        probes=16,
+        probes=14,
         digest_bits=16,
         fan_in=2,
     ),
