@@ -2,12 +2,14 @@
 """A region alone, driven as the ingress would, against a list of tuples."""
 
 from itertools import pairwise
+import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
 from hdl.region import Region
+from tests.hdl.hostile_column import HostileColumn
 from tests.hdl.input_words import control_word
 from tests.hdl.region_model import LOW, Model, drive, region_parameters, within
 
@@ -108,6 +110,24 @@ def test_with_digests_only_equal_keys_match(
     activity = {}
     assert drive(model, stalls=stalls, activity=activity) == model.answers
     assert activity["comparisons"] == model.comparisons
+
+
+@pytest.mark.parametrize("digests", [False, True])
+@pytest.mark.parametrize(("lanes", "probes", "sub_window"), [(1, 2, 6), (3, 1, 11), (5, 3, 6)])
+def test_nothing_is_read_of_a_row_that_is_written_meanwhile(
+    monkeypatch, digests, lanes, probes, sub_window
+):
+    monkeypatch.setattr("hdl.scan.key_ring.KeyColumn", HostileColumn)
+    parameters = region_parameters(cores=1, sub_window=sub_window, lanes=lanes, probes=probes)
+    if digests:
+        parameters = parameters.with_(comparator="equality", digest_bits=3)
+    generator = random.Random(lanes)
+    for _ in range(4):
+        model = Model(parameters, 0, 0, sub_window, matches=equal if digests else within)
+        for _ in range(150):
+            model.tuple(generator.randrange(2), generator.randrange(-3, 3))
+        model.flush()
+        assert drive(model) == model.answers
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
