@@ -14,15 +14,18 @@ class HostileColumn(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    def __init__(self, *, width, depth):
-        self.column = KeyColumn(width=width, depth=depth)
+    latency_of = KeyColumn.latency_of
+
+    def __init__(self, *, width, depth, pipelined=True):
+        self.column = KeyColumn(width=width, depth=depth, pipelined=pipelined)
+        self.latency = self.column.latency
         super().__init__(self.column.signature)
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.column = column = self.column
         hit = self.write & (self.place == self.address)
-        for cycle in range(self.LATENCY):
+        for cycle in range(self.latency):
             later = Signal(name=f"hit_{cycle + 1}")
             m.d.sync += later.eq(hit)
             hit = later

@@ -2,6 +2,7 @@
 """A region with an index, driven as the ingress would, against a list of tuples."""
 
 from itertools import pairwise
+import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +14,17 @@ from hdl.layouts import ResultKind
 from hdl.parameters import KeyField
 from hdl.region import Region
 from tests.hdl.cells_model import Part
+from tests.hdl.hostile_column import HostileColumn
 from tests.hdl.input_words import control_word
-from tests.hdl.region_model import HIGH, LOW, Model, drive, region_parameters, sorted_groups
+from tests.hdl.region_model import (
+    HIGH,
+    LOW,
+    Model,
+    drive,
+    region_parameters,
+    sorted_groups,
+    within,
+)
 
 #: Of a field of six bits: everything in one bucket, cells of one value, cells of four.
 PARTS = {"one": Part(), "narrow": Part(0, 6, 0), "wide": Part(2, 3, 1), "few": Part(1, 2, 0)}
@@ -110,6 +120,24 @@ def test_equality_and_distinct_keys(pipelined, distinct, bucket_bits, probe_side
         events.append((side, key))
     feed(model, events)
     check(model)
+
+
+@pytest.mark.parametrize("pipelined", [True, False])
+@pytest.mark.parametrize("bucket_bits", [1, 6])
+def test_nothing_is_relied_upon_that_is_written_while_it_is_read(
+    monkeypatch, pipelined, bucket_bits
+):
+    for module in ("engine", "direct_engine", "group_results", "head_table", "probe_table"):
+        monkeypatch.setattr(f"hdl.index.{module}.KeyColumn", HostileColumn)
+    generator = random.Random(bucket_bits)
+    for comparator, matches in [("band", within), ("equality", equal)]:
+        parameters = index_parameters(
+            comparator=comparator, bucket_bits=bucket_bits, sub_window=6, probes=3, cores=1,
+            pipelined=pipelined,
+        )  # fmt: skip
+        model = Model(parameters, 0, 0, 6, matches=matches)
+        feed(model, [(generator.randrange(2), generator.randrange(-4, 4)) for _ in range(150)])
+        check(model)
 
 
 @pytest.mark.parametrize("pipelined", [True, False])
