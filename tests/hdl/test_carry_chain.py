@@ -93,16 +93,17 @@ def test_another_relation_is_refused():
 @settings(max_examples=10)
 @given(data=st.data())
 def test_the_comparator_of_an_ecp5_is_that_of_other_platforms(name, data):
-    parameters = PRESETS[name]
+    parameters = PRESETS[name].scanned
     duts = [Comparator(parameters, probe_side=0) for _ in range(2)]
     simulators = [
         Simulator(dut.elaborate(platform))
         for dut, platform in zip(duts, (None, ECP5()), strict=True)
     ]
     signals = [(part, len(getattr(duts[0].criterion, part))) for part in criterion_parts(duts[0])]
+    bits = len(duts[0].key.as_value())
     words = st.one_of(st.integers(0, 3), st.integers(0, (1 << 34) - 1))
     cases = [
-        [data.draw(words) & (1 << width) - 1 for _, width in [*signals, ("key", 32)]]
+        [data.draw(words) & (1 << width) - 1 for _, width in [*signals, ("key", bits)]]
         for _ in range(30)
     ]
     outcomes = []
