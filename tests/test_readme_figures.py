@@ -27,13 +27,14 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     dut = Accelerator(PRESETS[name])
     core = dut.cores[0]
     levels = dut.distribution.latency + dut.gathering[0].latency
-    serializing = 3 if PRESETS[name].lanes > 1 else 0  # "and 3 more with several lanes"
+    more = 3 if PRESETS[name].lanes > 1 else 0  # "3 more with several lanes,
+    more += 6 if PRESETS[name].digest_bits else 0  # 6 more with digests"
     assert stated == {
         "Ingress": dut.ingress.latency,
-        "JoinCore": core.latency - serializing,
-        "Region": core.regions[0].latency - serializing,
+        "JoinCore": core.latency - more,
+        "Region": core.regions[0].latency - more,
         "Combiner": dut.combiner.latency,
-        "Accelerator": dut.latency - levels - serializing,
+        "Accelerator": dut.latency - levels - more,
     }
 
 

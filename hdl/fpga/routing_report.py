@@ -30,6 +30,11 @@ def table(heads, rows):
     return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
 
 
+def digests(bits):
+    """Return what comparators of digests leave to others, as a row of facts."""
+    return [] if bits is None else [("compared", f"{bits} bits of a key; candidates in full")]
+
+
 def routing_markdown(report):
     """Return the report of :func:`hdl.fpga.route.route` as Markdown."""
     rate = report["comparisons_per_second"]
@@ -39,6 +44,7 @@ def routing_markdown(report):
         ("preset", report["preset"]),
         ("predicate", report["predicate"]),
         ("comparators", report["comparators"]),
+        *digests(report["parameters"].get("digest_bits")),
         ("clock", f"{report['fmax_mhz']} MHz, the slowest of {len(report['runs'])} seed(s)"),
         (
             "cycle efficiency",

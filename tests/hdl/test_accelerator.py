@@ -202,7 +202,7 @@ def star_latency(parameters, rows):
     bench = StreamBench(dut, deadline=5_000)
     stored = rows * parameters.cores * parameters.lanes
     words = [tuple_word(1, {"x": 0}) for _ in range(stored)]
-    words = [control_word("BOUND_LOW", 0, 9), *words, tuple_word(0, {"x": 0})]
+    words = [control_word("BOUND_LOW", 0, 9), *words, tuple_word(0, {"x": 1})]
     sent, taken = [], []
     bench.source(
         dut.i,
@@ -233,4 +233,8 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
     parameters = JoinParameters(
         cores=cores, sub_window=32, keys=(KeyField(name="x", bits=4),), lanes=lanes, fan_in=2
     )
-    assert star_latency(parameters, rows) == Accelerator(parameters).latency + rows
+    whole = Accelerator(parameters).latency
+    assert star_latency(parameters, rows) == whole + rows
+    digests = parameters.with_(comparator="equality", digest_bits=2)
+    assert Accelerator(digests).latency == whole + 6
+    assert star_latency(digests, rows) == whole + 6 + rows
