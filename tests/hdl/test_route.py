@@ -241,6 +241,7 @@ def test_no_seeds_or_jobs_are_refused(option, capsys):
     "name",
     [
         "ecp5-band-lfe5u-85f-grade8",
+        "ecp5-equality-lfe5u-85f-grade8",
         "ecp5-index-lfe5u-85f-grade8",
         "paper-lfe5u-85f-grade6",
     ],
