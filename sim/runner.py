@@ -30,10 +30,6 @@ CONFIGURATIONS = {
         timestamp_bits=12, lanes=2, probes=2, fan_out=2,
     ),
     "two cores": JoinParameters(cores=2, sub_window=60, keys=X8, timestamp_bits=16),
-    "two cores with digests": JoinParameters(
-        cores=2, sub_window=30, keys=X8, timestamp_bits=16, lanes=5, probes=3,
-        comparator="equality", digest_bits=3,
-    ),
     "four cores": JoinParameters(cores=4, sub_window=12, keys=X8, timestamp_bits=20, probes=4),
     "seven cores": JoinParameters(
         cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
