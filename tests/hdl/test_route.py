@@ -240,10 +240,10 @@ def test_no_seeds_or_jobs_are_refused(option, capsys):
 @pytest.mark.parametrize(
     "name",
     [
-        "ecp5-band-lfe5u-85f-grade8",
-        "ecp5-equality-lfe5u-85f-grade8",
         "ecp5-index-lfe5u-85f-grade8",
-        "paper-lfe5u-85f-grade6",
+        pytest.param("ecp5-band-lfe5u-85f-grade8", marks=pytest.mark.long),
+        pytest.param("ecp5-equality-lfe5u-85f-grade8", marks=pytest.mark.long),
+        pytest.param("paper-lfe5u-85f-grade6", marks=pytest.mark.long),
     ],
 )
 def test_a_published_route_is_of_what_the_preset_is_now(root, name):
