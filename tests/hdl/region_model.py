@@ -15,7 +15,8 @@ from tests.hdl.input_words import (
 from tests.hdl.stream_bench import StreamBench
 
 __all__ = [
-    "HIGH", "LOW", "Model", "as_tuple", "drive", "region_parameters", "sorted_groups", "within",
+    "HIGH", "LOW", "Model", "as_tuple", "drive", "feed", "region_parameters",
+    "sorted_groups", "within",
 ]  # fmt: skip
 
 LOW, HIGH = -2, 1
@@ -120,6 +121,23 @@ class Model:
         """The words as this region gets them."""
         words = map(mirrored_word, self.words) if self.probe_side else self.words
         return [integer(region_word(self.parameters), word) for word in words]
+
+
+def feed(model, events):
+    """Give events to a model; end a group before the slack is used up, as the ingress does."""
+    stored = 0
+    for event in events:
+        if event == "FLUSH":
+            model.flush()
+        elif event in ("WINDOW", "CLEAR"):
+            model.begin(event)
+        else:
+            model.tuple(*event)
+        stored = stored + 1 if event[0] == 1 - model.probe_side and model.group else 0
+        if stored == model.parameters.cores * model.parameters.slack:
+            model.flush()
+            stored = 0
+    model.flush()
 
 
 def sorted_groups(answers):

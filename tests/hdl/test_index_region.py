@@ -21,6 +21,7 @@ from tests.hdl.region_model import (
     LOW,
     Model,
     drive,
+    feed,
     region_parameters,
     sorted_groups,
     within,
@@ -38,23 +39,6 @@ def index_parameters(**changes):
 def equal(r, s):
     """The predicate of an equality."""
     return r == s
-
-
-def feed(model, events):
-    """Give events to a model; end a group before the slack is used up, as the ingress does."""
-    stored = 0
-    for event in events:
-        if event == "FLUSH":
-            model.flush()
-        elif event in ("WINDOW", "CLEAR"):
-            model.begin(event)
-        else:
-            model.tuple(*event)
-        stored = stored + 1 if event[0] == 1 - model.probe_side and model.group else 0
-        if stored == model.parameters.cores * model.parameters.slack:
-            model.flush()
-            stored = 0
-    model.flush()
 
 
 def check(model, **options):

@@ -11,7 +11,7 @@ import pytest
 from hdl.region import Region
 from tests.hdl.hostile_column import HostileColumn
 from tests.hdl.input_words import control_word
-from tests.hdl.region_model import LOW, Model, drive, region_parameters, within
+from tests.hdl.region_model import LOW, Model, drive, feed, region_parameters, within
 
 
 def lopsided(r, s):
@@ -34,26 +34,13 @@ def test_a_region_answers_like_a_list(lanes, probes, cores, sub_window, probe_si
     size = data.draw(st.integers(1, parameters.capacity))
     position = data.draw(st.integers(0, cores - 1))
     model = Model(parameters, probe_side, position, size)
-    stored = 0
     events = st.one_of(
         st.tuples(st.integers(0, 1), st.integers(-4, 4)),
         st.tuples(st.integers(0, 1), st.integers(-4, 4)),
         st.tuples(st.integers(0, 1), st.integers(-4, 4)),
         st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
     )
-    for event in data.draw(st.lists(events, max_size=50)):
-        if event == "FLUSH":
-            model.flush()
-        elif event in ("WINDOW", "CLEAR"):
-            model.begin(event)
-        else:
-            model.tuple(*event)
-        # The ingress ends a group before the ring's slack is used up; so does this.
-        stored = stored + 1 if event[0] != probe_side and model.group else 0
-        if stored == cores * parameters.slack:
-            model.flush()
-            stored = 0
-    model.flush()
+    feed(model, data.draw(st.lists(events, max_size=50)))
     activity = {}
     assert drive(model, stalls=stalls, activity=activity) == model.answers
     assert activity["comparisons"] == model.comparisons
@@ -94,19 +81,7 @@ def test_with_digests_only_equal_keys_match(
         st.tuples(st.integers(0, 1), st.integers(-32, 31)),
         st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
     )
-    stored = 0
-    for event in data.draw(st.lists(events, max_size=60)):
-        if event == "FLUSH":
-            model.flush()
-        elif event in ("WINDOW", "CLEAR"):
-            model.begin(event)
-        else:
-            model.tuple(*event)
-        stored = stored + 1 if event[0] != probe_side and model.group else 0
-        if stored == cores * parameters.slack:
-            model.flush()
-            stored = 0
-    model.flush()
+    feed(model, data.draw(st.lists(events, max_size=60)))
     activity = {}
     assert drive(model, stalls=stalls, activity=activity) == model.answers
     assert activity["comparisons"] == model.comparisons
