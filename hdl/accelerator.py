@@ -55,6 +55,7 @@ class Accelerator(wiring.Component):
             leaves=parameters.cores,
             fan_out=parameters.fan_out,
             pipelined=parameters.pipelined,
+            early=["kind", "close", "star"],  # what a region decides by
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]

@@ -6,9 +6,19 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import ResultKind, node_result, result_word, tree_levels
+from .local_reset import reset_nearby
 from .streams import input_registers, stream_register
+from .turns import Turns
 
 __all__ = ["Combiner"]
+
+#: What the combiner wants to know of the word of a side.
+FLAGS = {
+    "result": lambda word: word.kind != ResultKind.MARK,
+    "pair": lambda word: word.kind == ResultKind.PAIR,
+    "star": lambda word: word.kind == ResultKind.STAR,
+    "mark": lambda word: word.kind == ResultKind.MARK,
+}
 
 
 class Combiner(wiring.Component):
@@ -18,9 +28,11 @@ class Combiner(wiring.Component):
     groups closed at the ingress; the stream is the same whatever the stalls. While order is free
     (see :class:`Merger`), whatever is there is passed on. Marks are merged into one.
 
-    Registers stand at the inputs too, for the trees that end there are far apart.
+    Registers stand at the inputs too, for the trees that end there are far apart; whose turn it is
+    (:class:`hdl.turns.Turns`) comes out of a register as well. So it is served after few decisions.
 
-    Latency: 2 cycles, 1 if not ``pipelined``. Throughput: 1 word per cycle.
+    Latency: 2 cycles, 1 if not ``pipelined``; the entry of ``order`` comes with the first word of
+    its side, or before. Throughput: 1 word per cycle, also if all are stars.
 
     Parameters
     ----------
@@ -49,60 +61,61 @@ class Combiner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        self.elaborate_sides(m)
+        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+
+    def elaborate_sides(self, m):
+        """Serve the side whose turn it is, the lowest that has a word, or both if they show marks.
+
+        As a turn is zero while there is none, it says by itself which side may be served.
+        """
         pipelined = self.parameters.pipelined
         m.submodules.output = output_register = stream_register(
-            result_word(self.parameters), pipelined=pipelined
+            result_word(self.parameters), pipelined=pipelined, early=["kind"]
         )
+        m.submodules.turns = turns = Turns(pipelined=pipelined)
         connect(m, output_register.o, flipped(self.o))
+        connect(m, flipped(self.order), turns.i)
         output = output_register.i
-        inputs = input_registers(m, "side", self.i, pipelined=pipelined, early=["kind"])
+        inputs = input_registers(m, "side", self.i, pipelined=pipelined, flags=FLAGS)
+        r, s = (i.payload for i in inputs)
 
         free = Signal()
-        first_done = Signal()  # of the two sides at the head of `order`, R has had its star
-        turn = Signal()  # the side to serve
-        m.d.comb += turn.eq(~self.order.payload[0] | first_done)
-
-        marks = [i.valid & (i.payload.kind == ResultKind.MARK) for i in inputs]
-        words = [i.valid & (i.payload.kind != ResultKind.MARK) for i in inputs]
-        side = Signal()  # which side's word it is, if it is one
-        serve = Signal()
-        both_marks = marks[0] & marks[1]
+        allowed = Signal(2)  # sides that would be served if they had a word
+        served = Signal(2)
+        both_marks = Signal()
         m.d.comb += [
-            side.eq(Mux(free, ~words[0], turn)),
-            serve.eq(Mux(side, words[1], words[0]) & (free | self.order.valid)),
-            output.valid.eq(serve | both_marks),
-            *(
-                i.ready.eq(output.ready & (both_marks | (serve & (side == n))))
-                for n, i in enumerate(inputs)
-            ),
+            allowed.eq(Mux(free, Cat(1, ~r.result), turns.o.payload)),
+            served.eq(allowed & Cat(r.result, s.result)),
+            both_marks.eq(r.mark & s.mark),
+            output.valid.eq(served.any() | both_marks),
+            *(i.ready.eq(output.ready & (served[n] | both_marks)) for n, i in enumerate(inputs)),
+            turns.o.ready.eq(output.ready & ~free & (turns.o.payload & Cat(r.star, s.star)).any()),
         ]
-        self.elaborate_word(m, output.payload, inputs, side, both_marks)
+        self.elaborate_word(m, output.payload, (r, s), allowed[1], both_marks)
         with m.If(output.ready & both_marks):
-            m.d.sync += free.eq(inputs[0].payload.body.punctuation.free)
-        star = Mux(side, *(i.payload.kind == ResultKind.STAR for i in reversed(inputs)))
-        with m.If(output.ready & serve & star & ~free):
-            both = self.order.payload.all() & ~first_done
-            m.d.sync += first_done.eq(both)
-            m.d.comb += self.order.ready.eq(~both)
-        return m
+            m.d.sync += free.eq(r.word.body.punctuation.free)
 
-    def elaborate_word(self, m, word, inputs, side, both_marks):
+    def elaborate_word(self, m, chosen, shown, side, both_marks):
         """Pass on the word of ``side``, or merge two marks; what is not valid may be anything."""
-        payloads = [i.payload for i in inputs]
-        pair = Mux(side, *(payload.body.pair for payload in reversed(payloads)))
-        kind = Mux(side, *(payload.kind for payload in reversed(payloads)))
-        m.d.comb += [word.kind.eq(kind), word.side.eq(side & ~both_marks)]
-        punctuation = [payload.body.punctuation for payload in payloads]
-        with m.If(kind == ResultKind.PAIR):
-            m.d.comb += word.body.pair.eq(pair)
+        words = [payload.word for payload in shown]
+        punctuation = [word.body.punctuation for word in words]
+        m.d.comb += [
+            chosen.kind.eq(Mux(side, words[1].kind, words[0].kind)),
+            chosen.side.eq(side & ~both_marks),
+        ]
+        with m.If(Mux(side, shown[1].pair, shown[0].pair)):
+            m.d.comb += chosen.body.pair.eq(Mux(side, words[1].body.pair, words[0].body.pair))
         with m.Else():
             # The probes of one side know of the other side's window.
             m.d.comb += [
-                word.body.punctuation.overflow[0].eq(punctuation[1].overflow & (side | both_marks)),
-                word.body.punctuation.overflow[1].eq(
+                chosen.body.punctuation.overflow[0].eq(
+                    punctuation[1].overflow & (side | both_marks)
+                ),
+                chosen.body.punctuation.overflow[1].eq(
                     punctuation[0].overflow & (~side | both_marks)
                 ),
-                word.body.punctuation.disorder.eq(
+                chosen.body.punctuation.disorder.eq(
                     Mux(side, punctuation[1].disorder, punctuation[0].disorder)
                 ),
             ]

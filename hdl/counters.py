@@ -2,13 +2,15 @@
 """Performance counters: what every stage did in every cycle, counted in hardware."""
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import activity_layout, tree_levels
-from .local_reset import local_reset
+from .local_reset import local_reset, reset_nearby
 from .streams import clocked
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
@@ -55,7 +57,7 @@ COUNTERS = tuple(
 
 
 class ActivityNode(wiring.Component):
-    """Sum the activity of up to four children, registered.
+    """Sum the activity of two children, registered: one addition per cycle.
 
     Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 sum per cycle.
 
@@ -74,7 +76,7 @@ class ActivityNode(wiring.Component):
     o : Out(activity_layout(parameters, regions * ARITY))
     """
 
-    ARITY = 4
+    ARITY = 2
 
     def __init__(self, parameters, *, children, regions):
         self.parameters = parameters
@@ -96,10 +98,10 @@ class ActivityNode(wiring.Component):
 
 
 class ActivityTree(wiring.Component):
-    """Sum the activity of all regions.
+    """Sum the activity of all regions, which are far from each other: registers come first.
 
-    Latency: ``len(tree_levels(regions, 4))`` cycles, none if not ``pipelined``. Throughput: 1 sum
-    per cycle.
+    Latency: ``len(tree_levels(regions, 2)) + 1`` cycles, none if not ``pipelined``. Throughput: 1
+    sum per cycle.
 
     Parameters
     ----------
@@ -117,7 +119,7 @@ class ActivityTree(wiring.Component):
         self.parameters = parameters
         self.regions = 2 * parameters.cores
         self._levels = tree_levels(self.regions, ActivityNode.ARITY)
-        self.latency = len(self._levels) * parameters.pipelined
+        self.latency = (len(self._levels) + 1) * parameters.pipelined
         super().__init__(
             {
                 "i": In(activity_layout(parameters)).array(self.regions),
@@ -127,8 +129,15 @@ class ActivityTree(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        self.elaborate_sums(m)
+        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+
+    def elaborate_sums(self, m):
+        """Add up registers of all regions, level by level."""
         arity = ActivityNode.ARITY
-        children = list(self.i)
+        children = [Signal.like(i, name=f"region_{n}") for n, i in enumerate(self.i)]
+        stage = clocked(m, pipelined=self.parameters.pipelined)
+        stage += [child.eq(i) for child, i in zip(children, self.i, strict=True)]
         for level, count in enumerate(self._levels):
             parents = []
             for n in range(count):
@@ -139,7 +148,6 @@ class ActivityTree(wiring.Component):
                 parents.append(node.o)
             children = parents
         m.d.comb += self.o.eq(children[0])
-        return m
 
 
 class CounterBank(wiring.Component):
@@ -206,28 +214,33 @@ class CounterBank(wiring.Component):
             "output_busy": self.output[0],
             "output_stalled": self.output[1],
         }
-        address = Signal.like(self.address)
-        m.d.local += address.eq(self.address)
-        if not self.parameters.pipelined:
-            self.elaborate_simulated(m, increments, address)
-            return m
-        with m.Switch(address):
-            for counter in COUNTERS:
-                if counter.name == "disorder":
-                    value = self.disorder
-                else:
-                    value = Signal(counter.bits, name=counter.name)
-                    increment = Value.cast(increments[counter.name])
-                    registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                    m.d.local += [registered.eq(increment), value.eq(value + registered)]
-                with m.Case(counter.address):
-                    m.d.local += self.data.eq(value)
-            with m.Default():
-                m.d.local += self.data.eq(0)
+        if self.parameters.pipelined:
+            self.elaborate_clocked(m, increments)
+        else:
+            self.elaborate_simulated(m, increments)
         return m
 
-    def elaborate_simulated(self, m, increments, address):
+    def elaborate_clocked(self, m, increments):
+        """Count a cycle late; choose by one bit per counter, as an address would lead far."""
+        chosen = Signal(len(COUNTERS))
+        choices = []
+        for counter in COUNTERS:
+            if counter.name == "disorder":
+                value = self.disorder
+            else:
+                value = Signal(counter.bits, name=counter.name)
+                increment = Value.cast(increments[counter.name])
+                registered = Signal(increment.shape(), name=f"{counter.name}_increment")
+                m.d.local += [registered.eq(increment), value.eq(value + registered)]
+            own = chosen[counter.address]
+            m.d.local += own.eq(self.address == counter.address)
+            choices.append(value & own.replicate(len(value)))
+        m.d.local += self.data.eq(reduce(or_, choices))
+
+    def elaborate_simulated(self, m, increments):
         """Count at once, and choose a counter only while somebody may be asking for one."""
+        address = Signal.like(self.address)
+        m.d.local += address.eq(self.address)
         values = [Const(0)] * (1 << len(address))
         for counter in COUNTERS:
             if counter.name == "disorder":

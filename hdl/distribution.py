@@ -13,13 +13,14 @@ __all__ = ["DistributionNode", "DistributionTree"]
 
 
 class DistributionNode(wiring.Component):
-    """One inner node of the tree: a register towards every child.
+    """One inner node of the tree: a register towards every child, behind one for all.
 
     A word goes into all registers at once. Each holds two words, so one child may be that far ahead
-    of another. ``i.ready`` depends on registers of this node alone, and no register has to
-    drive more than one child.
+    of another. Whether it may depends on registers of this node alone, and what comes from, or
+    goes to, another node does so from register to register: nodes are far from each other. No
+    register has to drive more than one child.
 
-    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 word per cycle.
+    Latency: 2 cycles, none if not ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ class DistributionNode(wiring.Component):
         Number of children, at least one.
     pipelined : bool
         Whether there are registers.
+    early : sequence of str
+        Fields of a structure that come straight out of a register, if there are any.
 
     Members
     -------
@@ -36,13 +39,14 @@ class DistributionNode(wiring.Component):
     o : Out(stream.Signature(shape)).array(fan_out)
     """
 
-    def __init__(self, shape, *, fan_out, pipelined=True):
+    def __init__(self, shape, *, fan_out, pipelined=True, early=()):
         if fan_out < 1:
             raise ValueError(f"Fan-out must be at least one, not {fan_out!r}")
         self.shape = shape
         self.fan_out = fan_out
         self.pipelined = pipelined
-        self.latency = int(pipelined)
+        self.early = early
+        self.latency = 2 * pipelined
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -53,14 +57,19 @@ class DistributionNode(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         local = local_reset(m)
-        registers = [stream_stage(self.shape, pipelined=self.pipelined) for _ in self.o]
-        m.d.comb += self.i.ready.eq(Cat(register.i.ready for register in registers).all())
+        m.submodules.input = arriving = local(stream_stage(self.shape, pipelined=self.pipelined))
+        connect(m, flipped(self.i), arriving.i)
+        words = arriving.o
+        registers = [
+            stream_stage(self.shape, pipelined=self.pipelined, early=self.early) for _ in self.o
+        ]
+        m.d.comb += words.ready.eq(Cat(register.i.ready for register in registers).all())
         for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
             m.submodules[f"child_{n}"] = local(register)
             connect(m, register.o, flipped(o))
             m.d.comb += [
-                register.i.payload.eq(self.i.payload),
-                register.i.valid.eq(self.i.valid & self.i.ready),
+                register.i.payload.eq(words.payload),
+                register.i.valid.eq(words.valid & words.ready),
             ]
         return m
 
@@ -71,8 +80,8 @@ class DistributionTree(wiring.Component):
     Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
     whose neighbours are slow may run ahead of them by the words that the nodes hold.
 
-    Latency: ``len(tree_levels(leaves, fan_out))`` cycles, none if not ``pipelined``. Throughput: 1
-    word per cycle.
+    Latency: 2 cycles for each of the ``len(tree_levels(leaves, fan_out))`` levels, none if not
+    ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -84,6 +93,8 @@ class DistributionTree(wiring.Component):
         Largest number of children of a node (the seed's *b*).
     pipelined : bool
         Whether there are registers.
+    early : sequence of str
+        Fields of a structure that leaves get straight out of a register.
 
     Members
     -------
@@ -91,7 +102,7 @@ class DistributionTree(wiring.Component):
     o : Out(stream.Signature(shape)).array(leaves)
     """
 
-    def __init__(self, shape, *, leaves, fan_out, pipelined=True):
+    def __init__(self, shape, *, leaves, fan_out, pipelined=True, early=()):
         if leaves < 1:
             raise ValueError(f"A tree needs at least one leaf, not {leaves!r}")
         if fan_out < 2:
@@ -100,7 +111,8 @@ class DistributionTree(wiring.Component):
         self.leaves = leaves
         self.fan_out = fan_out
         self.pipelined = pipelined
-        self.latency = len(tree_levels(leaves, fan_out)) * pipelined
+        self.early = early
+        self.latency = 2 * len(tree_levels(leaves, fan_out)) * pipelined
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -115,7 +127,12 @@ class DistributionTree(wiring.Component):
             parents = []
             for n in range(count):
                 group = children[n * self.fan_out : (n + 1) * self.fan_out]
-                node = DistributionNode(self.shape, fan_out=len(group), pipelined=self.pipelined)
+                node = DistributionNode(
+                    self.shape,
+                    fan_out=len(group),
+                    pipelined=self.pipelined,
+                    early=() if level else self.early,
+                )
                 m.submodules[f"node_{level}_{n}"] = node
                 for o, child in zip(node.o, group, strict=True):
                     connect(m, o, child)

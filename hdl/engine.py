@@ -21,8 +21,8 @@ __all__ = ["engine_members", "keep_from"]
 def engine_members(parameters):
     """Return the members of every engine.
 
-    ``ready`` : Out(1)
-        A probe, or the end of a group, can be taken in two cycles' time.
+    ``soon`` : Out(1)
+        From the next cycle on, a probe, or the end of a group, can be taken in two cycles' time.
     ``occupied`` : Out(1)
         A tuple that is stored now might overwrite one that a probe still needs; from a register.
     ``idle`` : Out(1)
@@ -48,7 +48,7 @@ def engine_members(parameters):
     """
     row = pointer_layout(parameters)["row"].shape
     return {
-        "ready": Out(1, init=1),
+        "soon": Out(1),
         "occupied": Out(1),
         "idle": Out(1),
         "prepared": In(prepared_layout(parameters)),

@@ -2,13 +2,14 @@
 """The root of the distribution tree: checks the order of time, closes groups, places stars."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.cells import CellPreparation
 from .layouts import Control, InputKind, input_word, region_word
+from .local_reset import reset_nearby
 from .plain_schedule import PlainSchedule
-from .preparation import ProbePreparation
+from .preparation import ProbePreparation, bounds_set
 from .streams import clocked, stream_stage
 
 __all__ = ["GroupSchedule", "Ingress"]
@@ -72,38 +73,38 @@ class GroupSchedule(wiring.Component):
         probes = self.parameters.probes
         limit = self.parameters.cores * self.parameters.slack
         # Every counter has a flag that says, from a register, whether it is about to end.
-        grouped = Signal(range(probes + 1))  # probes in the open group
-        begun = Signal()  # … there are any
+        begun = Signal()  # there are probes in the open group
+        grouped = Signal(range(probes + 1), reset_less=True)  # … how many, if any
         filled = Signal(init=probes == 1)  # … all but one
-        passed = Signal(range(limit + 1))  # tuples of the other side since it began
-        exhausted = Signal(init=limit == 1)  # … all but one
+        passed = Signal(range(limit + 1), reset_less=True)  # tuples of the other side since then
+        exhausted = Signal()  # … all but one of the limit, which is two at the least
         left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
         due = Signal(init=1)  # … one
         unstarred = Signal()  # there were probes since the last star
 
+        # Both decisions by themselves: one from the other would take longer.
+        starred = self.probe & (due | (filled & ~self.free)) | (self.other & exhausted & ~self.free)
         m.d.comb += [
-            self.close.eq(
-                self.finish | (self.probe & (due | filled)) | (self.other & begun & exhausted)
-            ),
-            self.star.eq(
-                Mux(self.finish, unstarred, (self.probe & due) | (self.close & ~self.free))
-            ),
+            self.close.eq(self.finish | (self.probe & (due | filled)) | (self.other & exhausted)),
+            self.star.eq(Mux(self.finish, unstarred, starred)),
         ]
         with m.If(self.advance):
-            with m.If(self.star | self.finish):
+            with m.If(starred | self.finish):
                 m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
             with m.Elif(self.probe):
                 m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
+            # They start where a group begins, so they need not wait to know whether one ends.
+            probes_before = Mux(begun, grouped, 0)
+            m.d.sync += [
+                grouped.eq(probes_before + self.probe),
+                passed.eq(Mux(begun, passed + self.other, 0)),
+            ]
             with m.If(self.close):
-                m.d.sync += [
-                    Cat(grouped, begun, passed).eq(0),
-                    filled.eq(probes == 1),
-                    exhausted.eq(limit == 1),
-                ]
+                m.d.sync += [begun.eq(0), filled.eq(probes == 1), exhausted.eq(0)]
             with m.Elif(self.probe):
-                m.d.sync += [grouped.eq(grouped + 1), begun.eq(1), filled.eq(grouped == probes - 2)]
+                m.d.sync += [begun.eq(1), filled.eq(probes_before == probes - 2)]
             with m.Elif(self.other & begun):
-                m.d.sync += [passed.eq(passed + 1), exhausted.eq(passed == limit - 2)]
+                m.d.sync += exhausted.eq(passed == limit - 2)
         return m
 
 
@@ -118,8 +119,13 @@ class Ingress(wiring.Component):
     prepared for the comparison (:class:`hdl.preparation.ProbePreparation`) and, with an index, for
     looking up buckets (:class:`hdl.index.cells.CellPreparation`).
 
-    Latency: :attr:`latency` cycles: 4, and those of the latter; 1 if not ``pipelined``. Throughput:
-    1 tuple per cycle; a control word takes 2, and 1 if not ``pipelined``.
+    A word is accepted first, which is where the order of time and ``room`` are looked at. What it
+    says by itself (:func:`word_facts`) goes with it into a register, so that groups are decided and
+    bounds are set out of registers. While reset is on its way (:mod:`hdl.local_reset`), no word is
+    taken.
+
+    Latency: :attr:`latency` cycles: 5, and those of the latter; 1 if not ``pipelined``. Throughput:
+    1 word per cycle.
 
     Parameters
     ----------
@@ -135,19 +141,21 @@ class Ingress(wiring.Component):
     closing_sides : Out(2)
         Bit 0 for R, bit 1 for S; if both, R comes first.
     room : In(1)
-        There is room for as many ``closing`` as may be in flight.
+        There is room for as many ``closing`` as may be in flight: for 3, from the last cycle with
+        ``room`` on, that cycle's own among them; so for 2 without ``room``. One of them is in the
+        register of ``closing``, two are of words that were accepted. For 1 if not ``pipelined``.
     accepted : Out(2)
-        A tuple of side R (bit 0) or S (bit 1) was sent on in the cycle before; in this one, if not
-        ``pipelined``.
+        A tuple of side R (bit 0) or S (bit 1) was sent on to the preparation in the cycle before;
+        in this one, if not ``pipelined``.
     disorder : Out(1)
-        Time went backwards since the last CLEAR.
+        Time went backwards since the last CLEAR, as far as words are accepted.
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
         self._preparation = ProbePreparation(parameters)
         self._cells = CellPreparation(parameters) if parameters.engine == "index" else None
-        self.latency = parameters.pipelined + self._preparation.latency
+        self.latency = 2 * parameters.pipelined + self._preparation.latency
         self.latency += self._cells.latency if self._cells else 0
         super().__init__(
             {
@@ -163,46 +171,61 @@ class Ingress(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.input = register = stream_stage(
-            input_word(self.parameters),
-            pipelined=self.parameters.pipelined,
-            early=["kind", "body"],
-        )
+        received = self.elaborate_input(m)
+        accepted = self.elaborate_acceptance(m, received)
         m.submodules.preparation = preparation = self._preparation
-        connect(m, flipped(self.i), register.i)
         if self._cells:
             m.submodules.cells = cells = self._cells
             connect(m, preparation.o, cells.i)
             connect(m, cells.o, flipped(self.o))
         else:
             connect(m, preparation.o, flipped(self.o))
-
-        words, output = register.o, preparation.i
-        kind = words.payload.kind
-        control = words.payload.body.control
-        is_control = words.valid & (kind == InputKind.CONTROL)
-        is_side = [words.valid & (kind == side) for side in (InputKind.R, InputKind.S)]
-        drop = self.elaborate_time(m, words)
-        settled = Const(1)  # what a control word at hand asks for is known
-        advance = Signal()
-        if self.parameters.pipelined:
-            seen = Signal()  # the word at hand has been there for a cycle
-            settled = ~is_control | seen
-            m.d.sync += seen.eq(words.valid & ~words.ready)
+        output = preparation.i
         m.d.comb += [
-            words.ready.eq(output.ready & self.room & settled),
-            advance.eq(words.valid & words.ready & ~drop),
-            output.valid.eq(words.valid & self.room & settled & ~drop),
-            output.payload.word.eq(words.payload),
-            output.payload.disorder.eq(self.disorder),
+            output.valid.eq(accepted.valid),
+            accepted.ready.eq(output.ready),
+            output.payload.word.kind.eq(accepted.payload.kind),
+            output.payload.word.body.eq(accepted.payload.body),
+            output.payload.disorder.eq(accepted.payload.disorder),
+            output.payload.bounds.as_value().eq(accepted.payload.bounds),
         ]
-        stage = clocked(m, pipelined=self.parameters.pipelined)
-        stage += [self.accepted[n].eq(advance & is_side[n]) for n in range(2)]
-        finish = is_control & ends_groups(control)
-        self.elaborate_groups(m, output, is_side, finish, advance)
-        with m.If(advance & is_control & (control.op == Control.CLEAR)):
-            m.d.sync += self.disorder.eq(0)
-        return m
+        self.elaborate_groups(m, accepted, output)
+        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+
+    def elaborate_input(self, m):
+        """Take words into a register; return the stream of them."""
+        pipelined = self.parameters.pipelined
+        m.submodules.input = register = stream_stage(
+            input_word(self.parameters), pipelined=pipelined, early=["kind", "body"]
+        )
+        # A register that is still in reset would lose the word.
+        awake = ~ResetSignal() if pipelined else Const(1)
+        m.d.comb += [
+            register.i.payload.eq(self.i.payload),
+            register.i.valid.eq(self.i.valid),
+            self.i.ready.eq(register.i.ready & awake),
+        ]
+        return register.o
+
+    def elaborate_acceptance(self, m, words):
+        """Take words that are not dropped into a register, once there is room for their stars.
+
+        Return the stream of them: of an input word, ``disorder``, and its :func:`word_facts`.
+        """
+        word, facts = words.payload, word_facts(self.parameters, words.payload)
+        parts = {"kind": word.kind, "body": word.body, "disorder": self.disorder, **facts}
+        m.submodules.accepted = register = stream_stage(
+            data.StructLayout({name: part.shape() for name, part in parts.items()}),
+            pipelined=self.parameters.pipelined,
+            early=["kind", *facts],
+        )
+        drop = self.elaborate_time(m, words)
+        m.d.comb += [
+            words.ready.eq(register.i.ready & self.room),
+            register.i.valid.eq(words.valid & self.room & ~drop),
+            *(register.i.payload[name].eq(part) for name, part in parts.items()),
+        ]
+        return register.o
 
     def elaborate_time(self, m, words):
         """Watch the timestamps; return whether the word at hand is dropped."""
@@ -211,35 +234,30 @@ class Ingress(wiring.Component):
             return drop
         newest = Signal(self.parameters.timestamp_bits)
         timestamp = words.payload.body.tuple.timestamp
+        transfer = words.valid & words.ready
         with m.If(words.payload.kind == InputKind.CONTROL):
-            with m.If(words.valid & words.ready & (words.payload.body.control.op == Control.CLEAR)):
-                m.d.sync += newest.eq(0)
+            with m.If(transfer & (words.payload.body.control.op == Control.CLEAR)):
+                m.d.sync += [newest.eq(0), self.disorder.eq(0)]
         with m.Else():
             m.d.comb += drop.eq(self.disorder | (timestamp < newest))
-            with m.If(words.valid & words.ready):
+            with m.If(transfer):
                 m.d.sync += [newest.eq(timestamp), self.disorder.eq(drop)]
         return drop
 
-    def elaborate_groups(self, m, output, is_side, finish, advance):
+    def elaborate_groups(self, m, words, output):
         """Decide which groups the word at hand closes, and tell the combiner."""
-        bits = self.parameters.probe_bits
-        control = output.payload.word.body.control
-        longest = 1 << bits
-        period = Signal(bits + 1, init=1)
-        single = Signal(init=1)
-        free = Signal()
-        set_precision = finish & (control.op == Control.PRECISION)
-
-        # What a control word at hand asks for, from a register: so control words take 2 cycles.
-        wanted = Signal(bits + 1)
         pipelined = self.parameters.pipelined
         stage = clocked(m, pipelined=pipelined)
-        stage += wanted.eq(
-            Mux((control.value <= 0) | (control.value > longest), longest, control.value)
-        )
-        next_period = Mux(set_precision, wanted, period)
-        next_single = Mux(set_precision, wanted == 1, single)
-        next_free = Mux(set_precision, wanted > self.parameters.probes, free)
+        word = words.payload
+        advance = Signal()
+        m.d.comb += advance.eq(words.valid & words.ready)
+
+        period = Signal(self.parameters.probe_bits + 1, init=1)
+        single = Signal(init=1)
+        free = Signal()
+        next_period = Mux(word.set_precision, word.wanted, period)
+        next_single = Mux(word.set_precision, word.single, single)
+        next_free = Mux(word.set_precision, word.free, free)
         if not pipelined:
             next_free = next_period > self.parameters.probes
             m.d.comb += free.eq(period > self.parameters.probes)
@@ -249,6 +267,7 @@ class Ingress(wiring.Component):
             if pipelined:
                 m.d.sync += [single.eq(next_single), free.eq(next_free)]
 
+        is_side = [word.is_r, word.is_s]
         for side in range(2):
             kind = GroupSchedule if pipelined else PlainSchedule
             m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
@@ -259,15 +278,43 @@ class Ingress(wiring.Component):
                 schedule.free.eq(free),
                 schedule.probe.eq(is_side[side]),
                 schedule.other.eq(is_side[1 - side]),
-                schedule.finish.eq(finish),
+                schedule.finish.eq(word.finish),
                 schedule.advance.eq(advance),
                 output.payload.close[side].eq(schedule.close),
                 output.payload.star[side].eq(schedule.star),
             ]
         stage += [
+            *(self.accepted[side].eq(advance & is_side[side]) for side in range(2)),
             self.closing_sides.eq(output.payload.star),
             self.closing.eq(advance & ~free & output.payload.star.any()),
         ]
+
+
+def word_facts(parameters, word):
+    """Return what an input word says by itself, so that nothing else has to look into it.
+
+    ``is_r``, ``is_s``: it is a tuple of this side. ``finish``: it closes the groups of both sides.
+    ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
+    ``single`` if it is one and ``free`` if it is longer than a group. ``bounds``: which it sets.
+    """
+    control = word.body.control
+    is_control = word.kind == InputKind.CONTROL
+    bits = parameters.probe_bits
+    longest = 1 << bits
+    low, high = control.value[:bits], control.value[bits:]
+    shorter = (low != 0) & (high == 0)  # than the longest, which zero and too long ones mean
+    return {
+        # What goes to both schedules is kept apart: in the Verilog, neighbours become one port, and
+        # these are neighbours in another order for the other side.
+        "is_r": word.kind == InputKind.R,
+        "wanted": Mux(shorter, low, longest),
+        "is_s": word.kind == InputKind.S,
+        "set_precision": is_control & (control.op == Control.PRECISION),
+        "finish": is_control & ends_groups(control),
+        "single": Mux(shorter, low == 1, longest == 1),
+        "free": Mux(shorter, low > parameters.probes, longest > parameters.probes),
+        "bounds": bounds_set(parameters, word),
+    }
 
 
 def ends_groups(control):

@@ -6,7 +6,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
-from .local_reset import local_reset
 from .region import Region
 
 __all__ = ["JoinCore", "mirrored"]
@@ -71,11 +70,10 @@ class JoinCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        local = local_reset(m)
         words = [self.words.payload, mirrored(m, self.words.payload)]
         m.d.comb += self.words.ready.eq(Cat(region.words.ready for region in self.regions).all())
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
-            m.submodules[name] = local(region)
+            m.submodules[name] = region
             connect(m, region.results, flipped(self.results[side]))
             m.d.comb += [
                 region.position.eq(self.position),

@@ -14,6 +14,7 @@ __all__ = [
     "ResultKind",
     "activity_layout",
     "bound_shape",
+    "bounds_layout",
     "cells_layout",
     "control_layout",
     "comparison_groups",
@@ -104,6 +105,13 @@ def bound_shape(key):
     return signed(key.bits + 1)
 
 
+def bounds_layout(parameters):
+    """One bit for each bound of a band: ``low`` and ``high`` of every key field."""
+    keys = parameters.keys if parameters.comparator == "band" else ()
+    ends = data.StructLayout({"low": 1, "high": 1})
+    return data.StructLayout({key.name: ends for key in keys})
+
+
 def coordinate_layout(parameters):
     """Part of a key field in the bucket of a tuple, as COORDINATE sets it.
 
@@ -162,8 +170,14 @@ def decision_members():
 
 
 def scheduled_word(parameters):
-    """An input word and what the ingress decided about it."""
-    return data.StructLayout({"word": input_word(parameters), **decision_members()})
+    """An input word, what the ingress decided about it, and which ``bounds`` it sets."""
+    return data.StructLayout(
+        {
+            "word": input_word(parameters),
+            **decision_members(),
+            "bounds": bounds_layout(parameters),
+        }
+    )
 
 
 def cells_layout(parameters):

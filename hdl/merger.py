@@ -7,10 +7,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from .layouts import ResultKind, node_result, pair_layout, tree_levels
-from .local_reset import local_reset
-from .streams import input_registers
+from .local_reset import reset_nearby
+from .streams import input_registers, stream_stage
 
 __all__ = ["Merger", "MergerTree"]
+
+#: What a merger wants to know of the word at a port.
+FLAGS = {
+    "pair": lambda word: word.kind == ResultKind.PAIR,
+    "stop": lambda word: word.kind != ResultKind.PAIR,
+    "mark": lambda word: word.kind == ResultKind.MARK,
+}
 
 
 class Merger(wiring.Component):
@@ -22,14 +29,14 @@ class Merger(wiring.Component):
     then any port with a pair is served, lowest first, and only stars and marks are waited for.
     Every pair gets the digit of the port that it came through.
 
-    Registers stand at the inputs: so what is decided here depends on registers that are near, and
-    crosses the distance to the next merger only once, as data or as ``ready``.
+    Registers stand at the inputs and at the output: so what is decided here depends on, and
+    changes, only registers that are near; nothing is decided on the way to the next merger.
 
     A word waits for no later input word than the one that closed its group, so a tree of mergers
     in order cannot deadlock (``docs/decisions``).
 
-    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 word per cycle; a star takes 1 cycle,
-    whatever the arity.
+    Latency: 2 cycles, none if not ``pipelined``. Throughput: 1 word per cycle; a star takes 1
+    cycle, whatever the arity.
 
     Parameters
     ----------
@@ -51,7 +58,7 @@ class Merger(wiring.Component):
             raise ValueError(f"A merger has 1 to {parameters.fan_in} ports, not {ports!r}")
         self.parameters = parameters
         self.ports = ports
-        self.latency = int(parameters.pipelined)
+        self.latency = 2 * parameters.pipelined
         self._digit_bits = ceil_log2(parameters.fan_in)
         self._shape_in = node_result(parameters, level)
         self._shape_out = node_result(parameters, level + 1)
@@ -67,45 +74,64 @@ class Merger(wiring.Component):
         pipelined = self.parameters.pipelined
         if self.ports == 1 and not pipelined:
             self.elaborate_passage(m)
-            return m
-        inputs = input_registers(m, "port", self.i, pipelined=pipelined, early=["kind"])
-        free = Signal()
+        else:
+            self.elaborate_merging(m)
+        return reset_nearby(m, platform, pipelined=pipelined)
+
+    def elaborate_merging(self, m):
+        """Serve the ports from registers to a register."""
+        pipelined = self.parameters.pipelined
+        m.submodules.output = output = stream_stage(
+            self._shape_out, pipelined=pipelined, early=["kind"]
+        )
+        connect(m, output.o, flipped(self.o))
+        inputs = input_registers(m, "port", self.i, pipelined=pipelined, flags=FLAGS)
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark
-        for n, i in enumerate(inputs):
-            is_pair = i.payload.kind == ResultKind.PAIR
-            m.d.comb += [pair[n].eq(i.valid & is_pair), stop[n].eq(i.valid & ~is_pair)]
+        m.d.comb += [
+            pair.eq(Cat(i.payload.pair for i in inputs)),
+            stop.eq(Cat(i.payload.stop for i in inputs)),
+        ]
+        free = Signal()
+        served = self.elaborate_turn(m, pair, stop, free)
+        m.d.comb += [
+            output.i.valid.eq(served.any() | stop.all()),
+            *(i.ready.eq(output.i.ready & (served[n] | stop.all())) for n, i in enumerate(inputs)),
+        ]
+        words = [i.payload.word for i in inputs]
+        self.elaborate_word(m, output.i.payload, words, pair)
+        with m.If(stop.all() & output.i.ready & inputs[0].payload.mark):
+            m.d.sync += free.eq(words[0].body.punctuation.free)
 
-        # The lowest port with a pair is the one to serve, if any is. What is not valid may be
-        # anything: so which port is chosen does not depend on whether it may be served.
-        chosen = self.o.payload
+    def elaborate_turn(self, m, pair, stop, free):
+        """Return which port's pair is served: the lowest that no port before it keeps waiting."""
         served = Signal(self.ports)
         blocked = Const(0)  # a port before this one has the right of way
         for n in range(self.ports):
             m.d.comb += served[n].eq(pair[n] & ~blocked)
             blocked |= Mux(free, pair[n], ~stop[n])
-        pairs = [self.with_digit(m, i.payload.body.pair, n) for n, i in enumerate(inputs)]
-        m.d.comb += [
-            self.o.valid.eq(served.any() | stop.all()),
-            chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, inputs[0].payload.kind)),
-            *(i.ready.eq(self.o.ready & (served[n] | stop.all())) for n, i in enumerate(inputs)),
-        ]
+        return served
+
+    def elaborate_word(self, m, chosen, words, pair):
+        """Choose the lowest pair, or merge the stars or marks.
+
+        The lowest port with a pair is the one to serve, if any is. What is not valid may be
+        anything: so which port is chosen does not depend on whether it may be served.
+        """
+        pairs = [self.with_digit(m, word.body.pair, n) for n, word in enumerate(words)]
         lowest = pairs[-1]
         for n in reversed(range(self.ports - 1)):
             lowest = Mux(pair[n], pairs[n], lowest)
-        first = inputs[0].payload.body.punctuation
+        m.d.comb += chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, words[0].kind))
         with m.If(pair.any()):
             m.d.comb += chosen.body.pair.eq(lowest)
         with m.Else():
             m.d.comb += [
-                chosen.body.punctuation.eq(first),
+                chosen.body.punctuation.eq(words[0].body.punctuation),
                 chosen.body.punctuation.overflow.eq(
-                    Cat(i.payload.body.punctuation.overflow for i in inputs).any()
+                    Cat(word.body.punctuation.overflow for word in words).any()
                 ),
             ]
-        with m.If(stop.all() & self.o.ready & (inputs[0].payload.kind == ResultKind.MARK)):
-            m.d.sync += free.eq(first.free)
-        return m
 
     def elaborate_passage(self, m):
         """Pass everything on: the digit of the only port, above all other bits, is zero."""
@@ -129,7 +155,7 @@ class Merger(wiring.Component):
 class MergerTree(wiring.Component):
     """Gather the results of all regions of one side, in the order of the cores.
 
-    Latency: ``levels``, which are ``len(tree_levels(cores, fan_in))``, or 0 cycles if not
+    Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels, none if not
     ``pipelined``. Throughput: 1 word per cycle.
 
     Parameters
@@ -146,7 +172,7 @@ class MergerTree(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.levels = len(tree_levels(parameters.cores, parameters.fan_in))
-        self.latency = self.levels * parameters.pipelined
+        self.latency = 2 * self.levels * parameters.pipelined
         super().__init__(
             {
                 "i": In(stream.Signature(node_result(parameters, 0))).array(parameters.cores),
@@ -157,14 +183,13 @@ class MergerTree(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         fan_in = self.parameters.fan_in
-        local = local_reset(m)
         children = [flipped(i) for i in self.i]
         for level, count in enumerate(tree_levels(self.parameters.cores, fan_in)):
             parents = []
             for n in range(count):
                 group = children[n * fan_in : (n + 1) * fan_in]
                 merger = Merger(self.parameters, level=level, ports=len(group))
-                m.submodules[f"merger_{level}_{n}"] = local(merger)
+                m.submodules[f"merger_{level}_{n}"] = merger
                 for i, child in zip(merger.i, group, strict=True):
                     connect(m, child, i)
                 parents.append(merger.o)

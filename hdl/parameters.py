@@ -277,7 +277,7 @@ PRESETS = {
         pipelined=False,
     ),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
-    "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_in=2),
+    "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
     # A whole LFE5U-85F, all of its block RAMs. Few large cores, as each has logic of its own beside
     # its lanes.
     "ecp5-equality": JoinParameters(

@@ -11,6 +11,7 @@ from .layouts import (
     Control,
     InputKind,
     bound_shape,
+    bounds_layout,
     comparison_groups,
     criterion_layout,
     decision_members,
@@ -21,7 +22,7 @@ from .layouts import (
 )
 from .streams import stream_stage
 
-__all__ = ["ProbePreparation"]
+__all__ = ["ProbePreparation", "bounds_set"]
 
 
 class ProbePreparation(wiring.Component):
@@ -31,8 +32,9 @@ class ProbePreparation(wiring.Component):
     a probe of R, ``s + low .. s + high`` for one of S, clamped to the field; a range beyond the
     field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
     their sign first (see :func:`hdl.layouts.stored_layout`), so that clamping looks at two bits.
-    Bounds are registers, open after reset, set by the control words that pass. Other comparators
-    use the key as it is, or its digest and its rest.
+    Bounds are registers, open after reset, set by the control words that pass: which of them is
+    known before (:func:`bounds_set`). Other comparators use the key as it is, or its digest and its
+    rest.
 
     Latency: :attr:`latency` cycles: 3, to add the bounds, to see where that leads, to clamp. If not
     ``pipelined`` 1, or none before an index, which has a register of its own. Throughput: 1 word
@@ -78,7 +80,9 @@ class ProbePreparation(wiring.Component):
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
         m.submodules.sums = first = self.stage(data.StructLayout(added))
-        m.submodules.places = second = self.stage(data.StructLayout({**added, "places": places}))
+        m.submodules.places = second = self.stage(
+            data.StructLayout({**added, "places": places}), early=["places"]
+        )
         m.submodules.output = output = stream_stage(
             region_word(self.parameters), pipelined=self.latency > 0
         )
@@ -94,8 +98,8 @@ class ProbePreparation(wiring.Component):
             output.i.valid.eq(second.o.valid),
             second.o.ready.eq(output.i.ready),
         ]
-        for index, field in enumerate(bands):
-            self.elaborate_sums(m, index, field, first.i.payload.sums[field.name])
+        for field in bands:
+            self.elaborate_sums(m, field, first.i.payload.sums[field.name])
             place_range(
                 m, field, first.o.payload.sums[field.name], second.i.payload.places[field.name]
             )
@@ -107,25 +111,22 @@ class ProbePreparation(wiring.Component):
         self.elaborate_word(m, second.o.payload.scheduled, criterion, output.i.payload)
         return m
 
-    def stage(self, shape):
+    def stage(self, shape, *, early=()):
         """Return a register towards the next cycle, if this is pipelined."""
-        return stream_stage(shape, pipelined=self.parameters.pipelined)
+        return stream_stage(shape, pipelined=self.parameters.pipelined, early=early)
 
-    def elaborate_sums(self, m, index, field, sums):
+    def elaborate_sums(self, m, field, sums):
         """Keep the bounds of a field; add them to keys of S, subtract them from keys of R."""
         word = self.i.payload.word
-        control = word.body.control
         shape = bound_shape(field)
         low = Signal(shape, init=-(1 << field.bits), name=f"{field.name}_low")
         high = Signal(shape, init=(1 << field.bits) - 1, name=f"{field.name}_high")
-        execute = self.i.valid & self.i.ready & (word.kind == InputKind.CONTROL)
-        with m.If(execute & (control.index == index)):
-            with m.If(control.op == Control.BOUND_LOW):
-                m.d.sync += low.eq(control.value)
-            with m.If(control.op == Control.BOUND_HIGH):
-                m.d.sync += high.eq(control.value)
+        transfer = self.i.valid & self.i.ready
+        for end, bound in (("low", low), ("high", high)):
+            with m.If(transfer & self.i.payload.bounds[field.name][end]):
+                m.d.sync += bound.eq(word.body.control.value)
         key = unsigned_key(field, word.body.tuple.key[field.name])
-        of_r = word.kind == InputKind.R
+        of_r = ~Value.cast(word.kind)[0]  # or a control word, whose sums do not matter
         for name, of_probe_r, of_probe_s in (("first", high, low), ("final", low, high)):
             # One carry chain: the complement, and a carry that comes from a bit below.
             operand = Mux(of_r, ~of_probe_r, of_probe_s).as_signed()
@@ -168,6 +169,17 @@ class ProbePreparation(wiring.Component):
                 criterion[f"high_{n}"].eq(packed(group, ranges.high, guard=1)),
             ]
         return criterion
+
+
+def bounds_set(parameters, word):
+    """Return which bounds an input word sets, as :func:`hdl.layouts.bounds_layout` has them."""
+    control = word.body.control
+    is_control = word.kind == InputKind.CONTROL
+    return Cat(
+        is_control & (control.index == index) & (control.op == op)
+        for index, _ in enumerate(bounds_layout(parameters))
+        for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
+    )
 
 
 def place_range(m, field, sums, place):

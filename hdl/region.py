@@ -2,12 +2,13 @@
 """Half a join core: stores the tuples of one side, probes them with the other's (Figure 5)."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.direct_engine import DirectIndexEngine
 from .index.engine import IndexEngine
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
+from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
 from .streams import stream_register
@@ -73,19 +74,31 @@ class Region(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        self.elaborate_region(m)
+        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+
+    def elaborate_region(self, m):
+        """Accept words; lead what becomes of them to tracker and engine."""
         parameters = self.parameters
+        names = [name for name, _ in facts(self.words.payload)]
+        arrived = {"word": region_word(parameters), **dict.fromkeys(names, 1)}
         m.submodules.input = register = stream_register(
-            region_word(parameters),
-            pipelined=parameters.pipelined,
-            early=["kind", "close", "star"],
+            data.StructLayout(arrived), pipelined=parameters.pipelined, early=names
         )
         m.submodules.tracker = tracker = WindowTracker(parameters)
         m.submodules.engine = engine = self._engine
 
-        connect(m, flipped(self.words), register.i)
+        m.d.comb += [
+            register.i.valid.eq(self.words.valid),
+            self.words.ready.eq(register.i.ready),
+            register.i.payload.word.eq(self.words.payload),
+            *(register.i.payload[name].eq(fact) for name, fact in facts(self.words.payload)),
+        ]
         connect(m, engine.results, flipped(self.results))
-        close = Signal()  # the group ends, with the word accepted before
-        tuple_ = self.elaborate_tuples(m, register.o, close, tracker, engine)
+        closing, close = Signal(), Signal()  # the group ends, with the word accepted now; … before
+        takes = Signal(init=1)  # the engine can take a probe, or the end of a group
+        m.d.sync += [close.eq(closing), takes.eq(engine.soon & ~closing)]
+        tuple_ = self.elaborate_tuples(m, register.o, closing, takes, tracker, engine)
         m.d.comb += [
             tracker.position.eq(self.position),
             tracker.arrival.eq(tuple_.timestamp),
@@ -97,54 +110,45 @@ class Region(wiring.Component):
             engine.close.eq(close),
             self.activity.eq(engine.activity),
         ]
-        self.elaborate_control(m, register.o, close, tracker, engine)
-        return m
+        self.elaborate_control(m, register.o, closing, close, takes, tracker, engine)
 
-    def elaborate_tuples(self, m, words, close, tracker, engine):
+    def elaborate_tuples(self, m, words, closing, takes, tracker, engine):
         """Accept a tuple in one cycle, store or probe in the next; return it then.
 
         Whether a tuple is accepted depends on few registers, and what happens to it on others: a
         path through both would be the slowest of the accelerator.
         """
-        word = words.payload
-        kind = word.kind
-        is_tuple = words.valid & (kind != InputKind.CONTROL)
-        is_probe = kind == InputKind.R
-        is_store = kind == InputKind.S
-        closes = word.close[0]
-
+        is_, tuple_at_hand = words.payload, words.payload.word.body.tuple
         accept = Signal()
         store, probe = Signal(), Signal()
-        tuple_ = Signal(word.body.tuple.shape(), reset_less=True)
+        tuple_ = Signal(tuple_at_hand.shape(), reset_less=True)
         m.d.comb += [
-            tracker.present.eq(is_tuple),
-            tracker.timestamp.eq(word.body.tuple.timestamp),
+            tracker.present.eq(words.valid & (is_.probe | is_.store)),
+            tracker.timestamp.eq(tuple_at_hand.timestamp),
             accept.eq(
-                is_tuple
+                (words.valid & (is_.probe | (is_.store & ~engine.occupied)))
+                & (~is_.grouped | takes)
                 & tracker.settled
-                & (~is_store | ~engine.occupied)
-                & (~(is_probe | closes) | (engine.ready & ~close))
             ),
             tracker.store.eq(store),
             engine.probe.eq(probe),
         ]
         m.d.sync += [
-            store.eq(accept & is_store),
-            probe.eq(accept & is_probe),
-            close.eq(accept & closes),
+            store.eq(accept & is_.store),
+            probe.eq(accept & is_.probe),
         ]
+        m.d.comb += closing.eq(accept & is_.closes)
         with m.If(accept):
             m.d.comb += words.ready.eq(1)
         with m.If(words.valid):
-            m.d.sync += tuple_.eq(word.body.tuple)
+            m.d.sync += tuple_.eq(tuple_at_hand)
         return tuple_
 
-    def elaborate_control(self, m, words, close, tracker, engine):
+    def elaborate_control(self, m, words, closing, close, takes, tracker, engine):
         """Execute control words; say what follows the group that a word closes."""
-        control = words.payload.body.control
-        is_control = words.valid & (words.payload.kind == InputKind.CONTROL)
-        own = control.index == 1
-        closes = words.payload.close[0]
+        word, closes = words.payload.word, words.payload.closes
+        control = word.body.control
+        is_control = words.valid & words.payload.control
         closed = Signal()  # this word's group is closed already
 
         executing = Signal()  # the engine is idle: the window is emptied in this cycle
@@ -155,29 +159,31 @@ class Region(wiring.Component):
             Signal(reset_less=True, name=name)
             for name in ("empties", "marks", "clear", "begin_count", "begin_time")
         )
-        size = Signal.like(control.value, reset_less=True)
+        looked = Signal(control.shape(), reset_less=True)
+        own = looked.index == 1
         # What follows a group is looked at in the cycle after the word that closes it.
         star, mark, disorder, free = (
             Signal(reset_less=True, name=name) for name in ("star", "mark", "disorder", "free")
         )
         with m.If(words.valid):
             m.d.sync += [
-                star.eq(words.payload.star[0]),
-                disorder.eq(words.payload.disorder),
-                free.eq(words.payload.free),
+                star.eq(words.payload.star),
+                disorder.eq(word.disorder),
+                free.eq(word.free),
             ]
         m.d.sync += [seen.eq(is_control & ~words.ready), mark.eq(seen & marks)]
-        with m.If(is_control):
-            m.d.sync += [
-                empties.eq(empties_window(control, self.parameters)),
-                marks.eq(answers_mark(control)),
-                clear.eq(~begins_window(control)),
-                begin_count.eq((control.op == Control.WINDOW) & own),
-                begin_time.eq((control.op == Control.LIFESPAN) & own),
-                size.eq(control.value),
-            ]
+        # Which of them a control word is, is looked at in any word: that needs no enable. What is
+        # executed has a cycle more, as the engine is asked first.
+        m.d.sync += [
+            empties.eq(empties_window(control, self.parameters)),
+            marks.eq(answers_mark(control)),
+            looked.eq(control),
+            clear.eq(~begins_window(looked)),
+            begin_count.eq((looked.op == Control.WINDOW) & own),
+            begin_time.eq((looked.op == Control.LIFESPAN) & own),
+        ]
         m.d.comb += [
-            tracker.size.eq(size),
+            tracker.size.eq(looked.value),
             engine.ending.star.eq(star),
             engine.ending.mark.eq(mark),
             engine.ending.punctuation.overflow.eq(tracker.overflow),
@@ -186,9 +192,9 @@ class Region(wiring.Component):
         ]
         with m.If(seen):
             with m.If(closes & ~closed):
-                with m.If(engine.ready & ~close):
-                    m.d.comb += words.ready.eq(~empties)
-                    m.d.sync += [close.eq(1), closed.eq(empties)]
+                with m.If(takes):
+                    m.d.comb += [words.ready.eq(~empties), closing.eq(1)]
+                    m.d.sync += closed.eq(empties)
             with m.Elif(~empties):
                 m.d.comb += words.ready.eq(1)
             with m.Elif(executing):
@@ -201,8 +207,28 @@ class Region(wiring.Component):
             tracker.begin_count.eq(executing & begin_count),
             tracker.begin_time.eq(executing & begin_time),
             engine.configure.eq(executing),
-            engine.control.eq(control),
+            engine.control.eq(looked),
         ]
+
+
+def facts(word):
+    """Say of a region word what becomes of it, so that this can come from registers.
+
+    Returns
+    -------
+    list of (str, Value)
+        It is a tuple that probes or is stored, or a control word; it closes the group, and a star
+        follows; it probes or closes a group, and so waits for the engine.
+    """
+    probe, closes = word.kind == InputKind.R, word.close[0]
+    return [
+        ("probe", probe),
+        ("store", word.kind == InputKind.S),
+        ("control", word.kind == InputKind.CONTROL),
+        ("closes", closes),
+        ("star", word.star[0]),
+        ("grouped", probe | closes),
+    ]
 
 
 def answers_mark(control):

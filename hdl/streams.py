@@ -7,7 +7,7 @@ wait for ``ready``; ``ready`` may do as it likes.
 """
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 __all__ = [
@@ -27,7 +27,9 @@ class StreamRegister(wiring.Component):
     Holds up to two payloads, in two registers that take turns. What enables them are two bits of
     state, so neither ``i.valid`` nor ``o.ready`` has to drive as many registers as a payload has
     bits; at the output a multiplexer chooses. The fields that a consumer decides by can be had
-    *early*, straight out of a register: for them, the next payload moves up. Reset empties it.
+    *early*, straight out of a register: for them, the next payload moves up. While there is no
+    payload, they are what the input showed a cycle before: so bits that are zero whenever there is
+    none at the input need no ``valid`` at the output. Reset empties it.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -74,7 +76,7 @@ class StreamRegister(wiring.Component):
         for name in self.early:
             field = Value.cast(self.i.payload[name])
             spare = Signal.like(field, name=f"next_{name}", reset_less=True)
-            output = Signal.like(field, name=f"early_{name}", reset_less=True)
+            output = Signal.like(field, name=f"early_{name}")  # zero after reset, as `valid`
             with m.If(ready):
                 m.d.sync += spare.eq(field)
             with m.If(~valid | self.o.ready):
@@ -88,7 +90,8 @@ class SpareRegister(wiring.Component):
 
     What comes goes straight to the output, and to a spare register only while the output is held:
     so a payload that never waits is copied once, and read without choosing. That enables as many
-    registers as a payload has bits by ``o.ready``, which a clock would not like.
+    registers as a payload has bits by ``o.ready``, which a clock would not like if they are many.
+    All of its payload is early.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -180,8 +183,8 @@ def clocked(m, *, pipelined):
     return m.d.sync if pipelined else m.d.comb
 
 
-def input_registers(m, name, inputs, *, pipelined, early=()):
-    """Put a :func:`stream_stage` behind each of a component's input streams.
+def input_registers(m, name, inputs, *, pipelined, flags):
+    """Put a :func:`stream_stage` behind each input stream; its bits to decide by come early.
 
     Parameters
     ----------
@@ -192,18 +195,24 @@ def input_registers(m, name, inputs, *, pipelined, early=()):
         As the component sees them.
     pipelined : bool
         Whether they are registers.
-    early : sequence of str
-        Of every register.
+    flags : dict of str to function
+        Each says of a payload whether it is of some kind.
 
     Returns
     -------
     list of stream
-        What comes out.
+        What comes out: the payload as ``word``, and the flags, zero while there is no payload.
     """
     outputs = []
     for n, i in enumerate(inputs):
-        register = stream_stage(i.payload.shape(), pipelined=pipelined, early=early)
+        shape = data.StructLayout({**dict.fromkeys(flags, 1), "word": i.payload.shape()})
+        register = stream_stage(shape, pipelined=pipelined, early=list(flags))
         m.submodules[f"{name}_{n}"] = register
-        connect(m, flipped(i), register.i)
+        m.d.comb += [
+            register.i.valid.eq(i.valid),
+            i.ready.eq(register.i.ready),
+            register.i.payload.word.eq(i.payload),
+            *(register.i.payload[flag].eq(i.valid & is_(i.payload)) for flag, is_ in flags.items()),
+        ]
         outputs.append(register.o)
     return outputs

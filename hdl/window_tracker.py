@@ -27,7 +27,8 @@ class WindowTracker(wiring.Component):
     until ``clear``; the tuple is not stored.
 
     Counters come with flags that say, from a register, what they are about to reach: so a tuple's
-    fate depends on a few bits.
+    fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
+    every register, and so comes from one.
 
     Latency: 0 cycles, plus 1 per expired key, plus up to 4 when the oldest timestamp is still on
     its way into or out of memory. Throughput: 1 tuple per cycle.
@@ -61,9 +62,10 @@ class WindowTracker(wiring.Component):
         The row after the first one that holds any of them, and after the last one.
     overflow : Out(1)
     begin_count, begin_time : In(1)
-        Begin a new, empty window of ``size`` tuples or of lifespan ``size``.
+        Begin a new, empty window of ``size`` tuples or of lifespan ``size``. No tuple is stored in
+        the next cycle, as none is accepted in this one.
     clear : In(1)
-        Empty the window, forget an overflow.
+        Empty the window, forget an overflow; likewise.
     size : In
     """
 
@@ -94,68 +96,101 @@ class WindowTracker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         timed = Signal()
-        empty = self.begin_count | self.begin_time | self.clear
+        empty, begin_count, begin_time, clear = (
+            Signal(name=name) for name in ("empty", "now_count", "now_time", "now_clear")
+        )
+        m.d.sync += [
+            empty.eq(self.begin_count | self.begin_time | self.clear),
+            begin_count.eq(self.begin_count),
+            begin_time.eq(self.begin_time),
+            clear.eq(self.clear),
+        ]
         aged = Signal()  # the oldest key leaves because time has passed
         displaced = Signal()  # … because the count-based window is full
 
-        counted = self.store & ~timed
-        filled = self.elaborate_size(m, counted, empty)
+        displaces = self.elaborate_size(m, timed, empty, begin_count, begin_time)
         self.elaborate_turn(m, "turn", self.mine, self.store, empty)
-        expires = Signal()  # the oldest tuple of a full window is here
-        self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
         full, vacant = self.elaborate_span(m, aged | displaced, empty)
         m.d.comb += [
-            displaced.eq(counted & filled & expires),
-            self.stored.eq(self.store & self.mine & (~full | displaced)),
+            displaced.eq(self.store & displaces),
+            self.stored.eq(self.store & self.mine & (~full | displaces)),
         ]
-        with m.If(self.clear):
+        with m.If(clear):
             m.d.sync += self.overflow.eq(0)
         with m.Elif(self.store & self.mine & ~self.stored):
             m.d.sync += self.overflow.eq(1)
 
         if self.parameters.timestamp_bits:
+            with m.If(begin_time):
+                m.d.sync += timed.eq(1)
             self.elaborate_aging(m, timed, vacant, empty, aged)
         else:
             m.d.comb += self.settled.eq(1)
-        with m.If(self.begin_count):
+        with m.If(begin_count):
             m.d.sync += timed.eq(0)
         return m
 
-    def elaborate_size(self, m, counted, empty):
-        """Count a count-based window up to its size; return whether it is ``filled``."""
+    def elaborate_size(self, m, timed, empty, begin_count, begin_time):
+        """Count a count-based window up to its size, then the turns of its oldest tuples.
+
+        Return whether the next tuple makes the oldest one leave, and that is here.
+        """
         capacity = self.parameters.capacity
+        counted = self.store & ~timed
         size = Signal(range(capacity + 1), init=capacity)
         left = Signal.like(size)  # tuples until then
-        filled = Signal()
-        restart = Mux(self.begin_count, self.size, size)[: len(size)]
-        nothing = Mux(self.begin_count, self.size[: len(size)] == 0, size == 0)
+        last_missing, filled = Signal(init=capacity == 1), Signal()
+        nothing, single = Signal(), Signal(init=capacity == 1)  # it is zero, it is one
+        asked = Signal.like(size, name="asked")
+        asked_nothing, asked_single = Signal(), Signal()
+        m.d.sync += [
+            asked.eq(self.size),
+            asked_nothing.eq(self.size[: len(size)] == 0),
+            asked_single.eq(self.size[: len(size)] == 1),
+        ]
+        expires, displaces = Signal(), Signal()
+        then = self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
         with m.If(empty):
-            m.d.sync += [size.eq(restart), left.eq(restart), filled.eq(nothing)]
-        with m.Elif(counted & ~filled):
-            m.d.sync += [left.eq(left - 1), filled.eq(left == 1)]
-        return filled
+            with m.If(begin_count):
+                m.d.sync += [
+                    Cat(size, left).eq(Cat(asked, asked)),
+                    Cat(nothing, filled).eq(asked_nothing.replicate(2)),
+                    Cat(single, last_missing).eq(asked_single.replicate(2)),
+                ]
+            with m.Else():
+                m.d.sync += [left.eq(size), filled.eq(nothing), last_missing.eq(single)]
+            zero = Mux(begin_count, asked_nothing, ~timed & ~begin_time & nothing)
+            m.d.sync += displaces.eq(zero & (self.position == 0))
+        with m.Elif(counted):
+            with m.If(~filled):
+                m.d.sync += [left.eq(left - 1), last_missing.eq(left == 2), filled.eq(last_missing)]
+            m.d.sync += displaces.eq(Mux(filled, then, last_missing & expires))
+        return displaces
 
     def elaborate_turn(self, m, name, mine, advance, empty):
-        """Count turns down to this region's; ``mine`` says, from a register, that it is there."""
+        """Count turns down to this region's; ``mine`` says, from a register, that it is there.
+
+        Return what it says after an ``advance``.
+        """
         last = self.parameters.cores - 1
         if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
             m.d.comb += mine.eq(1)
-            return
+            return mine
         left = Signal.like(self.position, name=name)  # turns until then
         fresh = Signal(init=1, name=f"{name}_fresh")  # after reset: the position is no constant
         m.d.sync += fresh.eq(0)
+        then = Mux(mine, last == 0, left == 1)
         with m.If(empty | fresh):
             m.d.sync += [left.eq(self.position), mine.eq(self.position == 0)]
         with m.Elif(advance):
-            m.d.sync += [
-                left.eq(Mux(mine, last, left - 1)),
-                mine.eq(Mux(mine, last == 0, left == 1)),
-            ]
+            m.d.sync += [left.eq(Mux(mine, last, left - 1)), mine.eq(then)]
+        return then
 
     def elaborate_span(self, m, leaves, empty):
         """Move both ends of the span; return whether it is ``full`` and whether ``vacant``."""
         most = self.parameters.sub_window
-        held = Signal(range(most + 1))
+        held = Signal(range(most + 1))  # keys, but for one that came or left in the cycle before
+        came, left = Signal(), Signal()
         full = Signal()
         vacant = Signal(init=1)
         with m.If(self.stored):
@@ -166,10 +201,25 @@ class WindowTracker(wiring.Component):
             m.d.sync += self.span.tail.eq(self.following(self.span.tail))
             with m.If(self.span.tail.lane == self.parameters.lanes - 1):
                 m.d.sync += self.second.eq(self.second + 1)
-        with m.If(self.stored & ~leaves):
-            m.d.sync += [held.eq(held + 1), full.eq(held == most - 1), vacant.eq(0)]
-        with m.If(~self.stored & leaves):
-            m.d.sync += [held.eq(held - 1), full.eq(0), vacant.eq(held == 1)]
+        more, fewer = self.stored & ~leaves, ~self.stored & leaves
+        m.d.sync += [
+            came.eq(more & ~empty),
+            left.eq(fewer & ~empty),
+            held.eq(held + Mux(left, -1, came)),
+        ]
+
+        def are_held(number):
+            """Say whether at least so many keys are held now: in a carry chain of registers."""
+            difference = Signal(signed(len(held) + 2))
+            m.d.comb += difference.eq(
+                held + Mux(left, -1 - number, Mux(came, 1 - number, Const(-number)))
+            )
+            return difference >= 0
+
+        with m.If(more):
+            m.d.sync += [full.eq(are_held(most - 1)), vacant.eq(0)]
+        with m.If(fewer):
+            m.d.sync += [full.eq(0), vacant.eq(~are_held(2))]
         with m.If(empty):
             m.d.sync += [Value.cast(self.span).eq(0), Cat(self.stop, held, full).eq(0)]
             m.d.sync += [vacant.eq(1), self.second.eq(1)]
@@ -180,7 +230,7 @@ class WindowTracker(wiring.Component):
         bits = self.parameters.timestamp_bits
         lifespan = Signal(bits)
         with m.If(self.begin_time):
-            m.d.sync += [timed.eq(1), lifespan.eq(self.size)]
+            m.d.sync += lifespan.eq(self.size)
 
         emptied = ResetInserter(empty)
         m.submodules.deadlines = deadlines = emptied(

@@ -12,7 +12,10 @@ __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 #: Components that flattening leaves alone: those with registers of their own for reset. Flattened,
 #: Yosys would merge these into one with the fan-out of the whole chip, and would do the same to
 #: what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
-KEEP = ("distribution_node*", "join_core*", "merger_tree*", "counter_bank*")
+KEEP = (
+    "activity_tree*", "combiner*", "counter_bank*", "distribution_node*", "ingress*", "join_core*",
+    "merger*", "order_queue*", "region*",
+)  # fmt: skip
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.
 MODULES = """\

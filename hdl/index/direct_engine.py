@@ -69,7 +69,7 @@ class DirectIndexEngine(wiring.Component):
         )
         connect(m, results.results, flipped(self.results))
         m.d.comb += [
-            self.ready.eq(table.ready),
+            self.soon.eq(table.soon),
             self.idle.eq(~table.closed & results.idle),
             sequencer.configure.eq(self.configure),
             sequencer.control.eq(self.control),

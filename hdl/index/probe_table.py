@@ -31,8 +31,8 @@ class ProbeTable(wiring.Component):
 
     Members
     -------
-    ready : Out(1)
-        There is room for a probe, or the end of a group, two cycles ahead.
+    soon : Out(1)
+        From the next cycle on, there is room for a probe, or the end of a group, in two cycles.
     add : In(1)
         Take ``probe``.
     probe : In(waiting_layout(parameters))
@@ -65,7 +65,7 @@ class ProbeTable(wiring.Component):
 
     #: Groups that can wait.
     DEPTH = 32
-    #: Probes and ends of groups that may come after ``ready`` fell.
+    #: Probes and ends of groups that may come after ``soon`` fell.
     IN_FLIGHT = 3
     #: Probes that are read ahead, before it is known when their buckets are visited.
     AHEAD = 4
@@ -76,7 +76,7 @@ class ProbeTable(wiring.Component):
         row = pointer_layout(parameters)["row"].shape
         super().__init__(
             {
-                "ready": Out(1, init=1),
+                "soon": Out(1),
                 "add": In(1),
                 "probe": In(waiting_layout(parameters)),
                 "tail": In(row),
@@ -121,7 +121,7 @@ class ProbeTable(wiring.Component):
             self.oldest.eq(Mux(groups.filled, groups.first.first, opened)),
         ]
         level = (head - tail)[: len(head)]
-        m.d.sync += self.ready.eq(
+        m.d.comb += self.soon.eq(
             (level < (1 << len(self.walking)) - self.IN_FLIGHT)
             & (groups.level < self.DEPTH - self.IN_FLIGHT)
         )

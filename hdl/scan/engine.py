@@ -65,7 +65,7 @@ class ScanEngine(wiring.Component):
 
         connect(m, queue.results, flipped(self.results))
         m.d.comb += [
-            self.ready.eq(collector.ready),
+            self.soon.eq(collector.soon),
             collector.add.eq(self.probe),
             collector.span.eq(self.span),
             collector.second.eq(self.second),

@@ -32,8 +32,8 @@ class GroupCollector(wiring.Component):
 
     Members
     -------
-    ready : Out(1)
-        A probe, or the end of a group, can be taken.
+    ready, soon : Out(1)
+        A probe, or the end of a group, can be taken: in this cycle, in the next one.
     add : In(1)
         Take a probe that sees ``span``; only while ``ready``.
     span : In
@@ -59,6 +59,7 @@ class GroupCollector(wiring.Component):
         super().__init__(
             {
                 "ready": Out(1, init=1),
+                "soon": Out(1),
                 "add": In(1),
                 "span": In(span_layout(parameters)),
                 "second": In(pointer_layout(parameters)["row"].shape),
@@ -80,15 +81,17 @@ class GroupCollector(wiring.Component):
         closed = Signal()
         transfer = self.group.valid & self.group.ready
         following = Signal.like(self.second, reset_less=True)  # the row after the first one
-        first = Mux(self.count == 0, self.span.tail.row, group.first)
-        second = Mux(self.count == 0, self.second, following)
+        # Compared with both before it is known which: choosing first would make the path longer.
+        alone = (self.stop == self.span.tail.row) | (self.stop == self.second)
+        joins = (self.stop == group.first) | (self.stop == following)
         # A probe that is added shows in the cycle after it; before that, nothing may be added.
         holding = Cat(transfer, held)[: self.hold - 1]
         m.d.sync += [
             held.eq(holding),
-            self.ready.eq(~((closed & ~transfer) | self.close | (holding != 0))),
+            self.ready.eq(self.soon),
         ]
         m.d.comb += [
+            self.soon.eq(~((closed & ~transfer) | self.close | (holding != 0))),
             self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
             self.group.valid.eq(closed),
             self.group.payload.eq(group),
@@ -98,7 +101,7 @@ class GroupCollector(wiring.Component):
             m.d.sync += [
                 # A group ends where its last probe ends, as spans never move back.
                 group.stop.eq(self.stop),
-                short.eq((self.stop == first) | (self.stop == second)),
+                short.eq(Mux(self.count == 0, alone, joins)),
                 group.newest_tail.eq(self.span.tail.row),
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),

@@ -96,7 +96,7 @@ class RowScanner(wiring.Component):
         Returns whether a group is taken, whether a row is read, which one, and if it is the last.
         """
         row = Signal(pointer_layout(self.parameters)["row"].shape, reset_less=True)
-        last = Signal()
+        last = Signal(reset_less=True)
         take = Signal()
         step = self.reading
         m.d.comb += [

@@ -84,10 +84,10 @@ class Scanner(RowScanner):
         or follows one.
         """
         group = self.group.payload
-        first = Signal()
-        opening = Signal()  # some probe has not begun
-        begun = Signal()  # all have, with the row before
-        closing = Signal()  # some probe has ended, or does in this row
+        first = Signal(reset_less=True)
+        opening = Signal(reset_less=True)  # some probe has not begun
+        begun = Signal(reset_less=True)  # all have, with the row before
+        closing = Signal(reset_less=True)  # some probe has ended, or does in this row
         newest_tail = Signal.like(row)
         before_head = Signal.like(row)  # the row before the oldest head
         edge = Signal()

@@ -4,7 +4,8 @@
 import random
 import warnings
 
-from amaranth.hdl import Value
+from amaranth.hdl import ClockDomain, Module, Value
+from amaranth.lib.wiring import Component
 from amaranth.sim import Simulator
 
 __all__ = ["DeadlineError", "RuleError", "StreamBench"]
@@ -44,7 +45,12 @@ class StreamBench:
         self.stalls = stalls
         self.seed = seed
         self.cycle = 0
-        self.simulator = Simulator(dut)
+        top = dut
+        if isinstance(dut, Component):  # which may be nothing but wires, without a clock
+            top = Module()
+            top.domains.sync = ClockDomain()
+            top.submodules.dut = dut
+        self.simulator = Simulator(top)
         self.simulator.add_clock(1e-6)
         self._pending = 0
         self._random = random.Random(seed)

@@ -91,3 +91,16 @@ def test_latency_and_throughput(pipelined):
     # The first word waits for `order`, which comes with it; then there is a word per cycle.
     assert taken == [s + Combiner(parameters).latency for s in sent]
     assert taken[-1] - taken[0] == 50
+
+
+@pytest.mark.parametrize("pipelined", [True, False])
+@pytest.mark.parametrize("order", [[1, 2] * 20, [3] * 20, [3, 1, 2, 2, 3, 1] * 5])
+def test_a_star_per_cycle(order, pipelined):
+    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
+    sides = [[punctuation(STAR) for mask in order if mask >> side & 1] for side in range(2)]
+    count = sum(map(len, sides))
+    sent, taken = [], []
+    words = combine(sides, order, count, stamps=(sent, taken), pipelined=pipelined)
+    assert [w.side for w in words] == [n for mask in order for n in range(2) if mask >> n & 1]
+    first = min(sent) + Combiner(parameters).latency
+    assert taken == list(range(first, first + count))

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-from itertools import pairwise
 import random
 
+from amaranth import ClockDomain, Module, Signal
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress import GroupSchedule, Ingress
-from hdl.layouts import input_word, region_word
+from hdl.ingress import GroupSchedule, Ingress, word_facts
+from hdl.layouts import control_layout, input_word, region_word
+from hdl.order_queue import OrderQueue
 from hdl.parameters import JoinParameters, KeyField
 from hdl.plain_schedule import PlainSchedule
-from tests.hdl.input_words import control_word, integer, region_values, tuple_word
+from tests.hdl.input_words import control_word, integer, open_bounds, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
 
@@ -94,12 +95,12 @@ class Schedule:
                 self.since[side] = 0
 
 
-@pytest.mark.parametrize("probes", [1, 2, 3, 8])
+@pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)])
 @pytest.mark.parametrize("period", [0, 1, 2, 3, 5, 8])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 @pytest.mark.parametrize("pipelined", [True, False])
-def test_groups_close_where_the_rule_says(probes, period, stalls, pipelined):
-    parameters = ingress_parameters(probes=probes, pipelined=pipelined)
+def test_groups_close_where_the_rule_says(probes, bits, period, stalls, pipelined):
+    parameters = ingress_parameters(probes=probes, probe_bits=bits, pipelined=pipelined)
     generator = random.Random(probes * 100 + period)
     schedule = Schedule(parameters, 1)
     words, expected, order = [], [], []
@@ -171,28 +172,57 @@ def test_a_schedule_decides_about_the_word_at_hand(kind):
 
 
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
-def test_tuples_leave_prepared_for_the_comparison(stalls):
-    parameters = ingress_parameters(probes=8)
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls, pipelined):
+    keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=5, signed=False))
+    parameters = ingress_parameters(probes=8, keys=keys, pipelined=pipelined)
     generator = random.Random(5)
     words, expected = [], []
-    bounds = {"x": (-256, 255)}
-    for n in range(100):
-        low, high = bounds["x"]
-        if generator.random() < 0.3:
-            op, value = (
-                generator.choice(["BOUND_LOW", "BOUND_HIGH"]),
-                generator.randrange(-256, 256),
-            )
-            word = control_word(op, 0, value)
-            bounds = {"x": (value, high) if op == "BOUND_LOW" else (low, value)}
+    bounds = open_bounds(parameters)
+    for n in range(200):
+        if generator.random() < 0.4:
+            op = generator.choice(["BOUND_LOW", "BOUND_HIGH", "WINDOW"])
+            index = generator.choice([0, 1, 2, 15])
+            most = 1 << keys[index].bits if index < len(keys) else 2
+            value = generator.randrange(-most, most)
+            word = control_word(op, index, value)
+            if op != "WINDOW" and index < len(keys):
+                low, high = bounds[keys[index].name]
+                pair = (value, high) if op == "BOUND_LOW" else (low, value)
+                bounds = {**bounds, keys[index].name: pair}
         else:
-            word = tuple_word(generator.randrange(2), {"x": generator.randrange(-128, 128)}, n)
+            key = {"x": generator.randrange(-128, 128), "y": generator.randrange(32)}
+            word = tuple_word(generator.randrange(2), key, n)
         words.append(word)
         expected.append(region_values(parameters, word, bounds=bounds)["body"])
     received, _ = pass_through(parameters, words, len(words), stalls=stalls)
     body = region_word(parameters)["body"].shape
     for word, values in zip(received, expected, strict=True):
         assert word.body.as_value().value == integer(body, values)
+
+
+@pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 1), (2, 1), (3, 4), (16, 4)])
+def test_every_period_that_can_be_asked_for(probes, bits):
+    parameters = ingress_parameters(probes=probes, probe_bits=bits)
+    word = Signal(input_word(parameters))
+    m = Module()
+    outputs = [Signal(name=name) for name in ("set_precision", "single", "free")]
+    outputs.append(Signal(bits + 1, name="wanted"))
+    facts = word_facts(parameters, word)
+    m.d.comb += [output.eq(facts[output.name]) for output in outputs]
+    simulator = Simulator(m)
+
+    async def bench(ctx):
+        width = control_layout(parameters)["value"].width
+        for value in range(-1 << width - 1, 1 << width - 1):
+            ctx.set(word, control_word("PRECISION", 0, value))
+            longest = 1 << bits
+            wanted = value if 0 < value <= longest else longest
+            found = [ctx.get(output) for output in outputs]
+            assert found == [1, wanted == 1, wanted > probes, wanted]
+
+    simulator.add_testbench(bench)
+    simulator.run()
 
 
 def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
@@ -217,30 +247,80 @@ def test_latency_and_throughput(pipelined):
     words = [tuple_word(n % 2, {"x": n}, n) for n in range(100)]
     sent, taken = [], []
     pass_through(parameters, words, 100, stamps=(sent, taken))
-    assert Ingress(parameters).latency == (4 if pipelined else 1)
+    assert Ingress(parameters).latency == (5 if pipelined else 1)
     assert taken == [s + Ingress(parameters).latency for s in sent]
     assert sent[-1] - sent[0] == 99
 
 
-def test_a_control_word_takes_one_cycle_if_not_pipelined():
-    parameters = ingress_parameters(probes=8, pipelined=False)
-    controls = [control_word("PRECISION", 0, n) for n in range(20)]
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_a_control_word_takes_one_cycle(pipelined):
+    parameters = ingress_parameters(probes=8, pipelined=pipelined)
+    words = []
+    for n, op in enumerate(["PRECISION", "BOUND_LOW", "FLUSH", "CLEAR", "PRECISION"]):
+        words += [control_word(op, 0, n), control_word(op, 0, n + 1), tuple_word(n % 2, {"x": 1})]
     sent, taken = [], []
-    pass_through(parameters, controls, 20, stamps=(sent, taken))
-    assert taken == [s + 1 for s in sent] == list(range(taken[0], taken[0] + 20))
+    pass_through(parameters, words, len(words), stamps=(sent, taken))
+    assert taken == [s + Ingress(parameters).latency for s in sent]
+    assert sent == list(range(sent[0], sent[0] + len(words)))
 
 
-def test_a_control_word_takes_two_cycles():
-    parameters = ingress_parameters(probes=8)
-    controls = [control_word("BOUND_LOW", 0, n) for n in range(20)]
-    sent, taken = [], []
-    pass_through(parameters, controls, 20, stamps=(sent, taken))
-    assert taken[0] == sent[0] + Ingress(parameters).latency + 1
-    assert {b - a for a, b in pairwise(taken)} == {2}
-    words = [tuple_word(0, {"x": 1}), controls[0], tuple_word(0, {"x": 1}), tuple_word(1, {"x": 1})]
-    sent, taken = [], []
-    pass_through(parameters, words, 4, stamps=(sent, taken))
-    assert [b - a for a, b in pairwise(taken)] == [2, 1, 1]
+@pytest.mark.parametrize("pipelined", [True, False])
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_closings_in_flight_when_room_ends(stalls, pipelined):
+    """Every tuple ends a group with a star, so every word accepted becomes a closing."""
+    parameters = ingress_parameters(pipelined=pipelined)
+    dut = Ingress(parameters)
+    bench = StreamBench(dut, deadline=10_000, stalls=stalls, seed=3)
+    words = [tuple_word(n % 2, {"x": 1}) for n in range(400)]
+    bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
+    bench.sink(dut.o, len(words))
+    generator = random.Random(4)
+    in_flight = []
+
+    async def combiner(ctx):
+        while True:
+            for room in (1, 0):
+                for _ in range(generator.randrange(1, 15)):
+                    ctx.set(dut.room, room)
+                    *_, closing = await ctx.tick().sample(dut.closing)
+                    if room:
+                        in_flight.append(0)
+                    in_flight[-1] += closing
+
+    bench.simulator.add_testbench(combiner, background=True)
+    bench.run()
+    assert max(in_flight) == (3 if pipelined else 1) <= OrderQueue.IN_FLIGHT
+
+
+def test_no_word_is_taken_while_reset_is_on_its_way():
+    parameters = ingress_parameters()
+    m = Module()
+    m.domains.sync = sync = ClockDomain()
+    m.submodules.dut = dut = Ingress(parameters)
+    bench = StreamBench(m, deadline=1_000)
+    words = [tuple_word(0, {"x": n}) for n in range(10)]
+
+    async def send(ctx):
+        ctx.set(dut.room, 1)
+        for reset in (0, 1):  # words before it may be forgotten
+            ctx.set(sync.rst, reset)
+            for _ in range(6):
+                ctx.set(dut.i.valid, not reset)
+                await ctx.tick()
+        ctx.set(sync.rst, 0)
+        for word in words:
+            ctx.set(dut.i.payload, word)
+            ctx.set(dut.i.valid, 1)
+            while not (await ctx.tick().sample(dut.i.ready))[-1]:
+                pass
+        ctx.set(dut.i.valid, 0)
+        bench.done()
+
+    bench.spawn(send)
+    received = bench.sink(dut.o, 0)
+    bench.run(extra_cycles=20)
+    keys = [region_word(parameters).from_bits(word).body.tuple.key.x for word in received]
+    assert keys[-len(words) :] == [n + 128 for n in range(10)]
 
 
 def test_a_tuple_is_accepted_in_the_cycle_after_it_was_sent_on():

@@ -10,9 +10,11 @@ ENTRIES = [1 + n % 3 for n in range(200)]
 
 
 def run(dut, entries, *, stalls=0.0, wait=0):
-    """Push entries as the ingress does, two cycles after room was seen; take them from ``wait`` on.
+    """Push entries as the ingress does: they see room, wait for a decision, pass a register.
 
-    Returns the entries taken, and the cycles of pushes and takes.
+    Those that wait are in a register of two if ``pipelined``; if not, there is a decision at once.
+    Entries are taken from cycle ``wait`` on. Returns those taken, and the cycles of pushes and
+    takes.
     """
     generator = random.Random(7)
     simulator = Simulator(dut)
@@ -20,14 +22,23 @@ def run(dut, entries, *, stalls=0.0, wait=0):
     taken, pushed_at, taken_at = [], [], []
 
     async def bench(ctx):
-        waiting = list(entries)
-        announced = False  # the register between the decision and `push`
+        coming, waiting, decided = list(entries), [], []
         for cycle in range(8 * len(entries) + wait + 20):
-            ctx.set(dut.push, announced)
-            if announced:
+            ctx.set(dut.push, bool(decided))
+            if decided:
                 pushed_at.append(cycle)
-                ctx.set(dut.i, waiting.pop(0))
-            announced = bool(waiting and ctx.get(dut.room) and generator.random() >= stalls)
+                ctx.set(dut.i, decided.pop())
+            # While nothing is taken, words gather in front of the decision every now and then.
+            decides = generator.random() >= (stalls if cycle >= wait else 0.3)
+            sees_room = coming and ctx.get(dut.room)
+            if dut.pipelined:
+                sees_room = sees_room and len(waiting) < 2
+                if waiting and decides:
+                    decided.append(waiting.pop(0))
+                if sees_room:
+                    waiting.append(coming.pop(0))
+            elif sees_room and decides:
+                decided.append(coming.pop(0))
             ready = cycle >= wait and generator.random() >= stalls
             ctx.set(dut.o.ready, ready)
             if ready and ctx.get(dut.o.valid):
@@ -41,27 +52,30 @@ def run(dut, entries, *, stalls=0.0, wait=0):
 
 
 @pytest.mark.parametrize(
-    ("depth", "pipelined"), [(4, True), (4, False), (5, True), (16, True), (16, False)]
+    ("depth", "pipelined"), [(8, True), (16, True), (64, True), (4, False), (16, False)]
 )
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
-@pytest.mark.parametrize("wait", [0, 50])
+@pytest.mark.parametrize("wait", [0, 15, 150])
 def test_no_entry_is_lost_though_pushes_are_not_answered(depth, pipelined, stalls, wait):
     dut = OrderQueue(2, depth=depth, pipelined=pipelined)
     taken, pushed_at, _ = run(dut, ENTRIES, stalls=stalls, wait=wait)
     assert taken == ENTRIES
     early = [cycle for cycle in pushed_at if cycle < wait]
-    assert len(early) <= depth + 3  # and what its output holds
+    assert len(early) <= depth + 4 * pipelined  # and what its registers hold
 
 
 @pytest.mark.parametrize("pipelined", [True, False])
 def test_latency_and_one_entry_per_cycle(pipelined):
     dut = OrderQueue(2, depth=16, pipelined=pipelined)
+    assert dut.latency == (4 if pipelined else 1)
     taken, pushed_at, taken_at = run(dut, ENTRIES)
     assert taken == ENTRIES
     assert taken_at == [cycle + dut.latency for cycle in pushed_at]
     assert pushed_at[-1] - pushed_at[0] == len(ENTRIES) - 1
 
 
-def test_a_queue_smaller_than_the_entries_in_flight_is_refused():
-    with pytest.raises(ValueError, match="A queue of 3 entries cannot hold 3 in flight"):
-        OrderQueue(2, depth=3)
+@pytest.mark.parametrize(("pipelined", "in_flight"), [(True, 6), (False, 3)])
+def test_a_queue_smaller_than_the_entries_in_flight_is_refused(pipelined, in_flight):
+    message = f"A queue of {in_flight} entries cannot hold {in_flight} in flight"
+    with pytest.raises(ValueError, match=message):
+        OrderQueue(2, depth=in_flight, pipelined=pipelined)

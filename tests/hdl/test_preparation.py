@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The preparation of tuples against plain integers."""
 
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
 from hdl.layouts import InputKind, comparison_groups, region_word, scheduled_word
 from hdl.parameters import JoinParameters, KeyField
-from hdl.preparation import ProbePreparation
+from hdl.preparation import ProbePreparation, bounds_set
 from tests.hdl.input_words import (
     control_word,
     integer,
@@ -61,9 +64,30 @@ def with_bounds(parameters, words):
     return pairs
 
 
+class DecodedPreparation(wiring.Component):
+    """A preparation, told which bounds a word sets as the ingress tells it."""
+
+    def __init__(self, parameters):
+        self.preparation = ProbePreparation(parameters)
+        super().__init__(self.preparation.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.preparation = preparation = self.preparation
+        connect(m, preparation.o, flipped(self.o))
+        bounds = bounds_set(preparation.parameters, self.i.payload.word)
+        m.d.comb += [
+            preparation.i.payload.eq(self.i.payload),
+            preparation.i.payload.bounds.as_value().eq(bounds),
+            preparation.i.valid.eq(self.i.valid),
+            self.i.ready.eq(preparation.i.ready),
+        ]
+        return m
+
+
 def prepare(parameters, words, flags=None, *, stalls=0.0, seed=0, stamps=None):
     """Send words through; return what comes out, as integers."""
-    dut = ProbePreparation(parameters)
+    dut = DecodedPreparation(parameters)
     bench = StreamBench(dut, deadline=5_000, stalls=stalls, seed=seed)
     layout = scheduled_word(parameters)
     flags = flags or [{}] * len(words)

@@ -167,6 +167,7 @@ def test_overflow_is_sticky_and_names_the_tuple_that_has_no_room():
         ctx.set(dut.clear, 1)
         await ctx.tick()
         ctx.set(dut.clear, 0)
+        await ctx.tick()
         assert not ctx.get(dut.overflow)
         span, stored, _ = await present(ctx, dut, 0, store=1)
         assert slots(parameters, span) == []
@@ -220,6 +221,7 @@ def test_the_turn_is_known_a_cycle_after_reset_and_in_every_cycle_after_a_store(
             await ctx.tick()
         ctx.set(dut.store, 0)
         await begin(ctx, dut, 5, timed=False)
+        await ctx.tick()
         assert ctx.get(dut.mine) == (position == 0)
         check_rows(ctx, dut)
 
