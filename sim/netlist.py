@@ -23,6 +23,8 @@ CLAUSE = re.compile(r"\s*(?:(else )?(?:if \((!?\S+)\)\s+)?|else )([^;]+?) <= ([^
 #: Ports of one memory that share a block.
 BLOCK = re.compile(r"(always @\(posedge \w+\)) begin\n(.*?)^  end\n", re.MULTILINE | re.DOTALL)
 INNER_BLOCK = re.compile(r"( *if \(\S+\) )begin\n(.*?) *end\n", re.DOTALL)
+#: A register with a reset that its enable gates.
+NESTED = re.compile(r"    if \((\S+)\)\n      if \((\S+)\) ([^;]+;\n)      else ([^;]+;\n)")
 FUNCTION = re.compile(r"function \[(\d+):0\] (\w+);.*?endfunction\n", re.DOTALL)
 #: A name, with the bits that are meant if they are constant.
 REFERENCE = re.compile(r"(?<![\w'$])([A-Za-z_]\w*)(?:\[(\d+)(?::(\d+))?\])?")
@@ -99,6 +101,7 @@ def statements(body, module):
 
     body = FUNCTION.sub(choice, body)
     body = BLOCK.sub(single_statements, body)
+    body = NESTED.sub(r"    if (\1&&\2) \3    else if (\1) \4", body)
     lines = re.split(r";\n(?!    else)", body)
     found = [line.strip() for line in lines if line.strip()]
     if not choices:

@@ -110,3 +110,12 @@ endmodule
 def test_other_verilog_is_refused():
     with pytest.raises(UnknownVerilog):
         parse("module m(a);\n  input a;\n  initial $display(a);\nendmodule\n")
+
+
+def test_an_enable_around_a_reset_is_a_condition_of_both():
+    text = INNER.replace(
+        "    if (en) o <= 4'h0;\n    else o <= i;\n",
+        "    if (en)\n      if (!i[0]) o <= 4'h0;\n      else o <= i;\n",
+    )
+    clauses = [("en&&!i[0]", "o", "4'h0"), ("en", "o", "i")]
+    assert parse(text)["inner"].registers == [Register("clk", clauses)]
