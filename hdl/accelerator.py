@@ -12,6 +12,7 @@ from .ingress import Ingress
 from .join_core import JoinCore
 from .layouts import ResultKind, input_word, region_word, result_word
 from .literal import literal
+from .local_reset import ResetTree
 from .merger import MergerTree
 from .order_queue import OrderQueue
 
@@ -108,7 +109,16 @@ class Accelerator(wiring.Component):
                 connect(m, core.results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
         self.elaborate_counters(m, activity)
+        if self.parameters.pipelined:
+            self.elaborate_reset(m)
         return m
+
+    def elaborate_reset(self, m):
+        """Lead reset to cores, and to the nodes of trees that are near them."""
+        m.submodules.resets = resets = ResetTree(self.parameters.cores)
+        for n, core in enumerate(self.cores):
+            near = [core.reset, *(tree.resets[n] for tree in (self.distribution, *self.gathering))]
+            m.d.comb += [reset.eq(resets.o[n]) for reset in near]
 
     def elaborate_counters(self, m, activity):
         """Count what passes the ports and what the regions report."""

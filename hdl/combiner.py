@@ -7,18 +7,21 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import ResultKind, node_result, result_word, tree_levels
 from .local_reset import reset_nearby
-from .streams import input_registers, stream_register
+from .streams import flagged_register, stream_register
 from .turns import Turns
 
 __all__ = ["Combiner"]
 
-#: What the combiner wants to know of the word of a side.
-FLAGS = {
-    "result": lambda word: word.kind != ResultKind.MARK,
-    "pair": lambda word: word.kind == ResultKind.PAIR,
-    "star": lambda word: word.kind == ResultKind.STAR,
-    "mark": lambda word: word.kind == ResultKind.MARK,
-}
+
+def side_flags(side):
+    """Return what the combiner wants to know of the word of a side, if there is one."""
+    kind = side.payload.kind
+    return {
+        "result": side.valid & (kind != ResultKind.MARK),
+        "pair": side.valid & (kind == ResultKind.PAIR),
+        "star": side.valid & (kind == ResultKind.STAR),
+        "mark": side.valid & (kind == ResultKind.MARK),
+    }
 
 
 class Combiner(wiring.Component):
@@ -77,7 +80,10 @@ class Combiner(wiring.Component):
         connect(m, output_register.o, flipped(self.o))
         connect(m, flipped(self.order), turns.i)
         output = output_register.i
-        inputs = input_registers(m, "side", self.i, pipelined=pipelined, flags=FLAGS)
+        inputs = [
+            flagged_register(m, f"side_{n}", i, flags=side_flags, pipelined=pipelined)
+            for n, i in enumerate(self.i)
+        ]
         r, s = (i.payload for i in inputs)
 
         free = Signal()

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import activity_layout, tree_levels
-from .local_reset import local_reset, reset_nearby
+from .local_reset import reset_nearby
 from .streams import clocked
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
@@ -198,7 +198,6 @@ class CounterBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        local_reset(m)
         increments = {
             "cycles": 1,
             "tuples_r": self.accepted[0],
@@ -218,7 +217,7 @@ class CounterBank(wiring.Component):
             self.elaborate_clocked(m, increments)
         else:
             self.elaborate_simulated(m, increments)
-        return m
+        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
 
     def elaborate_clocked(self, m, increments):
         """Count a cycle late; choose by one bit per counter, as an address would lead far."""
@@ -231,25 +230,25 @@ class CounterBank(wiring.Component):
                 value = Signal(counter.bits, name=counter.name)
                 increment = Value.cast(increments[counter.name])
                 registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                m.d.local += [registered.eq(increment), value.eq(value + registered)]
+                m.d.sync += [registered.eq(increment), value.eq(value + registered)]
             own = chosen[counter.address]
-            m.d.local += own.eq(self.address == counter.address)
+            m.d.sync += own.eq(self.address == counter.address)
             choices.append(value & own.replicate(len(value)))
-        m.d.local += self.data.eq(reduce(or_, choices))
+        m.d.sync += self.data.eq(reduce(or_, choices))
 
     def elaborate_simulated(self, m, increments):
         """Count at once, and choose a counter only while somebody may be asking for one."""
         address = Signal.like(self.address)
-        m.d.local += address.eq(self.address)
+        m.d.sync += address.eq(self.address)
         values = [Const(0)] * (1 << len(address))
         for counter in COUNTERS:
             if counter.name == "disorder":
                 value = self.disorder
             else:
                 value = Signal(self.SIMULATED_BITS, name=counter.name)
-                m.d.local += value.eq(value + increments[counter.name])
+                m.d.sync += value.eq(value + increments[counter.name])
             values[counter.address] = value
         with m.If(address == NOBODY):
-            m.d.local += self.data.eq(0)
+            m.d.sync += self.data.eq(0)
         with m.Else():
-            m.d.local += self.data.eq(Array(values)[address])
+            m.d.sync += self.data.eq(Array(values)[address])

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import tree_levels
-from .local_reset import local_reset
+from .local_reset import leaf_beside, reset_nearby
 from .streams import stream_stage
 
 __all__ = ["DistributionNode", "DistributionTree"]
@@ -37,6 +37,8 @@ class DistributionNode(wiring.Component):
     -------
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape)).array(fan_out)
+    reset : In(1)
+        Of all registers, if there are any.
     """
 
     def __init__(self, shape, *, fan_out, pipelined=True, early=()):
@@ -51,13 +53,13 @@ class DistributionNode(wiring.Component):
             {
                 "i": In(stream.Signature(shape)),
                 "o": Out(stream.Signature(shape)).array(fan_out),
+                "reset": In(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        local = local_reset(m)
-        m.submodules.input = arriving = local(stream_stage(self.shape, pipelined=self.pipelined))
+        m.submodules.input = arriving = stream_stage(self.shape, pipelined=self.pipelined)
         connect(m, flipped(self.i), arriving.i)
         words = arriving.o
         registers = [
@@ -65,13 +67,13 @@ class DistributionNode(wiring.Component):
         ]
         m.d.comb += words.ready.eq(Cat(register.i.ready for register in registers).all())
         for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
-            m.submodules[f"child_{n}"] = local(register)
+            m.submodules[f"child_{n}"] = register
             connect(m, register.o, flipped(o))
             m.d.comb += [
                 register.i.payload.eq(words.payload),
                 register.i.valid.eq(words.valid & words.ready),
             ]
-        return m
+        return reset_nearby(m, platform, pipelined=self.pipelined, reset=self.reset)
 
 
 class DistributionTree(wiring.Component):
@@ -100,6 +102,8 @@ class DistributionTree(wiring.Component):
     -------
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape)).array(leaves)
+    resets : In(1).array(leaves)
+        Of a :class:`hdl.local_reset.ResetTree`.
     """
 
     def __init__(self, shape, *, leaves, fan_out, pipelined=True, early=()):
@@ -117,6 +121,7 @@ class DistributionTree(wiring.Component):
             {
                 "i": In(stream.Signature(shape)),
                 "o": Out(stream.Signature(shape)).array(leaves),
+                "resets": In(1).array(leaves),
             }
         )
 
@@ -134,6 +139,8 @@ class DistributionTree(wiring.Component):
                     early=() if level else self.early,
                 )
                 m.submodules[f"node_{level}_{n}"] = node
+                nearest = leaf_beside(level, n, arity=self.fan_out, leaves=self.leaves)
+                m.d.comb += node.reset.eq(self.resets[nearest])
                 for o, child in zip(node.o, group, strict=True):
                     connect(m, o, child)
                 parents.append(node.i)

@@ -69,12 +69,13 @@ def engine_members(parameters):
 def keep_from(m, engine, row):
     """Drive ``occupied`` of an engine whose ring must be kept from ``row`` on, with wrap bit.
 
-    It is known in two cycles, and meanwhile a store may be under way: so two rows early.
+    It takes two cycles from a store, and meanwhile another one may be under way: so two rows early.
+    Three from ``row``, which never moves back: until then, the ring seems fuller than it is.
     """
     head = engine.span.head.row
-    oldest = Signal.like(head, reset_less=True)
-    distance = (head - oldest)[: len(head)]
+    oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))
     m.d.sync += [
         oldest.eq(row),
-        engine.occupied.eq(distance[-1] | distance[1:-1].all()),
+        early.eq(oldest - 2),
+        engine.occupied.eq((head - early)[len(head) - 1]),
     ]

@@ -2,7 +2,7 @@
 """The root of the distribution tree: checks the order of time, closes groups, places stars."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.cells import CellPreparation
@@ -10,7 +10,7 @@ from .layouts import Control, InputKind, input_word, region_word
 from .local_reset import reset_nearby
 from .plain_schedule import PlainSchedule
 from .preparation import ProbePreparation, bounds_set
-from .streams import clocked, stream_stage
+from .streams import clocked, flagged_register, stream_stage
 
 __all__ = ["GroupSchedule", "Ingress"]
 
@@ -185,7 +185,7 @@ class Ingress(wiring.Component):
             output.valid.eq(accepted.valid),
             accepted.ready.eq(output.ready),
             output.payload.word.kind.eq(accepted.payload.kind),
-            output.payload.word.body.eq(accepted.payload.body),
+            output.payload.word.body.eq(accepted.payload.word.body),
             output.payload.disorder.eq(accepted.payload.disorder),
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
         ]
@@ -210,22 +210,23 @@ class Ingress(wiring.Component):
     def elaborate_acceptance(self, m, words):
         """Take words that are not dropped into a register, once there is room for their stars.
 
-        Return the stream of them: of an input word, ``disorder``, and its :func:`word_facts`.
+        Return the stream of them: beside an input word its :func:`word_facts`, its ``kind``, and
+        ``disorder``.
         """
-        word, facts = words.payload, word_facts(self.parameters, words.payload)
-        parts = {"kind": word.kind, "body": word.body, "disorder": self.disorder, **facts}
-        m.submodules.accepted = register = stream_stage(
-            data.StructLayout({name: part.shape() for name, part in parts.items()}),
-            pipelined=self.parameters.pipelined,
-            early=["kind", *facts],
-        )
+        checked = stream.Signature(words.payload.shape()).create()
         drop = self.elaborate_time(m, words)
         m.d.comb += [
-            words.ready.eq(register.i.ready & self.room),
-            register.i.valid.eq(words.valid & self.room & ~drop),
-            *(register.i.payload[name].eq(part) for name, part in parts.items()),
+            checked.payload.eq(words.payload),
+            checked.valid.eq(words.valid & self.room & ~drop),
+            words.ready.eq(checked.ready & self.room),
         ]
-        return register.o
+
+        def flags(i):
+            facts = word_facts(self.parameters, i.payload)
+            return {"kind": i.payload.kind, "disorder": self.disorder, **facts}
+
+        pipelined = self.parameters.pipelined
+        return flagged_register(m, "accepted", checked, flags=flags, pipelined=pipelined)
 
     def elaborate_time(self, m, words):
         """Watch the timestamps; return whether the word at hand is dropped."""

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .region import Region
+from .stream_fork import StreamFork
 
 __all__ = ["JoinCore", "mirrored"]
 
@@ -35,7 +36,8 @@ class JoinCore(wiring.Component):
     """Hand every word to both regions; they go on independently from there.
 
     The right region probes with S: it gets the stream :func:`mirrored`, so both are the same
-    circuit.
+    circuit. A region that can take a word need not wait for the other one, which may take it later:
+    so neither has to know in this cycle what the other one does.
 
     Latency: that of a :class:`Region`. Throughput: that of the slower region.
 
@@ -49,10 +51,12 @@ class JoinCore(wiring.Component):
     position : In
         Number of the core.
     words : In(stream.Signature(region_word(parameters)))
-        Taken when both regions can, which comes out of registers.
+        Taken when both regions can, or could, which comes out of registers.
     results : Out(stream.Signature(node_result(parameters, 0))).array(2)
         Of the left region (probes of R) and of the right region (probes of S).
     activity : Out(activity_layout(parameters)).array(2)
+    reset : In(1)
+        Of all registers, if ``pipelined``.
     """
 
     def __init__(self, parameters):
@@ -65,20 +69,27 @@ class JoinCore(wiring.Component):
                 "words": In(stream.Signature(region_word(parameters))),
                 "results": Out(stream.Signature(node_result(parameters, 0))).array(2),
                 "activity": Out(activity_layout(parameters)).array(2),
+                "reset": In(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        words = [self.words.payload, mirrored(m, self.words.payload)]
-        m.d.comb += self.words.ready.eq(Cat(region.words.ready for region in self.regions).all())
+        m.submodules.fork = fork = StreamFork(
+            self.words.payload.shape(), outputs=2, pipelined=self.parameters.pipelined
+        )
+        connect(m, flipped(self.words), fork.i)
+        m.d.comb += fork.reset.eq(self.reset)
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
             connect(m, region.results, flipped(self.results[side]))
+            words = fork.o[side]
             m.d.comb += [
+                region.reset.eq(self.reset),
                 region.position.eq(self.position),
-                region.words.payload.eq(words[side]),
-                region.words.valid.eq(self.words.valid & self.words.ready),
+                region.words.payload.eq(mirrored(m, words.payload) if side else words.payload),
+                region.words.valid.eq(words.valid),
+                words.ready.eq(region.words.ready),
                 self.activity[side].eq(region.activity),
             ]
         return m

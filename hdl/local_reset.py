@@ -3,46 +3,122 @@
 
 from amaranth import *
 from amaranth.hdl import Fragment
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-__all__ = ["STAGES", "local_reset", "reset_nearby"]
+from .layouts import tree_levels
 
-#: Clock cycles that reset takes on its way: two across the chip, one to spread from.
+__all__ = ["STAGES", "ResetNode", "ResetTree", "leaf_beside", "reset_nearby"]
+
+#: Clock cycles that reset takes on its way into a component: two to come, one to spread from.
 STAGES = 3
 
 
-def local_reset(m, *, of="sync"):
-    """Give ``m`` a clock domain ``local``; return what puts a submodule of ``m`` into it.
+def reset_nearby(m, platform, *, pipelined, reset=None):
+    """Return the module ``m`` with a reset of its own, :data:`STAGES` cycles later.
 
     One reset net to all registers of a chip would be its slowest. So components that are far from
-    others, or have many registers, have registers of their own for it: ``local`` is ``sync`` with a
-    reset that comes, and goes, :data:`STAGES` cycles later. Nothing else may arrive before: so
-    reset lasts a few cycles, and the ingress takes no word while its own is in reset.
+    others, or have many registers, have registers of their own for it. Nothing else may arrive
+    before reset is over: so it lasts a few cycles, and the ingress takes no word while its own is
+    in reset.
+
+    It is what the ``elaborate`` of a component returns.
 
     Parameters
     ----------
     m : Module
-        Has no such domain yet.
-    of : str
-        The domain that it is like.
-
-    Returns
-    -------
-    DomainRenamer
-        From ``sync`` to ``local``.
-    """
-    m.domains.local = local = ClockDomain(local=True)
-    stages = Signal(STAGES, reset_less=True, name="reset_stages")
-    m.d[of] += stages.eq(Cat(ResetSignal(of), stages))
-    m.d.comb += [local.clk.eq(ClockSignal(of)), local.rst.eq(stages[-1])]
-    return DomainRenamer("local")
-
-
-def reset_nearby(m, platform, *, pipelined):
-    """Return the module ``m`` with its ``sync`` as :func:`local_reset` has it, if ``pipelined``.
-
-    It is what the ``elaborate`` of a component returns, given the ``platform`` of that.
+    platform
+        What ``elaborate`` was given.
+    pipelined : bool
+        If not, ``m`` stays as it is.
+    reset : Value or None
+        What it comes from: if none, the reset of the domain ``sync``.
     """
     if not pipelined:
         return m
-    local_reset(m, of="outside")
+    m.domains.local = local = ClockDomain(local=True)
+    stages = Signal(STAGES, reset_less=True, name="reset_stages")
+    source = ResetSignal("outside") if reset is None else reset
+    m.d.outside += stages.eq(Cat(source, stages))
+    m.d.comb += [local.clk.eq(ClockSignal("outside")), local.rst.eq(stages[-1])]
     return DomainRenamer({"sync": "local", "outside": "sync"})(Fragment.get(m, platform))
+
+
+class ResetNode(wiring.Component):
+    """One register of a :class:`ResetTree`: a component, for synthesis would merge siblings.
+
+    Latency: 1 cycle. Throughput: 1 bit per cycle.
+
+    Members
+    -------
+    i, o : In(1), Out(1)
+    """
+
+    def __init__(self):
+        self.latency = 1
+        super().__init__({"i": In(1), "o": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        reset = Signal(reset_less=True)
+        m.d.sync += reset.eq(self.i)
+        m.d.comb += self.o.eq(reset)
+        return m
+
+
+class ResetTree(wiring.Component):
+    """Lead the reset of ``sync`` to every core, through a register for each of some neighbours.
+
+    Latency: :attr:`latency` cycles, one per level and one at the root. Throughput: 1 bit per cycle.
+
+    Parameters
+    ----------
+    leaves : int
+        Number of outputs, at least one.
+
+    Members
+    -------
+    o : Out(1).array(leaves)
+    """
+
+    ARITY = 4
+
+    def __init__(self, leaves):
+        self.leaves = leaves
+        self.latency = len(tree_levels(leaves, self.ARITY)) + 1
+        super().__init__({"o": Out(1).array(leaves)})
+
+    def elaborate(self, platform):
+        m = Module()
+        children = list(self.o)
+        counts = [self.leaves, *tree_levels(self.leaves, self.ARITY)]
+        for level, count in enumerate(counts):
+            parents = []
+            arity = self.ARITY if level else 1
+            for n in range(count):
+                m.submodules[f"node_{level}_{n}"] = node = ResetNode()
+                m.d.comb += [i.eq(node.o) for i in children[n * arity : (n + 1) * arity]]
+                parents.append(node.i)
+            children = parents
+        (root,) = children
+        m.d.comb += root.eq(ResetSignal())
+        return m
+
+
+def leaf_beside(level, number, *, arity, leaves):
+    """Return the leaf whose reset a node of a tree takes.
+
+    It is the last one of the node's first child, and so near its middle; where all nodes have as
+    many children as they can, every leaf is that of one node at most.
+
+    Parameters
+    ----------
+    level : int
+        Of the node, zero for the parents of leaves.
+    number : int
+        Of the node, on its level.
+    arity, leaves : int
+        Of the tree.
+    """
+    child = arity**level  # leaves below it
+    return min(number * child * arity + child, leaves) - 1

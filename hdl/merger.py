@@ -7,17 +7,20 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from .layouts import ResultKind, node_result, pair_layout, tree_levels
-from .local_reset import reset_nearby
-from .streams import input_registers, stream_stage
+from .local_reset import leaf_beside, reset_nearby
+from .streams import flagged_register, stream_stage
 
 __all__ = ["Merger", "MergerTree"]
 
-#: What a merger wants to know of the word at a port.
-FLAGS = {
-    "pair": lambda word: word.kind == ResultKind.PAIR,
-    "stop": lambda word: word.kind != ResultKind.PAIR,
-    "mark": lambda word: word.kind == ResultKind.MARK,
-}
+
+def port_flags(port):
+    """Return what a merger wants to know of the word at a port, if there is one."""
+    kind = port.payload.kind
+    return {
+        "pair": port.valid & (kind == ResultKind.PAIR),
+        "stop": port.valid & (kind != ResultKind.PAIR),
+        "mark": port.valid & (kind == ResultKind.MARK),
+    }
 
 
 class Merger(wiring.Component):
@@ -51,6 +54,8 @@ class Merger(wiring.Component):
     -------
     i : In(stream.Signature(node_result(parameters, level))).array(ports)
     o : Out(stream.Signature(node_result(parameters, level + 1)))
+    reset : In(1)
+        Of all registers, if ``pipelined``.
     """
 
     def __init__(self, parameters, *, level, ports):
@@ -66,6 +71,7 @@ class Merger(wiring.Component):
             {
                 "i": In(stream.Signature(self._shape_in)).array(ports),
                 "o": Out(stream.Signature(self._shape_out)),
+                "reset": In(1),
             }
         )
 
@@ -76,7 +82,7 @@ class Merger(wiring.Component):
             self.elaborate_passage(m)
         else:
             self.elaborate_merging(m)
-        return reset_nearby(m, platform, pipelined=pipelined)
+        return reset_nearby(m, platform, pipelined=pipelined, reset=self.reset)
 
     def elaborate_merging(self, m):
         """Serve the ports from registers to a register."""
@@ -85,7 +91,10 @@ class Merger(wiring.Component):
             self._shape_out, pipelined=pipelined, early=["kind"]
         )
         connect(m, output.o, flipped(self.o))
-        inputs = input_registers(m, "port", self.i, pipelined=pipelined, flags=FLAGS)
+        inputs = [
+            flagged_register(m, f"port_{n}", i, flags=port_flags, pipelined=pipelined)
+            for n, i in enumerate(self.i)
+        ]
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark
         m.d.comb += [
@@ -167,6 +176,8 @@ class MergerTree(wiring.Component):
     -------
     i : In(stream.Signature(node_result(parameters, 0))).array(cores)
     o : Out(stream.Signature(node_result(parameters, levels)))
+    resets : In(1).array(cores)
+        Of a :class:`hdl.local_reset.ResetTree`.
     """
 
     def __init__(self, parameters):
@@ -177,19 +188,22 @@ class MergerTree(wiring.Component):
             {
                 "i": In(stream.Signature(node_result(parameters, 0))).array(parameters.cores),
                 "o": Out(stream.Signature(node_result(parameters, self.levels))),
+                "resets": In(1).array(parameters.cores),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        fan_in = self.parameters.fan_in
+        cores, fan_in = self.parameters.cores, self.parameters.fan_in
         children = [flipped(i) for i in self.i]
-        for level, count in enumerate(tree_levels(self.parameters.cores, fan_in)):
+        for level, count in enumerate(tree_levels(cores, fan_in)):
             parents = []
             for n in range(count):
                 group = children[n * fan_in : (n + 1) * fan_in]
                 merger = Merger(self.parameters, level=level, ports=len(group))
                 m.submodules[f"merger_{level}_{n}"] = merger
+                nearest = leaf_beside(level, n, arity=fan_in, leaves=cores)
+                m.d.comb += merger.reset.eq(self.resets[nearest])
                 for i, child in zip(merger.i, group, strict=True):
                     connect(m, child, i)
                 parents.append(merger.o)

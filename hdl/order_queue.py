@@ -5,8 +5,8 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .index.pointer_queue import PointerQueue
 from .local_reset import reset_nearby
+from .pointer_queue import PointerQueue
 from .streams import SpareRegister, StreamRegister
 
 __all__ = ["OrderQueue"]

@@ -103,12 +103,16 @@ class ProbePreparation(wiring.Component):
             place_range(
                 m, field, first.o.payload.sums[field.name], second.i.payload.places[field.name]
             )
-        criterion = second.o.payload.scheduled.word.body.tuple.key
+        criterion = key = second.o.payload.scheduled.word.body.tuple.key
+        stored = Signal(stored_layout(self.parameters))
+        m.d.comb += [
+            stored[name].eq(part) for name, part in stored_parts(self.parameters, key).items()
+        ]
         if bands:
             criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
         elif self.parameters.digest_bits is not None:
-            criterion = output.i.payload.body.tuple.key
-        self.elaborate_word(m, second.o.payload.scheduled, criterion, output.i.payload)
+            criterion = stored
+        self.elaborate_word(m, second.o.payload.scheduled, stored, criterion, output.i.payload)
         return m
 
     def stage(self, shape, *, early=()):
@@ -134,10 +138,9 @@ class ProbePreparation(wiring.Component):
                 (Cat(1, key, 0).as_signed() + Cat(of_r, operand).as_signed()) >> 1
             )
 
-    def elaborate_word(self, m, scheduled, criterion, prepared):
+    def elaborate_word(self, m, scheduled, key, criterion, prepared):
         """Put the prepared word together."""
         word = scheduled.word
-        key = word.body.tuple.key
         m.d.comb += prepared.kind.eq(word.kind)
         for name in decision_members():
             m.d.comb += prepared[name].eq(scheduled[name])
@@ -147,8 +150,7 @@ class ProbePreparation(wiring.Component):
             m.d.comb += prepared.body.tuple.timestamp.eq(word.body.tuple.timestamp)
             if not is_own_criterion(self.parameters):
                 m.d.comb += prepared.body.tuple.criterion.eq(criterion)
-            for name, part in stored_parts(self.parameters, key).items():
-                m.d.comb += prepared.body.tuple.key[name].eq(part)
+            m.d.comb += prepared.body.tuple.key.eq(key)
 
     def elaborate_ranges(self, m, sums, places):
         """Clamp the ranges of stored keys to their fields; return them as a criterion."""

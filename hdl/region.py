@@ -2,7 +2,7 @@
 """Half a join core: stores the tuples of one side, probes them with the other's (Figure 5)."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.direct_engine import DirectIndexEngine
@@ -11,7 +11,7 @@ from .layouts import Control, InputKind, activity_layout, node_result, region_wo
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
-from .streams import stream_register
+from .streams import flagged_register, stream_register
 from .window_tracker import WindowTracker
 
 __all__ = ["Region"]
@@ -56,6 +56,8 @@ class Region(wiring.Component):
     words : In(stream.Signature(region_word(parameters)))
     results : Out(stream.Signature(node_result(parameters, 0)))
     activity : Out(activity_layout(parameters))
+    reset : In(1)
+        Of all registers, if ``pipelined``.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -69,166 +71,156 @@ class Region(wiring.Component):
                 "words": In(stream.Signature(region_word(parameters))),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
                 "activity": Out(activity_layout(parameters)),
+                "reset": In(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         self.elaborate_region(m)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        pipelined = self.parameters.pipelined
+        return reset_nearby(m, platform, pipelined=pipelined, reset=self.reset)
 
     def elaborate_region(self, m):
         """Accept words; lead what becomes of them to tracker and engine."""
-        parameters = self.parameters
-        names = [name for name, _ in facts(self.words.payload)]
-        arrived = {"word": region_word(parameters), **dict.fromkeys(names, 1)}
-        m.submodules.input = register = stream_register(
-            data.StructLayout(arrived), pipelined=parameters.pipelined, early=names
-        )
-        m.submodules.tracker = tracker = WindowTracker(parameters)
+        words = flagged_register(
+            m, "input", self.words,
+            flags=word_flags, pipelined=self.parameters.pipelined, register=stream_register,
+        )  # fmt: skip
+        m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
-
-        m.d.comb += [
-            register.i.valid.eq(self.words.valid),
-            self.words.ready.eq(register.i.ready),
-            register.i.payload.word.eq(self.words.payload),
-            *(register.i.payload[name].eq(fact) for name, fact in facts(self.words.payload)),
-        ]
         connect(m, engine.results, flipped(self.results))
-        closing, close = Signal(), Signal()  # the group ends, with the word accepted now; … before
+
         takes = Signal(init=1)  # the engine can take a probe, or the end of a group
-        m.d.sync += [close.eq(closing), takes.eq(engine.soon & ~closing)]
-        tuple_ = self.elaborate_tuples(m, register.o, closing, takes, tracker, engine)
+        closing = Signal()  # the group ends, with the word at hand
+        accepted = self.elaborate_tuples(m, words, takes, tracker, engine)
+        passed, closed = self.elaborate_control(m, words, takes, tracker, engine)
         m.d.comb += [
+            words.ready.eq(accepted | passed),
+            closing.eq((accepted & words.payload.closes) | closed),
             tracker.position.eq(self.position),
-            tracker.arrival.eq(tuple_.timestamp),
-            engine.prepared.eq(tuple_),
             engine.store.eq(tracker.stored),
             engine.span.eq(tracker.span),
             engine.second.eq(tracker.second),
             engine.stop.eq(tracker.stop),
-            engine.close.eq(close),
             self.activity.eq(engine.activity),
         ]
-        self.elaborate_control(m, register.o, closing, close, takes, tracker, engine)
+        m.d.sync += [engine.close.eq(closing), takes.eq(engine.soon & ~closing)]
 
-    def elaborate_tuples(self, m, words, closing, takes, tracker, engine):
-        """Accept a tuple in one cycle, store or probe in the next; return it then.
+    def elaborate_tuples(self, m, words, takes, tracker, engine):
+        """Accept a tuple in one cycle, store or probe in the next; return whether it is accepted.
 
         Whether a tuple is accepted depends on few registers, and what happens to it on others: a
         path through both would be the slowest of the accelerator.
         """
         is_, tuple_at_hand = words.payload, words.payload.word.body.tuple
-        accept = Signal()
-        store, probe = Signal(), Signal()
+        accepted = Signal()
         tuple_ = Signal(tuple_at_hand.shape(), reset_less=True)
         m.d.comb += [
-            tracker.present.eq(words.valid & (is_.probe | is_.store)),
+            tracker.present.eq(words.valid & (is_.grouped | is_.store)),
             tracker.timestamp.eq(tuple_at_hand.timestamp),
-            accept.eq(
-                (words.valid & (is_.probe | (is_.store & ~engine.occupied)))
+            accepted.eq(
+                tracker.present
                 & (~is_.grouped | takes)
+                & (~is_.store | ~engine.occupied)
                 & tracker.settled
             ),
-            tracker.store.eq(store),
-            engine.probe.eq(probe),
+            tracker.arrival.eq(tuple_.timestamp),
+            engine.prepared.eq(tuple_),
         ]
         m.d.sync += [
-            store.eq(accept & is_.store),
-            probe.eq(accept & is_.probe),
+            tracker.store.eq(accepted & is_.store),
+            engine.probe.eq(accepted & is_.probe),
         ]
-        m.d.comb += closing.eq(accept & is_.closes)
-        with m.If(accept):
-            m.d.comb += words.ready.eq(1)
         with m.If(words.valid):
             m.d.sync += tuple_.eq(tuple_at_hand)
-        return tuple_
+        return accepted
 
-    def elaborate_control(self, m, words, closing, close, takes, tracker, engine):
-        """Execute control words; say what follows the group that a word closes."""
-        word, closes = words.payload.word, words.payload.closes
-        control = word.body.control
-        is_control = words.valid & words.payload.control
-        closed = Signal()  # this word's group is closed already
+    def elaborate_control(self, m, words, takes, tracker, engine):
+        """Look at a control word in one cycle, execute it in the next, or when the engine is idle.
 
-        executing = Signal()  # the engine is idle: the window is emptied in this cycle
-
-        # A control word is looked at in one cycle and executed in the next.
-        seen = Signal()
-        empties, marks, clear, begin_count, begin_time = (
-            Signal(reset_less=True, name=name)
-            for name in ("empties", "marks", "clear", "begin_count", "begin_time")
-        )
+        Returns whether it is executed in this cycle, and whether the group ends before it.
+        """
+        control, closes = words.payload.word.body.control, words.payload.closes
+        # What it does is looked at in any word: that needs no enable.
         looked = Signal(control.shape(), reset_less=True)
-        own = looked.index == 1
-        # What follows a group is looked at in the cycle after the word that closes it.
-        star, mark, disorder, free = (
-            Signal(reset_less=True, name=name) for name in ("star", "mark", "disorder", "free")
-        )
+        empties = empties_window(control, self.parameters)
+        waits = words.valid & words.payload.control & ~words.ready
+        passing, emptying = Signal(), Signal()  # one is at hand that empties no window; … that does
+        closed = Signal()  # the group before it has ended already
+        executing = Signal()  # the engine is idle: the window is emptied in this cycle
+        marks = Signal(reset_less=True)
+        m.d.sync += [
+            looked.eq(control),
+            marks.eq(answers_mark(control)),
+            passing.eq(waits & ~empties),
+            emptying.eq(waits & empties),
+        ]
+        ends = Signal()
+        m.d.comb += ends.eq((passing | (emptying & ~closed)) & closes & takes)
+        with m.If(executing):
+            m.d.sync += [closed.eq(0), executing.eq(0)]
+        with m.Elif(emptying & closes & ~closed):
+            m.d.sync += closed.eq(takes)
+        with m.Elif(emptying):
+            m.d.sync += executing.eq(engine.idle & ~engine.close)
+        self.elaborate_ending(m, words, (passing | emptying) & marks, tracker, engine)
+        self.elaborate_execution(m, looked, executing, tracker, engine)
+        return (passing & (~closes | takes)) | executing, ends
+
+    def elaborate_ending(self, m, words, mark, tracker, engine):
+        """Say what follows a group, in the cycle after the word that closes it."""
+        follows = Signal(engine.ending.shape(), reset_less=True, name="ending")
+        m.d.sync += follows.mark.eq(mark)
         with m.If(words.valid):
             m.d.sync += [
-                star.eq(words.payload.star),
-                disorder.eq(word.disorder),
-                free.eq(word.free),
+                follows.star.eq(words.payload.star),
+                follows.punctuation.disorder.eq(words.payload.word.disorder),
+                follows.punctuation.free.eq(words.payload.word.free),
             ]
-        m.d.sync += [seen.eq(is_control & ~words.ready), mark.eq(seen & marks)]
-        # Which of them a control word is, is looked at in any word: that needs no enable. What is
-        # executed has a cycle more, as the engine is asked first.
-        m.d.sync += [
-            empties.eq(empties_window(control, self.parameters)),
-            marks.eq(answers_mark(control)),
-            looked.eq(control),
-            clear.eq(~begins_window(looked)),
-            begin_count.eq((looked.op == Control.WINDOW) & own),
-            begin_time.eq((looked.op == Control.LIFESPAN) & own),
-        ]
         m.d.comb += [
-            tracker.size.eq(looked.value),
-            engine.ending.star.eq(star),
-            engine.ending.mark.eq(mark),
+            engine.ending.eq(follows),
             engine.ending.punctuation.overflow.eq(tracker.overflow),
-            engine.ending.punctuation.disorder.eq(disorder),
-            engine.ending.punctuation.free.eq(free),
         ]
-        with m.If(seen):
-            with m.If(closes & ~closed):
-                with m.If(takes):
-                    m.d.comb += [words.ready.eq(~empties), closing.eq(1)]
-                    m.d.sync += closed.eq(empties)
-            with m.Elif(~empties):
-                m.d.comb += words.ready.eq(1)
-            with m.Elif(executing):
-                m.d.comb += words.ready.eq(1)
-                m.d.sync += [closed.eq(0), executing.eq(0)]
-            with m.Else():
-                m.d.sync += executing.eq(engine.idle & ~close)
+
+    def elaborate_execution(self, m, control, executing, tracker, engine):
+        """Empty the window, and begin another if ``control`` says so; the engine may have more."""
+        clear, begin_count, begin_time = (
+            Signal(reset_less=True, name=name) for name in ("clear", "begin_count", "begin_time")
+        )
+        own = control.index == 1
+        m.d.sync += [  # a cycle late, as the engine is asked first
+            clear.eq(~begins_window(control)),
+            begin_count.eq((control.op == Control.WINDOW) & own),
+            begin_time.eq((control.op == Control.LIFESPAN) & own),
+        ]
         m.d.comb += [
+            tracker.size.eq(control.value),
             tracker.clear.eq(executing & clear),
             tracker.begin_count.eq(executing & begin_count),
             tracker.begin_time.eq(executing & begin_time),
             engine.configure.eq(executing),
-            engine.control.eq(looked),
+            engine.control.eq(control),
         ]
 
 
-def facts(word):
-    """Say of a region word what becomes of it, so that this can come from registers.
+def word_flags(words):
+    """Return what becomes of a region word, if there is one.
 
-    Returns
-    -------
-    list of (str, Value)
-        It is a tuple that probes or is stored, or a control word; it closes the group, and a star
-        follows; it probes or closes a group, and so waits for the engine.
+    It is a tuple that probes or is stored, or a control word; it closes the group, and a star
+    follows; it is a tuple that probes or closes, and so waits for the engine.
     """
-    probe, closes = word.kind == InputKind.R, word.close[0]
-    return [
-        ("probe", probe),
-        ("store", word.kind == InputKind.S),
-        ("control", word.kind == InputKind.CONTROL),
-        ("closes", closes),
-        ("star", word.star[0]),
-        ("grouped", probe | closes),
-    ]
+    word = words.payload
+    probe, store = word.kind == InputKind.R, word.kind == InputKind.S
+    closes = word.close[0]
+    return {
+        "probe": probe,
+        "store": store,
+        "control": word.kind == InputKind.CONTROL,
+        "closes": closes,
+        "star": word.star[0],
+        "grouped": probe | (store & closes),
+    }
 
 
 def answers_mark(control):

@@ -15,7 +15,7 @@ __all__ = [
     "StreamRegister",
     "StreamWire",
     "clocked",
-    "input_registers",
+    "flagged_register",
     "stream_register",
     "stream_stage",
 ]
@@ -29,7 +29,7 @@ class StreamRegister(wiring.Component):
     bits; at the output a multiplexer chooses. The fields that a consumer decides by can be had
     *early*, straight out of a register: for them, the next payload moves up. While there is no
     payload, they are what the input showed a cycle before: so bits that are zero whenever there is
-    none at the input need no ``valid`` at the output. Reset empties it.
+    none at the input need no ``valid`` at the output. Reset empties it, and lasts two cycles.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -76,7 +76,7 @@ class StreamRegister(wiring.Component):
         for name in self.early:
             field = Value.cast(self.i.payload[name])
             spare = Signal.like(field, name=f"next_{name}", reset_less=True)
-            output = Signal.like(field, name=f"early_{name}")  # zero after reset, as `valid`
+            output = Signal.like(field, name=f"early_{name}", reset_less=True)
             with m.If(ready):
                 m.d.sync += spare.eq(field)
             with m.If(~valid | self.o.ready):
@@ -183,36 +183,36 @@ def clocked(m, *, pipelined):
     return m.d.sync if pipelined else m.d.comb
 
 
-def input_registers(m, name, inputs, *, pipelined, flags):
-    """Put a :func:`stream_stage` behind each input stream; its bits to decide by come early.
+def flagged_register(m, name, i, *, flags, pipelined, register=stream_stage):
+    """Put a register behind an input stream, with bits to decide by that come early.
 
     Parameters
     ----------
     m : Module
-        Of the component; gets the submodules ``name_0``, ``name_1``, …
+        Of the component; gets the submodule ``name``.
     name : str
-    inputs : sequence of stream
-        As the component sees them.
+    i : stream
+        As the component sees it.
+    flags : function
+        Returns what the component wants to know of ``i``: names to values.
     pipelined : bool
-        Whether they are registers.
-    flags : dict of str to function
-        Each says of a payload whether it is of some kind.
+    register : function
+        :func:`stream_register` or :func:`stream_stage`.
 
     Returns
     -------
-    list of stream
-        What comes out: the payload as ``word``, and the flags, zero while there is no payload.
+    stream
+        What comes out: the payload as ``word``, and beside it the flags. Those that are zero while
+        ``i`` is not valid are zero while there is no payload.
     """
-    outputs = []
-    for n, i in enumerate(inputs):
-        shape = data.StructLayout({**dict.fromkeys(flags, 1), "word": i.payload.shape()})
-        register = stream_stage(shape, pipelined=pipelined, early=list(flags))
-        m.submodules[f"{name}_{n}"] = register
-        m.d.comb += [
-            register.i.valid.eq(i.valid),
-            i.ready.eq(register.i.ready),
-            register.i.payload.word.eq(i.payload),
-            *(register.i.payload[flag].eq(i.valid & is_(i.payload)) for flag, is_ in flags.items()),
-        ]
-        outputs.append(register.o)
-    return outputs
+    known = {flag: Value.cast(value) for flag, value in flags(i).items()}
+    shapes = {flag: value.shape() for flag, value in known.items()}
+    shape = data.StructLayout({**shapes, "word": i.payload.shape()})
+    m.submodules[name] = placed = register(shape, pipelined=pipelined, early=list(known))
+    m.d.comb += [
+        placed.i.valid.eq(i.valid),
+        i.ready.eq(placed.i.ready),
+        placed.i.payload.word.eq(i.payload),
+        *(placed.i.payload[flag].eq(value) for flag, value in known.items()),
+    ]
+    return placed.o

@@ -49,7 +49,8 @@ class WindowTracker(wiring.Component):
     settled : Out(1)
         Expiration on behalf of ``timestamp`` is complete; hold ``present`` until then.
     mine : Out(1)
-        The next tuple of the tracked side would be stored here; known a cycle after reset.
+        The next tuple of the tracked side would be stored here. Known a cycle after reset, as are
+        all other outputs.
     store : In(1)
         Take a tuple of the tracked side, for which ``settled`` was seen a cycle ago.
     arrival : In
@@ -96,8 +97,10 @@ class WindowTracker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         timed = Signal()
-        empty, begin_count, begin_time, clear = (
-            Signal(name=name) for name in ("empty", "now_count", "now_time", "now_clear")
+        # Reset empties the window too: so most registers have none of their own.
+        empty = Signal(init=1)
+        begin_count, begin_time, clear = (
+            Signal(name=name) for name in ("now_count", "now_time", "now_clear")
         )
         m.d.sync += [
             empty.eq(self.begin_count | self.begin_time | self.clear),
@@ -138,17 +141,17 @@ class WindowTracker(wiring.Component):
         capacity = self.parameters.capacity
         counted = self.store & ~timed
         size = Signal(range(capacity + 1), init=capacity)
-        left = Signal.like(size)  # tuples until then
-        last_missing, filled = Signal(init=capacity == 1), Signal()
+        left = Signal.like(size, reset_less=True)  # tuples until then
+        last_missing, filled = Signal(reset_less=True), Signal(reset_less=True)
         nothing, single = Signal(), Signal(init=capacity == 1)  # it is zero, it is one
-        asked = Signal.like(size, name="asked")
-        asked_nothing, asked_single = Signal(), Signal()
+        asked = Signal.like(size, name="asked", reset_less=True)
+        asked_nothing, asked_single = Signal(reset_less=True), Signal(reset_less=True)
         m.d.sync += [
             asked.eq(self.size),
             asked_nothing.eq(self.size[: len(size)] == 0),
             asked_single.eq(self.size[: len(size)] == 1),
         ]
-        expires, displaces = Signal(), Signal()
+        expires, displaces = Signal(), Signal(reset_less=True)
         then = self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
         with m.If(empty):
             with m.If(begin_count):
@@ -176,31 +179,37 @@ class WindowTracker(wiring.Component):
         if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
             m.d.comb += mine.eq(1)
             return mine
-        left = Signal.like(self.position, name=name)  # turns until then
-        fresh = Signal(init=1, name=f"{name}_fresh")  # after reset: the position is no constant
-        m.d.sync += fresh.eq(0)
-        then = Mux(mine, last == 0, left == 1)
-        with m.If(empty | fresh):
-            m.d.sync += [left.eq(self.position), mine.eq(self.position == 0)]
+        left = Signal.like(self.position, name=name, reset_less=True)  # turns until then
+        here = Signal(reset_less=True, name=f"{name}_here")
+        m.d.comb += mine.eq(here)
+        then = Mux(here, last == 0, left == 1)
+        with m.If(empty):
+            m.d.sync += [left.eq(self.position), here.eq(self.position == 0)]
         with m.Elif(advance):
-            m.d.sync += [left.eq(Mux(mine, last, left - 1)), mine.eq(then)]
+            m.d.sync += [left.eq(Mux(here, last, left - 1)), here.eq(then)]
         return then
 
     def elaborate_span(self, m, leaves, empty):
         """Move both ends of the span; return whether it is ``full`` and whether ``vacant``."""
         most = self.parameters.sub_window
-        held = Signal(range(most + 1))  # keys, but for one that came or left in the cycle before
-        came, left = Signal(), Signal()
-        full = Signal()
-        vacant = Signal(init=1)
+        span, second, stop = (
+            Signal.like(member, name=name, reset_less=True)
+            for name, member in (("span", self.span), ("second", self.second), ("stop", self.stop))
+        )
+        m.d.comb += [self.span.eq(span), self.second.eq(second), self.stop.eq(stop)]
+        # Keys, but for one that came or left in the cycle before.
+        held = Signal(range(most + 1), reset_less=True)
+        came, left, full, vacant = (
+            Signal(reset_less=True, name=name) for name in ("came", "left", "full", "vacant")
+        )
         with m.If(self.stored):
-            m.d.sync += self.span.head.eq(self.following(self.span.head))
-            with m.If(self.span.head.lane == 0):
-                m.d.sync += self.stop.eq(self.stop + 1)
+            m.d.sync += span.head.eq(self.following(span.head))
+            with m.If(span.head.lane == 0):
+                m.d.sync += stop.eq(stop + 1)
         with m.If(leaves):
-            m.d.sync += self.span.tail.eq(self.following(self.span.tail))
-            with m.If(self.span.tail.lane == self.parameters.lanes - 1):
-                m.d.sync += self.second.eq(self.second + 1)
+            m.d.sync += span.tail.eq(self.following(span.tail))
+            with m.If(span.tail.lane == self.parameters.lanes - 1):
+                m.d.sync += second.eq(second + 1)
         more, fewer = self.stored & ~leaves, ~self.stored & leaves
         m.d.sync += [
             came.eq(more & ~empty),
@@ -221,8 +230,8 @@ class WindowTracker(wiring.Component):
         with m.If(fewer):
             m.d.sync += [full.eq(0), vacant.eq(~are_held(2))]
         with m.If(empty):
-            m.d.sync += [Value.cast(self.span).eq(0), Cat(self.stop, held, full).eq(0)]
-            m.d.sync += [vacant.eq(1), self.second.eq(1)]
+            m.d.sync += [Value.cast(span).eq(0), Cat(stop, held, full).eq(0)]
+            m.d.sync += [vacant.eq(1), second.eq(1)]
         return full, vacant
 
     def elaborate_aging(self, m, timed, vacant, empty, aged):

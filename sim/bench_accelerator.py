@@ -29,7 +29,7 @@ async def start(dut):
     Clock(dut.clk, 10, unit="ns").start()
     dut.counter_addr.value = 0
     dut.rst.value = 1
-    for _ in range(4):
+    for _ in range(16):  # docs/architecture.md, section 4
         await FallingEdge(dut.clk)
     dut.rst.value = 0
 

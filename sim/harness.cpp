@@ -104,7 +104,7 @@ struct Simulation {
     void reset() {
         root->i_valid = root->o_ready = 0;
         root->rst = 1;
-        for (int n = 0; n < 4; ++n) clock();
+        for (int n = 0; n < 16; ++n) clock();  // docs/architecture.md, section 4
         root->rst = 0;
         cycle = 0;
         offering = false;

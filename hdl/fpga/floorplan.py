@@ -39,10 +39,11 @@ def in_a_row(blocks):
 def floorplan(names, device, *, cores):
     """Return the site of every block RAM of an accelerator; of none if they do not fit like that.
 
-    A core takes a strip of the device's columns of block RAMs and two rows of them, one for each
-    of its regions; half of the cores stand in the upper rows. Without a floorplan, the placer moves
-    block RAMs into rows last, wherever there is room, and in a full device their wires
-    become twice as long.
+    Few cores take a strip of the device's columns of block RAMs each, and two rows of them, one for
+    each region; half of the cores stand in the upper rows. The regions of many cores are narrower
+    than rows are apart: there, both stand side by side, and a core below the one before it.
+    Without a floorplan, the placer moves block RAMs into rows last, wherever there is room, and in
+    a full device their wires become twice as long.
 
     Parameters
     ----------
@@ -66,18 +67,22 @@ def floorplan(names, device, *, cores):
         blocks = regions.setdefault((int(core), side == "right"), {}).setdefault(memory, [])
         blocks.append((int(column or 0), int(block), name))
     rows = {region: in_a_row(blocks) for region, blocks in regions.items()}
-    strips = -(-cores // (len(device.ram_rows) // 2 or 1))
+    down = len(device.ram_rows)
+    many = cores > 2 * down
+    strips = 2 * -(-cores // down) if many else -(-cores // (down // 2 or 1))
     width = len(device.ram_columns) // strips
     if any(len(row) > width for row in rows.values()):
         return {}
     sites = {}
     for (core, right), blocks in rows.items():
-        strip, half = core % strips, core // strips
-        row = device.ram_rows[2 * half + right]
+        if many:
+            strip, row = 2 * (core // down) + right, core % down
+        else:
+            strip, row = core % strips, 2 * (core // strips) + right
         first = strip * width + (width - len(blocks)) // 2
         for n, name in enumerate(blocks):
             column, kind = device.ram_columns[first + n]
-            sites[name] = f"X{column}/Y{row}/EBR{kind}"
+            sites[name] = f"X{column}/Y{device.ram_rows[row]}/EBR{kind}"
     return sites
 
 

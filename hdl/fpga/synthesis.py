@@ -14,7 +14,7 @@ __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 #: what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
 KEEP = (
     "activity_tree*", "combiner*", "counter_bank*", "distribution_node*", "ingress*", "join_core*",
-    "merger*", "order_queue*", "region*",
+    "merger*", "order_queue*", "region*", "reset_node*",
 )  # fmt: skip
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.
@@ -28,6 +28,9 @@ tee -q -o modules.json stat -json
 RESETS = Path(__file__).with_name("resets.v")
 #: Registers that share an enable, at the least; fewer take it as logic.
 LEAST_ENABLED = 8
+#: Picoseconds of a wire between two LUTs, as nextpnr finds. Yosys' own 300 make a carry chain seem
+#: as long as two LUTs more, which all other paths are then allowed to have.
+WIRE = 1000
 
 NETLIST = f"""\
 read_verilog {{top}}.v
@@ -39,7 +42,10 @@ opt_expr
 opt_merge
 dfflegalize -mince {LEAST_ENABLED} -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01
 opt_clean
-synth_ecp5 {{options}} -top {{top}} -run map_ffs:
+synth_ecp5 {{options}} -top {{top}} -run map_ffs:map_luts
+abc9 -W {WIRE} {{luts}}
+clean
+synth_ecp5 {{options}} -top {{top}} -run map_cells:
 {{flatten}}
 write_json {{top}}.json
 """
@@ -93,6 +99,8 @@ def synthesize_netlist(verilog, *, top, folder, flat=False):
         Without hierarchy, so that cells can be told their sites, and without wide LUTs, which tie
         two to eight LUTs together: a device that is nearly full has no room for that.
     """
-    options, flatten = ("-nowidelut", FLATTEN) if flat else ("", "")
-    script = NETLIST.format(top=top, keep=" ".join(KEEP), options=options, flatten=flatten)
+    options, luts, flatten = ("-nowidelut", "-maxlut 4", FLATTEN) if flat else ("", "", "")
+    script = NETLIST.format(
+        top=top, keep=" ".join(KEEP), options=options, luts=luts, flatten=flatten
+    )
     return run_yosys(script, verilog, f"{top}.json", top=top, folder=Path(folder))

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.comparator import Comparator
 from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, stored_layout
+from hdl.pointer_queue import PointerQueue
 
 from .layouts import (
     found_layout,
@@ -17,7 +18,6 @@ from .layouts import (
     slot_shape,
     walk_layout,
 )
-from .pointer_queue import PointerQueue
 
 __all__ = ["ChainWalker"]
 

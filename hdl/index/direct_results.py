@@ -6,9 +6,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.layouts import ResultKind, node_result, pointer_layout
+from hdl.pointer_queue import PointerQueue
 
 from .layouts import closed_layout, found_layout, probe_shape
-from .pointer_queue import PointerQueue
 
 __all__ = ["DirectResults"]
 

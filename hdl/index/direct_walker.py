@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import Comparator
 from hdl.layouts import criterion_layout, stored_layout
+from hdl.pointer_queue import PointerQueue
 
 from .layouts import direct_walk_layout, found_layout, link_layout, probe_shape, slot_shape
-from .pointer_queue import PointerQueue
 
 __all__ = ["DirectWalker"]
 

@@ -8,10 +8,10 @@ from amaranth.utils import ceil_log2
 
 from hdl.key_column import KeyColumn
 from hdl.layouts import ResultKind, node_result, pointer_layout
+from hdl.pointer_queue import PointerQueue
 
 from .delay import delayed
 from .layouts import closed_layout, found_layout, group_count, probe_shape
-from .pointer_queue import PointerQueue
 
 __all__ = ["GroupResults"]
 

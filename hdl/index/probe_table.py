@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.key_column import KeyColumn
 from hdl.layouts import criterion_layout, ending_layout, pointer_layout
+from hdl.pointer_queue import PointerQueue
 
 from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
-from .pointer_queue import PointerQueue
 
 __all__ = ["ProbeTable"]
 

@@ -75,15 +75,10 @@ class GroupCollector(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         group = Signal(group_layout(self.parameters), reset_less=True)
-        short = Signal(init=1)  # as is a group without probes
         slot = Signal(self.parameters.probes, init=1)  # the next one, one-hot
         held = Signal(self.hold - 1)
         closed = Signal()
         transfer = self.group.valid & self.group.ready
-        following = Signal.like(self.second, reset_less=True)  # the row after the first one
-        # Compared with both before it is known which: choosing first would make the path longer.
-        alone = (self.stop == self.span.tail.row) | (self.stop == self.second)
-        joins = (self.stop == group.first) | (self.stop == following)
         # A probe that is added shows in the cycle after it; before that, nothing may be added.
         holding = Cat(transfer, held)[: self.hold - 1]
         m.d.sync += [
@@ -95,13 +90,11 @@ class GroupCollector(wiring.Component):
             self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
             self.group.valid.eq(closed),
             self.group.payload.eq(group),
-            self.group.payload.short.eq(short),
         ]
         with m.If(self.add):
             m.d.sync += [
                 # A group ends where its last probe ends, as spans never move back.
                 group.stop.eq(self.stop),
-                short.eq(Mux(self.count == 0, alone, joins)),
                 group.newest_tail.eq(self.span.tail.row),
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),
@@ -109,7 +102,7 @@ class GroupCollector(wiring.Component):
             with m.If(self.count == 0):
                 m.d.sync += [
                     group.first.eq(self.span.tail.row),
-                    following.eq(self.second),
+                    group.second.eq(self.second),
                     group.oldest_head.eq(self.span.head.row),
                 ]
         with m.If(self.close):
@@ -119,5 +112,5 @@ class GroupCollector(wiring.Component):
                 group.ending.count.eq(self.count + self.add),
             ]
         with m.If(transfer):
-            m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1), short.eq(1)]
+            m.d.sync += [closed.eq(0), self.count.eq(0), slot.eq(1)]
         return m

@@ -24,13 +24,13 @@ def row_layout(parameters, shape):
 def group_layout(parameters):
     """Probes that share a pass. Each of them waits in a slot of the scanner.
 
-    ``first`` is the first row of the pass, where the oldest probe's span begins, and ``stop`` the
-    row after the last; ``short`` says that there is at most one. From ``newest_tail`` on all probes
-    have begun; until ``oldest_head`` none has ended.
+    ``first`` is the first row of the pass, where the oldest probe's span begins, ``second`` the row
+    after it, and ``stop`` the row after the last; without probes, they may be anything. From
+    ``newest_tail`` on all probes have begun; until ``oldest_head`` none has ended.
     """
     row = pointer_layout(parameters)["row"].shape
-    rows = dict.fromkeys(("first", "stop", "newest_tail", "oldest_head"), row)
-    return data.StructLayout({**rows, "short": unsigned(1), "ending": ending_layout(parameters)})
+    rows = dict.fromkeys(("first", "second", "stop", "newest_tail", "oldest_head"), row)
+    return data.StructLayout({**rows, "ending": ending_layout(parameters)})
 
 
 def match_layout(parameters, bits):

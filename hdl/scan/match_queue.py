@@ -5,10 +5,11 @@ from functools import reduce
 from operator import or_
 
 from amaranth import *
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.layouts import ResultKind, node_result
+from hdl.pointer_queue import PointerQueue
 from hdl.streams import StreamRegister
 
 from .layouts import lane_matches_layout, match_layout
@@ -210,7 +211,7 @@ class MatchQueue(wiring.Component):
     in_flight : int
         Rows that may still come after ``room`` fell.
     depth : int
-        Rows that can wait.
+        Rows that can wait, a power of two.
     bits : int
         Those of ``matches`` for each lane.
 
@@ -245,7 +246,7 @@ class MatchQueue(wiring.Component):
             {
                 "matches_valid": In(1),
                 "matches": In(match_layout(parameters, bits)),
-                "room": Out(1, init=1),
+                "room": Out(1),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
                 **(loop if self._looped else {}),
             }
@@ -254,17 +255,20 @@ class MatchQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layout = match_layout(self.parameters, self.bits)
-        m.submodules.queue = queue = fifo.SyncFIFO(width=layout.size, depth=self.depth)
+        m.submodules.queue = queue = PointerQueue(layout, depth=self.depth, reserve=self.in_flight)
         m.submodules.pairs = pairs = self._pairs
         connect(m, pairs.o, flipped(self.results))
-        m.d.comb += [queue.w_data.eq(self.matches), queue.w_en.eq(self.matches_valid)]
-        m.d.sync += self.room.eq(queue.w_level < self.depth - self.in_flight)
+        m.d.comb += [
+            queue.last.eq(self.matches),
+            queue.add.eq(self.matches_valid),
+            self.room.eq(queue.room),
+        ]
 
         rows = stream.Signature(layout).create()
         m.d.comb += [
-            rows.valid.eq(queue.r_rdy),
-            rows.payload.eq(queue.r_data),
-            queue.r_en.eq(rows.ready),
+            rows.valid.eq(queue.filled),
+            rows.payload.eq(queue.first),
+            queue.take.eq(rows.valid & rows.ready),
         ]
         found = pairs.i
         if self._looped:

@@ -119,7 +119,7 @@ class PassTable(wiring.Component):
         self.elaborate_probes(m, collecting, read)
 
         ends = data.StructLayout({"first": self.first.shape(), "count": self.count.shape()})
-        m.submodules.passes = passes = memory.Memory(shape=ends, depth=self.PASSES, init=[])
+        m.submodules.ends = passes = memory.Memory(shape=ends, depth=self.PASSES, init=[])
         write = passes.write_port()
         of_oldest, of_read = (passes.read_port(domain="comb") for _ in range(2))
         m.d.comb += [

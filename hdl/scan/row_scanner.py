@@ -106,6 +106,10 @@ class RowScanner(wiring.Component):
             self.address.eq(row),
         ]
         group = self.group.payload
+        # It takes one row, or none.
+        short = (
+            (group.ending.count == 0) | (group.stop == group.first) | (group.stop == group.second)
+        )
         before_last = Signal.like(row)
         oldest = Signal.like(row)
         m.d.comb += self.oldest.eq(oldest)
@@ -119,7 +123,7 @@ class RowScanner(wiring.Component):
                 oldest.eq(group.first),
                 row.eq(group.first),
                 before_last.eq(group.stop - 2),
-                last.eq(group.short),
+                last.eq(short),
             ]
         return take, step, row, last
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole accelerator against the reference join, word by word."""
 
-from amaranth.hdl import Value
+from amaranth.hdl import ClockDomain, Module, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -14,6 +14,9 @@ from host.manifest import Manifest
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 from tests.scenarios import canonical, expected_words, manifest_of, random_scenario
+
+#: As long as reset lasts, at the least.
+RESET_CYCLES = 16
 
 
 def nearby(r, s):
@@ -239,3 +242,59 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
     assert Accelerator(digests).latency == whole + 6
     if cores == 3:
         assert star_latency(digests, rows) == whole + 6 + rows
+
+
+@pytest.mark.parametrize(
+    ("engine", "cores", "worked"),
+    [("scan", 1, 12), ("scan", 5, 90), ("scan", 16, 40), ("index", 2, 60)],
+)
+def test_reset_forgets_whatever_was_under_way(tmp_path, engine, cores, worked):
+    parameters = JoinParameters(
+        cores=cores, sub_window=8, keys=(KeyField(name="x", bits=8),), engine=engine, fan_in=2
+    )
+    path = manifest_of(parameters, tmp_path)
+    scenario = random_scenario(Manifest.load(path), cores, tuples=30, segments=1)
+    expected = expected_words(path, scenario)
+    m = Module()
+    m.domains.sync = sync = ClockDomain()
+    m.submodules.dut = dut = Accelerator(parameters)
+    bench = StreamBench(m, deadline=60_000)
+    words = as_integers(scenario.words)
+    received = []
+
+    async def send(ctx):
+        sent = 0
+        for cycle in range(worked + RESET_CYCLES):
+            ctx.set(sync.rst, cycle >= worked)
+            ctx.set(dut.i.valid, cycle < worked)
+            ctx.set(dut.i.payload.as_value(), words[sent % len(words)])
+            ctx.set(dut.o.ready, cycle % 2)
+            *_, taken = await ctx.tick().sample(dut.i.ready)
+            sent += taken and cycle < worked
+        ctx.set(sync.rst, 0)
+        ctx.set(dut.o.ready, 1)
+        for word in words:
+            ctx.set(dut.i.valid, 1)
+            ctx.set(dut.i.payload.as_value(), word)
+            while not (await ctx.tick().sample(dut.i.ready))[-1]:
+                pass
+        ctx.set(dut.i.valid, 0)
+
+    async def receive(ctx):
+        payload = Value.cast(dut.o.payload)
+        for _ in range(worked + RESET_CYCLES):
+            await ctx.tick()
+        while len(received) < len(expected):
+            *_, valid, value = await ctx.tick().sample(dut.o.valid & dut.o.ready, payload)
+            if valid:
+                received.append(value)
+        bench.done()
+
+    bench.simulator.add_testbench(send, background=True)
+    bench.spawn(receive)
+    bench.run(extra_cycles=50)
+    rows = as_rows(received, expected.shape[1])
+    manifest = Manifest.load(path)
+    assert canonical(manifest, rows, free=scenario.free) == canonical(
+        manifest, expected, free=scenario.free
+    )

@@ -32,7 +32,7 @@ def test_the_device_has_as_many_sites_as_block_rams():
     assert len(set(DEVICE.ram_columns)) * len(set(DEVICE.ram_rows)) == DEVICE.block_rams
 
 
-@pytest.mark.parametrize(("cores", "columns"), [(1, 1), (3, 4), (4, 26), (8, 13), (16, 6)])
+@pytest.mark.parametrize(("cores", "columns"), [(1, 1), (3, 4), (4, 26), (8, 13), (9, 8), (16, 6)])
 def test_every_block_ram_has_a_site_of_its_own(cores, columns):
     rams = names(cores=cores, columns=columns)
     sites = floorplan(rams, DEVICE, cores=cores)
@@ -52,6 +52,17 @@ def test_the_lanes_of_a_region_stand_side_by_side_below_those_of_the_other():
     assert [column for column, _ in left] == [column for column, _ in right]
     assert {row for _, row in left} == {70}
     assert {row for _, row in right} == {82}
+
+
+def test_the_regions_of_many_cores_stand_side_by_side_and_neighbours_below_each_other():
+    sites = places(floorplan(names(cores=16, columns=2), DEVICE, cores=16))
+    ring = "accelerator.core_{}.{}.engine.ring.column_0.block_0.ram"
+    left = [sites[ring.format(core, "left")] for core in range(16)]
+    right = [sites[ring.format(core, "right")] for core in range(16)]
+    assert [row for _, row in left] == [row for _, row in right] == 4 * list(DEVICE.ram_rows)
+    columns = [column for pair in zip(left[::4], right[::4], strict=True) for column, _ in pair]
+    assert columns == sorted(set(columns))
+    assert {column for column, _ in left} == {column for column, _ in left[::4]}
 
 
 def test_digests_stand_among_the_keys_of_their_lanes():

@@ -96,11 +96,9 @@ def test_a_group_says_where_its_pass_begins_and_ends(probes, hold):
                 first = group[0][0]["tail"]["row"]
                 assert found.first == first
                 assert found.stop == group[-1][1]
-                assert found.short == (found.stop in (first, (first + 1) % rows))
+                assert found.second == (first + 1) % rows
                 assert found.newest_tail == group[-1][0]["tail"]["row"]
                 assert found.oldest_head == group[0][0]["head"]["row"]
-            else:
-                assert found.short
             wait = generator.randrange(4)
             for n in range(wait + 1):
                 ctx.set(dut.group.ready, n == wait)
@@ -156,6 +154,6 @@ def test_rows_of_a_group_are_as_wide_as_pointers():
     parameters = collector_parameters(2)
     row = pointer_layout(parameters)["row"].width
     layout = group_layout(parameters)
-    names = [name for name, _ in layout if name not in ("short", "ending")]
-    assert names == ["first", "stop", "newest_tail", "oldest_head"]
+    names = [name for name, _ in layout if name != "ending"]
+    assert names == ["first", "second", "stop", "newest_tail", "oldest_head"]
     assert {layout[name].width for name in names} == {row}

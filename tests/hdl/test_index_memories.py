@@ -7,8 +7,8 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.index.head_table import HeadTable
-from hdl.index.pointer_queue import PointerQueue
 from hdl.parameters import JoinParameters
+from hdl.pointer_queue import PointerQueue
 from tests.hdl.ecp5 import simulate
 
 
@@ -41,17 +41,20 @@ def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform,
     simulate(dut, platform, bench)
 
 
-@pytest.mark.parametrize("depth", [2, 8])
-def test_a_queue_gives_back_what_it_got(depth):
-    dut = PointerQueue(8, depth=depth)
+@pytest.mark.parametrize(("depth", "reserve"), [(2, 0), (2, 1), (8, 0), (8, 3), (8, 7)])
+def test_a_queue_gives_back_what_it_got(depth, reserve):
+    dut = PointerQueue(8, depth=depth, reserve=reserve)
     generator = random.Random(depth)
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     held = []
 
     async def bench(ctx):
+        before = 0
         for _ in range(400):
             assert ctx.get(dut.level) == len(held)
+            assert ctx.get(dut.room) == (before < depth - reserve)
+            before = len(held)
             assert ctx.get(dut.filled) == bool(held)
             if held:
                 assert ctx.get(dut.first) == held[0]
@@ -75,3 +78,9 @@ def test_a_queue_gives_back_what_it_got(depth):
 def test_a_queue_has_a_power_of_two_of_places(depth):
     with pytest.raises(ValueError, match=f"The depth must be a power of two, not {depth}"):
         PointerQueue(8, depth=depth)
+
+
+@pytest.mark.parametrize("reserve", [-1, 4])
+def test_a_queue_must_hold_its_reserve(reserve):
+    with pytest.raises(ValueError, match=f"A queue of 4 cannot hold a reserve of {reserve}"):
+        PointerQueue(8, depth=4, reserve=reserve)

@@ -42,8 +42,8 @@ class Passes:
         stop = -(-probes[-1][2] // lanes) if probes else 0
         group = {
             "first": first % self.rows,
+            "second": (first + 1) % self.rows,
             "stop": stop % self.rows,
-            "short": stop <= first + 1,
             "newest_tail": self.pointer(probes[-1][1])["row"] if probes else 0,
             "oldest_head": self.pointer(probes[0][2])["row"] if probes else 0,
             "ending": {"count": count, "star": star},

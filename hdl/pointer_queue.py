@@ -22,6 +22,8 @@ class PointerQueue(wiring.Component):
         Shape of an element.
     depth : int
         A power of two.
+    reserve : int
+        Elements that may still come when there is no ``room``.
 
     Members
     -------
@@ -32,14 +34,19 @@ class PointerQueue(wiring.Component):
         The oldest element; anything if there is none.
     level : Out(range(depth + 1))
     filled : Out(1)
-        There are any.
+        There are any; from a register.
+    room : Out(1)
+        There was room for more than ``reserve`` elements a cycle ago; from a register.
     """
 
-    def __init__(self, shape, *, depth):
+    def __init__(self, shape, *, depth, reserve=0):
         if depth < 2 or depth & (depth - 1):
             raise ValueError(f"The depth must be a power of two, not {depth!r}")
+        if not 0 <= reserve < depth:
+            raise ValueError(f"A queue of {depth} cannot hold a reserve of {reserve!r}")
         self.shape = shape
         self.depth = depth
+        self.reserve = reserve
         self.latency = 1
         super().__init__(
             {
@@ -49,6 +56,7 @@ class PointerQueue(wiring.Component):
                 "first": Out(shape),
                 "level": Out(range(depth + 1)),
                 "filled": Out(1),
+                "room": Out(1, init=1),
             }
         )
 
@@ -57,6 +65,7 @@ class PointerQueue(wiring.Component):
         m.submodules.memory = rows = memory.Memory(shape=self.shape, depth=self.depth, init=[])
         write, read = rows.write_port(), rows.read_port(domain="comb")
         head, tail = Signal.like(self.level), Signal.like(self.level)  # with wrap bit
+        second = Signal.like(tail, init=1)  # behind the tail
         m.d.comb += [
             write.addr.eq(head),
             write.data.eq(self.last),
@@ -64,10 +73,15 @@ class PointerQueue(wiring.Component):
             read.addr.eq(tail),
             self.first.eq(read.data),
             self.level.eq(head - tail),
-            self.filled.eq(head != tail),
         ]
+        # From a register, as whoever takes decides by it; and it depends on `take` last.
+        only = head[: len(read.addr)] == second[: len(read.addr)]
+        m.d.sync += self.filled.eq(self.add | (self.filled & ~(only & self.take)))
+        # Where the head will be when the reserve has come: so nothing has to be compared.
+        reserved = Signal.like(head, init=self.reserve)
+        m.d.sync += self.room.eq(~(reserved - tail)[len(read.addr)])
         with m.If(self.add):
-            m.d.sync += head.eq(head + 1)
+            m.d.sync += [head.eq(head + 1), reserved.eq(reserved + 1)]
         with m.If(self.take):
-            m.d.sync += tail.eq(tail + 1)
+            m.d.sync += [tail.eq(second), second.eq(second + 1)]
         return m
