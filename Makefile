@@ -100,6 +100,10 @@ verilog: $(STAMP) ## Generate the Verilog of a preset into build/PRESET (PRESET=
 cost: $(STAMP) ## LUTs, registers, block RAMs of a preset, by component (PRESET, DEVICE)
 	$(PY) -m hdl cost --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') $(OPTIONS)
 
+.PHONY: depth
+depth: $(STAMP) ## How many LUTs stand between its registers, deepest paths first (PRESET, DEVICE)
+	$(PY) -m hdl depth --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') $(OPTIONS)
+
 .PHONY: route
 route: $(STAMP) ## Place and route a preset (PRESET, DEVICE, SPEED, SEED); reports: docs/routing
 	$(PY) -m hdl route --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl``: generate, list presets, lint, say what a design costs, route it."""
+"""``python -m hdl``: generate, list presets, lint, say how large and deep a design is, route it."""
 
 import argparse
 from pathlib import Path

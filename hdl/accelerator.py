@@ -61,6 +61,12 @@ class Accelerator(wiring.Component):
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
         self.combiner = Combiner(parameters)
+        self.resets = ResetTree(parameters.cores)
+        if parameters.pipelined and self.resets.latency > self.ingress.latency:
+            raise ValueError(
+                f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
+                f"could be there after {self.ingress.latency}: take fewer cores or pipelined=False"
+            )
         self.latency = (
             self.ingress.latency
             + self.distribution.latency
@@ -115,7 +121,7 @@ class Accelerator(wiring.Component):
 
     def elaborate_reset(self, m):
         """Lead reset to cores, and to the nodes of trees that are near them."""
-        m.submodules.resets = resets = ResetTree(self.parameters.cores)
+        m.submodules.resets = resets = self.resets
         for n, core in enumerate(self.cores):
             near = [core.reset, *(tree.resets[n] for tree in (self.distribution, *self.gathering))]
             m.d.comb += [reset.eq(resets.o[n]) for reset in near]

@@ -70,7 +70,8 @@ def keep_from(m, engine, row):
     """Drive ``occupied`` of an engine whose ring must be kept from ``row`` on, with wrap bit.
 
     It takes two cycles from a store, and meanwhile another one may be under way: so two rows early.
-    Three from ``row``, which never moves back: until then, the ring seems fuller than it is.
+    Three from ``row``: while that moves on, the ring seems fuller than it is. When the window is
+    emptied both ends jump, and nothing has to be kept.
     """
     head = engine.span.head.row
     oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))

@@ -51,7 +51,7 @@ class JoinCore(wiring.Component):
     position : In
         Number of the core.
     words : In(stream.Signature(region_word(parameters)))
-        Taken when both regions can, or could, which comes out of registers.
+        Done with when the later region takes it; ``ready`` comes out of registers.
     results : Out(stream.Signature(node_result(parameters, 0))).array(2)
         Of the left region (probes of R) and of the right region (probes of S).
     activity : Out(activity_layout(parameters)).array(2)
@@ -75,11 +75,8 @@ class JoinCore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.fork = fork = StreamFork(
-            self.words.payload.shape(), outputs=2, pipelined=self.parameters.pipelined
-        )
+        m.submodules.fork = fork = StreamFork(self.words.payload.shape(), outputs=2)
         connect(m, flipped(self.words), fork.i)
-        m.d.comb += fork.reset.eq(self.reset)
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
             connect(m, region.results, flipped(self.results[side]))

@@ -18,9 +18,10 @@ def reset_nearby(m, platform, *, pipelined, reset=None):
     """Return the module ``m`` with a reset of its own, :data:`STAGES` cycles later.
 
     One reset net to all registers of a chip would be its slowest. So components that are far from
-    others, or have many registers, have registers of their own for it. Nothing else may arrive
-    before reset is over: so it lasts a few cycles, and the ingress takes no word while its own is
-    in reset.
+    others, or have many registers, have registers of their own for it. They enter and leave it at
+    different times, :attr:`ResetTree.latency` cycles apart at most. So reset lasts 16 cycles at
+    least: then all are in it together for some, and nothing of before is left. The ingress takes no
+    word while its own is in reset, and words take longer than reset through the tree.
 
     It is what the ``elaborate`` of a component returns.
 
@@ -69,7 +70,8 @@ class ResetNode(wiring.Component):
 class ResetTree(wiring.Component):
     """Lead the reset of ``sync`` to every core, through a register for each of some neighbours.
 
-    Latency: :attr:`latency` cycles, one per level and one at the root. Throughput: 1 bit per cycle.
+    Latency: :attr:`latency` cycles: one per level above the leaves, and one for each leaf itself.
+    Throughput: 1 bit per cycle.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ class ResetTree(wiring.Component):
     o : Out(1).array(leaves)
     """
 
+    #: Neighbours that share a register.
     ARITY = 4
 
     def __init__(self, leaves):

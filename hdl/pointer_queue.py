@@ -9,7 +9,8 @@ __all__ = ["PointerQueue"]
 
 
 class PointerQueue(wiring.Component):
-    """A queue without any protection: whoever adds or takes knows from ``level`` that it may.
+    """A queue without any protection: whoever adds knows from ``level`` or ``room`` that it may,
+    whoever takes from ``filled``.
 
     Nothing wraps around but binary numbers, so it costs half of what a queue of any depth costs, in
     cells and in the time that it takes to simulate.

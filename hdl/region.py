@@ -94,10 +94,10 @@ class Region(wiring.Component):
         takes = Signal(init=1)  # the engine can take a probe, or the end of a group
         closing = Signal()  # the group ends, with the word at hand
         accepted = self.elaborate_tuples(m, words, takes, tracker, engine)
-        passed, closed = self.elaborate_control(m, words, takes, tracker, engine)
+        passed, ends = self.elaborate_control(m, words, takes, tracker, engine)
         m.d.comb += [
             words.ready.eq(accepted | passed),
-            closing.eq((accepted & words.payload.closes) | closed),
+            closing.eq((accepted & words.payload.closes) | ends),
             tracker.position.eq(self.position),
             engine.store.eq(tracker.stored),
             engine.span.eq(tracker.span),
@@ -139,7 +139,8 @@ class Region(wiring.Component):
     def elaborate_control(self, m, words, takes, tracker, engine):
         """Look at a control word in one cycle, execute it in the next, or when the engine is idle.
 
-        Returns whether it is executed in this cycle, and whether the group ends before it.
+        Returns whether it is executed in this cycle, and whether the group before it ends in this
+        cycle.
         """
         control, closes = words.payload.word.body.control, words.payload.closes
         # What it does is looked at in any word: that needs no enable.
@@ -205,7 +206,7 @@ class Region(wiring.Component):
 
 
 def word_flags(words):
-    """Return what becomes of a region word, if there is one.
+    """Return what becomes of a region word; anything while there is none.
 
     It is a tuple that probes or is stored, or a control word; it closes the group, and a star
     follows; it is a tuple that probes or closes, and so waits for the engine.

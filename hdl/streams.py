@@ -29,7 +29,9 @@ class StreamRegister(wiring.Component):
     bits; at the output a multiplexer chooses. The fields that a consumer decides by can be had
     *early*, straight out of a register: for them, the next payload moves up. While there is no
     payload, they are what the input showed a cycle before: so bits that are zero whenever there is
-    none at the input need no ``valid`` at the output. Reset empties it, and lasts two cycles.
+    none at the input need no ``valid`` at the output. Reset empties it; where there are early
+    fields it lasts two cycles at least, with nothing at the input in the last one, as these have no
+    reset.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -196,6 +198,7 @@ def flagged_register(m, name, i, *, flags, pipelined, register=stream_stage):
     flags : function
         Returns what the component wants to know of ``i``: names to values.
     pipelined : bool
+        Given to ``register``.
     register : function
         :func:`stream_register` or :func:`stream_stage`.
 

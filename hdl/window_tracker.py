@@ -97,7 +97,7 @@ class WindowTracker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         timed = Signal()
-        # Reset empties the window too: so most registers have none of their own.
+        # Reset, of two cycles at least, empties the window: so most registers have none themselves.
         empty = Signal(init=1)
         begin_count, begin_time, clear = (
             Signal(name=name) for name in ("now_count", "now_time", "now_clear")

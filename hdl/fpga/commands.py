@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``cost`` and ``route`` of ``python -m hdl``."""
+"""The commands ``cost``, ``depth`` and ``route`` of ``python -m hdl``."""
 
 import json
 from pathlib import Path
@@ -23,6 +23,18 @@ def cost(options):
     folder = Path("build/cost") / design_name(parameters, options.preset)
     report = cost_report(parameters, device, folder=folder, preset=options.preset)
     print(json.dumps(report, indent=2) if options.json else cost_table(report))
+    return 0
+
+
+def depth(options):
+    """Print how deep the logic of an accelerator is."""
+    device, parameters = find_device(options.device), parameters_from(options)
+    from .depth import depth_report, depth_table
+    from .routing_report import design_name
+
+    folder = Path("build/depth") / design_name(parameters, options.preset)
+    report = depth_report(parameters, device, folder=folder, preset=options.preset)
+    print(json.dumps(report, indent=2) if options.json else depth_table(report, limit=options.rows))
     return 0
 
 
@@ -62,7 +74,7 @@ def route(options):
 
 
 def add_device_options(command):
-    """Add the options that both commands have."""
+    """Add the options that all commands have."""
     add_parameter_options(command)
     group = command.add_argument_group("device")
     group.add_argument(
@@ -73,11 +85,17 @@ def add_device_options(command):
 
 
 def add_commands(commands):
-    """Add both commands to the subparsers ``commands``."""
+    """Add the commands to the subparsers ``commands``."""
     command = commands.add_parser("cost", help="LUTs, registers and block RAMs by component")
     add_device_options(command)
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.set_defaults(run=cost)
+
+    command = commands.add_parser("depth", help="LUTs between registers, deepest paths first")
+    add_device_options(command)
+    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    command.add_argument("--rows", type=int, default=25, metavar="N", help="default: 25")
+    command.set_defaults(run=depth)
 
     command = commands.add_parser("route", help="place and route; report clock and utilization")
     group = add_device_options(command)

@@ -22,14 +22,17 @@ METHOD = (
     "The accelerator stands in a shell of registers (hdl.fpga.shell): a serial input feeds all of "
     "its inputs, all outputs are captured and shifted out, reset passes two registers. So pads "
     "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
-    "Components with a reset of their own keep their hierarchy, for Yosys would merge equal "
-    "registers of siblings; it maps LUTs as if a wire took 1 ns (hdl/fpga/synthesis.py). Resets "
-    "are logic, as registers with different ones cannot share a tile (hdl/fpga/resets.v). A scan "
-    "has no wide LUTs, and the block RAMs of each of its regions stand side by side where they fit "
-    "like that (hdl/fpga/floorplan.py). nextpnr uses its placer "
+    "Cores, and components with a reset of their own, keep their hierarchy, for Yosys would merge "
+    "equal registers of siblings; it maps LUTs as if a wire took 1 ns (hdl/fpga/synthesis.py). "
+    "Resets are logic, as registers with different ones cannot share a tile (hdl/fpga/resets.v). A "
+    "scan has no wide LUTs, and the block RAMs of each of its regions stand side by side where "
+    "they fit like that (hdl/fpga/floorplan.py). nextpnr uses its placer "
     "'static' and router1. The clock is the worst case of the speed grade that nextpnr knows; "
     "nothing ran on a device."
 )
+
+#: What a report says of the slowest of its seeds alone.
+OF_SLOWEST = ("utilization", "critical_path", "slow_registers", "seed", "nextpnr")
 
 
 def comparators(parameters):
@@ -58,7 +61,7 @@ def comparison_rate(number, efficiency, fmax):
 
 def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
     """Place and route with one seed; return what is reported of it."""
-    _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
+    name, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
     seconds = run_tool(
         [find_tool(NEXTPNR), *arguments],
         folder=folder,
@@ -74,6 +77,7 @@ def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
         "utilization": utilization(timing),
         "critical_path": critical_path(timing, hierarchy),
         "slow_registers": slow_registers(timing, hierarchy),
+        "nextpnr": " ".join([name, *arguments]),
     }
 
 
@@ -148,31 +152,31 @@ def route(
 
     with ThreadPoolExecutor(jobs) as pool:
         runs = list(pool.map(run, seeds))
-    worst = min(runs, key=lambda run: run["fmax_mhz"])
-    fmax, number = worst["fmax_mhz"], comparators(parameters)
     report = {
         **routed,
         "preset": preset,
         "parameters": parameters.to_dict(),
         "predicate": parameters.comparator,
-        "comparators": number,
-        "fmax_mhz": fmax,
-        "cycle_efficiency": efficiency,
-        "cycle_efficiency_source": efficiency_source,
-        "comparisons_per_second": comparison_rate(number, efficiency, fmax),
-        "utilization": worst["utilization"],
-        "critical_path": worst["critical_path"],
-        "slow_registers": worst["slow_registers"],
-        "seed": worst["seed"],
-        "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
+        "comparators": comparators(parameters),
+        **outcome(runs, comparators(parameters), efficiency, efficiency_source),
         "command": command,
-        "nextpnr": " ".join(
-            nextpnr_command(device, speed=speed, seed=worst["seed"], frequency=frequency)
-        ),
         "placed_block_rams": placed,
         "method": METHOD,
     }
     return report if earlier is None else merge_reports(earlier, report)
+
+
+def outcome(runs, number, efficiency, efficiency_source):
+    """Return what a report says of its seeds; the slowest one counts."""
+    worst = min(runs, key=lambda run: run["fmax_mhz"])
+    return {
+        "fmax_mhz": worst["fmax_mhz"],
+        "cycle_efficiency": efficiency,
+        "cycle_efficiency_source": efficiency_source,
+        "comparisons_per_second": comparison_rate(number, efficiency, worst["fmax_mhz"]),
+        **{name: worst[name] for name in OF_SLOWEST},
+        "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
+    }
 
 
 def require_same(earlier, routed):
@@ -197,15 +201,10 @@ def merge_reports(earlier, later):
     of_slowest = later if slowest in later["runs"] else earlier
     return {
         **later,
-        **{
-            name: of_slowest[name]
-            for name in (
-                "fmax_mhz", "utilization", "critical_path", "slow_registers", "seed", "nextpnr",
-            )
-        },
+        **{name: of_slowest[name] for name in ("fmax_mhz", *OF_SLOWEST)},
         "comparisons_per_second": comparison_rate(
             later["comparators"], later["cycle_efficiency"], of_slowest["fmax_mhz"]
         ),
         "runs": [runs[seed] for seed in sorted(runs)],
         "command": f"{earlier['command']}; {later['command']}",
-    }  # fmt: skip
+    }

@@ -9,9 +9,9 @@ from .tools import YOSYS, find_tool, run_tool
 
 __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 
-#: Components that flattening leaves alone: those with registers of their own for reset. Flattened,
-#: Yosys would merge these into one with the fan-out of the whole chip, and would do the same to
-#: what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
+#: Components that flattening leaves alone: cores, and those with registers of their own for reset.
+#: Flattened, Yosys would merge these into one with the fan-out of the whole chip, and would do the
+#: same to what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
 KEEP = (
     "activity_tree*", "combiner*", "counter_bank*", "distribution_node*", "ingress*", "join_core*",
     "merger*", "order_queue*", "region*", "reset_node*",

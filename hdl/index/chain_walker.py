@@ -195,6 +195,8 @@ class ChainWalker(wiring.Component):
         valid, reads = Signal(), Signal()
         entering = Signal(layout)
         enters = returns | waiting.filled
+        # Known for both before it is known which of them it is.
+        room_for = [self.room.bit_select(one.group, 1) for one in (waiting.first, returning)]
         m.d.comb += [
             entering.eq(Mux(returns, returning, waiting.first)),
             waiting.take.eq(waiting.filled & ~returns),
@@ -202,6 +204,6 @@ class ChainWalker(wiring.Component):
         m.d.sync += [
             walk.eq(entering),
             valid.eq(enters),
-            reads.eq(enters & self.room.bit_select(entering.group, 1)),
+            reads.eq(Mux(returns, room_for[1], waiting.filled & room_for[0])),
         ]
         return walk, valid, reads

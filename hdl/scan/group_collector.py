@@ -99,12 +99,14 @@ class GroupCollector(wiring.Component):
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),
             ]
-            with m.If(self.count == 0):
-                m.d.sync += [
-                    group.first.eq(self.span.tail.row),
-                    group.second.eq(self.second),
-                    group.oldest_head.eq(self.span.head.row),
-                ]
+        # A group without probes has a first row too: from there on the ring is kept for those that
+        # follow, however long its pass has to wait.
+        with m.If((self.add | self.close) & (self.count == 0)):
+            m.d.sync += [
+                group.first.eq(self.span.tail.row),
+                group.second.eq(self.second),
+                group.oldest_head.eq(self.span.head.row),
+            ]
         with m.If(self.close):
             m.d.sync += [
                 closed.eq(1),

@@ -25,8 +25,9 @@ def group_layout(parameters):
     """Probes that share a pass. Each of them waits in a slot of the scanner.
 
     ``first`` is the first row of the pass, where the oldest probe's span begins, ``second`` the row
-    after it, and ``stop`` the row after the last; without probes, they may be anything. From
-    ``newest_tail`` on all probes have begun; until ``oldest_head`` none has ended.
+    after it, and ``stop`` the row after the last. From ``newest_tail`` on all probes have begun;
+    until ``oldest_head`` none has ended. Without probes, ``first`` is where the window begins, and
+    ``stop`` and ``newest_tail`` may be anything.
     """
     row = pointer_layout(parameters)["row"].shape
     rows = dict.fromkeys(("first", "second", "stop", "newest_tail", "oldest_head"), row)

@@ -113,8 +113,9 @@ class PassTable(wiring.Component):
             collecting.eq(collecting + self.began),
             read.eq(read + reading.following),
             oldest.eq(oldest + reading.ended),
-            # What ends in this cycle makes room in the one after the next.
-            self.room.eq(under_way + self.began < self.PASSES - 1),
+            # What ends in this cycle makes room in the one after the next. Both cases are looked
+            # at before it is known whether a pass begins.
+            self.room.eq(Mux(self.began, under_way < self.PASSES - 2, under_way < self.PASSES - 1)),
         ]
         self.elaborate_probes(m, collecting, read)
 

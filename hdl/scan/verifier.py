@@ -2,12 +2,13 @@
 """Verifies candidates: which probes of the pass have this key, and see it in their window?"""
 
 from amaranth import *
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.comparator import PART_BITS
 from hdl.key_column import KeyColumn
 from hdl.layouts import pointer_layout, stored_layout
+from hdl.pointer_queue import PointerQueue
 
 from .key_ring import KeyRing
 from .layouts import lane_matches_layout
@@ -35,7 +36,7 @@ class Verifier(wiring.Component):
     parameters : JoinParameters
         Of the accelerator; with digests.
     depth : int
-        Lanes that the queue at the output can hold.
+        Lanes that the queue at the output can hold, a power of two.
 
     Members
     -------
@@ -75,7 +76,7 @@ class Verifier(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.ring = ring = KeyRing(self.parameters, self.key.shape())
-        room = Signal(init=1)
+        room = Signal()
         stages = self.elaborate_steps(m, room & ~ring.written if ring.shared else room)
         *_, read, few, chosen, compared = stages
         m.d.comb += [
@@ -165,7 +166,7 @@ class Verifier(wiring.Component):
         """Collect the matches of a lane; queue it, and tell in time that there will be no room."""
         probes = self.parameters.probes
         layout = self.o.payload.shape()
-        m.submodules.queue = queue = fifo.SyncFIFO(width=layout.size, depth=self.depth)
+        m.submodules.queue = queue = PointerQueue(layout, depth=self.depth, reserve=self.in_flight)
         found = Signal(probes, reset_less=True)  # in earlier steps of this lane
         matches = Signal(probes)
         output = Signal(layout)
@@ -174,12 +175,12 @@ class Verifier(wiring.Component):
             matches.eq(Mux(number == 0, 0, found) | (match << number)),
             output.matches.eq(matches),
             *(output[name].eq(lane[name]) for name in ("lane", "row", "last", "ending")),
-            queue.w_data.eq(output),
-            queue.w_en.eq(compared["step"] & compared["final"] & (lane.last | matches.any())),
-            self.o.valid.eq(queue.r_rdy),
-            self.o.payload.eq(queue.r_data),
-            queue.r_en.eq(self.o.ready),
+            queue.last.eq(output),
+            queue.add.eq(compared["step"] & compared["final"] & (lane.last | matches.any())),
+            self.o.valid.eq(queue.filled),
+            self.o.payload.eq(queue.first),
+            queue.take.eq(self.o.valid & self.o.ready),
+            room.eq(queue.room),
         ]
-        m.d.sync += room.eq(queue.w_level < self.depth - self.in_flight)
         with m.If(compared["step"]):
             m.d.sync += found.eq(matches)

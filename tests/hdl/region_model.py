@@ -158,8 +158,8 @@ def as_tuple(word):
     return (word.kind,)
 
 
-def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None):
-    """Send a model's words to a region; return what its results say.
+def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None, begin=0):
+    """Send a model's words to a region; return what its results say, taken from ``begin`` on.
 
     ``activity``, a dictionary, gets the sums of the region's activity.
     """
@@ -182,6 +182,6 @@ def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None):
     if activity is not None:
         bench.simulator.add_testbench(watch, background=True)
     bench.source(dut.words, model.integers(), stamps=stamps and stamps[0])
-    received = bench.sink(dut.results, len(model.answers), stamps=stamps and stamps[1])
+    received = bench.sink(dut.results, len(model.answers), stamps=stamps and stamps[1], begin=begin)
     bench.run(extra_cycles=40)
     return [as_tuple(node_result(parameters, 0).from_bits(word)) for word in received]

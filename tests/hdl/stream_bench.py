@@ -82,9 +82,10 @@ class StreamBench:
 
         self.spawn(process)
 
-    def sink(self, stream, count, stamps=None):
+    def sink(self, stream, count, stamps=None, *, begin=0):
         """Expect ``count`` payloads from an output stream; return the list they will be in.
 
+        Nothing is taken before cycle ``begin``.
         The sink stays ready to the end, so that payloads too many are in the list as well.
         """
         received = []
@@ -93,7 +94,7 @@ class StreamBench:
         async def process(ctx):
             held = None
             while True:
-                ready = not self.pauses()
+                ready = self.cycle >= begin and not self.pauses()
                 ctx.set(stream.ready, ready)
                 *_, valid, value = await ctx.tick().sample(stream.valid, payload)
                 if held is not None and (not valid or value != held):

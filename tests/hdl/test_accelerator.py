@@ -11,9 +11,10 @@ from hdl.accelerator import Accelerator
 from hdl.layouts import input_word, result_word
 from hdl.parameters import ENGINES, JoinParameters, KeyField
 from host.manifest import Manifest
+from host.words import WordCodec
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
-from tests.scenarios import canonical, expected_words, manifest_of, random_scenario
+from tests.scenarios import Scenario, canonical, expected_words, manifest_of, random_scenario
 
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16
@@ -245,21 +246,38 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
 
 
 @pytest.mark.parametrize(
-    ("engine", "cores", "worked"),
-    [("scan", 1, 12), ("scan", 5, 90), ("scan", 16, 40), ("index", 2, 60)],
+    ("worked", "options"),
+    [
+        (12, {"cores": 1}),
+        (90, {"cores": 5}),
+        (40, {"cores": 16}),
+        (60, {"cores": 2, "engine": "index"}),
+        (70, {"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}),
+        (70, {"cores": 2, "timestamp_bits": 8}),
+    ],
 )
-def test_reset_forgets_whatever_was_under_way(tmp_path, engine, cores, worked):
+def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     parameters = JoinParameters(
-        cores=cores, sub_window=8, keys=(KeyField(name="x", bits=8),), engine=engine, fan_in=2
+        sub_window=8, keys=(KeyField(name="x", bits=8),), fan_in=2, **options
     )
     path = manifest_of(parameters, tmp_path)
-    scenario = random_scenario(Manifest.load(path), cores, tuples=30, segments=1)
+    codec = WordCodec(Manifest.load(path))
+    generator, count = np.random.default_rng(worked), 24
+    sides = generator.integers(0, 2, count).astype(np.uint8)
+    tuples = codec.pack_tuples(sides, {"x": generator.integers(0, 4, count)}, np.arange(count))
+    scenario = Scenario(np.concatenate([tuples, codec.pack_control("FLUSH")]), free=False, marks=1)
     expected = expected_words(path, scenario)
+    words = as_integers(scenario.words)
+    # What they configure is forgotten: nothing after reset configures anything.
+    window = "LIFESPAN" if parameters.timestamp_bits else "WINDOW"
+    before = [codec.pack_control("PRECISION", 0, 3)]
+    before += [codec.pack_control(window, side, 2) for side in range(2)]
+    worked_on = as_integers(np.concatenate(before)) + words
+
     m = Module()
     m.domains.sync = sync = ClockDomain()
     m.submodules.dut = dut = Accelerator(parameters)
     bench = StreamBench(m, deadline=60_000)
-    words = as_integers(scenario.words)
     received = []
 
     async def send(ctx):
@@ -267,7 +285,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, engine, cores, worked):
         for cycle in range(worked + RESET_CYCLES):
             ctx.set(sync.rst, cycle >= worked)
             ctx.set(dut.i.valid, cycle < worked)
-            ctx.set(dut.i.payload.as_value(), words[sent % len(words)])
+            ctx.set(dut.i.payload.as_value(), worked_on[sent % len(worked_on)])
             ctx.set(dut.o.ready, cycle % 2)
             *_, taken = await ctx.tick().sample(dut.i.ready)
             sent += taken and cycle < worked

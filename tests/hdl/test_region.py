@@ -118,6 +118,22 @@ def test_more_passes_than_can_wait_to_be_verified(lanes):
     assert drive(model, stalls=0.95) == model.answers
 
 
+@pytest.mark.parametrize("digests", [False, True])
+@pytest.mark.parametrize("moved", range(17, 33))
+def test_a_pass_without_probes_that_has_to_wait_keeps_nothing_else_from_being_kept(digests, moved):
+    """It is between two groups: the window of the later one must not be overwritten meanwhile."""
+    changes = {"cores": 1, "sub_window": 8, "probes": 1}
+    parameters = digest_parameters(**changes) if digests else region_parameters(**changes)
+    model = Model(parameters, 0, 0, 8, matches=equal if digests else within)
+    events = [(1, 0)] * 8
+    events += [(0, 0)] * 2  # whose pairs fill the queue
+    events += [(1, 0)] * moved
+    events += ["FLUSH", (0, 0)]
+    events += [(1, 20)] * 16
+    feed(model, events)
+    assert drive(model, begin=200) == model.answers
+
+
 @pytest.mark.parametrize("probe_side", [0, 1])
 def test_a_custom_predicate_gets_r_and_s_in_this_order(probe_side):
     parameters = region_parameters(

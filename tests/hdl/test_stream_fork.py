@@ -9,9 +9,8 @@ PAYLOADS = list(range(100))
 
 @pytest.mark.parametrize("outputs", [1, 2, 3, 4])
 @pytest.mark.parametrize("stalls", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_every_output_gets_every_payload_once(outputs, stalls, pipelined):
-    dut = StreamFork(8, outputs=outputs, pipelined=pipelined)
+def test_every_output_gets_every_payload_once(outputs, stalls):
+    dut = StreamFork(8, outputs=outputs)
     bench = StreamBench(dut, deadline=5_000, stalls=stalls, seed=outputs)
     bench.source(dut.i, PAYLOADS)
     received = [bench.sink(o, len(PAYLOADS)) for o in dut.o]
@@ -20,7 +19,7 @@ def test_every_output_gets_every_payload_once(outputs, stalls, pipelined):
 
 
 def test_no_latency_and_a_payload_per_cycle():
-    dut = StreamFork(8, outputs=2, pipelined=True)
+    dut = StreamFork(8, outputs=2)
     assert dut.latency == 0
     bench = StreamBench(dut, deadline=1_000)
     sent, taken = [], [[], []]
@@ -33,7 +32,7 @@ def test_no_latency_and_a_payload_per_cycle():
 
 
 def test_an_output_need_not_wait_for_another():
-    dut = StreamFork(8, outputs=2, pipelined=True)
+    dut = StreamFork(8, outputs=2)
     bench = StreamBench(dut, deadline=200)
     sent, taken = [], []
     bench.source(dut.i, PAYLOADS[:2], stamps=sent)
@@ -51,4 +50,4 @@ def test_an_output_need_not_wait_for_another():
 
 def test_outputs_are_needed():
     with pytest.raises(ValueError, match="at least one output, not 0"):
-        StreamFork(8, outputs=0, pipelined=True)
+        StreamFork(8, outputs=0)
