@@ -68,8 +68,10 @@ def floorplan(names, device, *, cores):
         blocks.append((int(column or 0), int(block), name))
     rows = {region: in_a_row(blocks) for region, blocks in regions.items()}
     down = len(device.ram_rows)
+    if not down:
+        return {}
     many = cores > 2 * down
-    strips = 2 * -(-cores // down) if many else -(-cores // (down // 2 or 1))
+    strips = 2 * -(-cores // down) if many else -(-cores // (down // 2))
     width = len(device.ram_columns) // strips
     if any(len(row) > width for row in rows.values()):
         return {}
