@@ -119,7 +119,7 @@ def test_more_passes_than_can_wait_to_be_verified(lanes):
 
 
 @pytest.mark.parametrize("digests", [False, True])
-@pytest.mark.parametrize("moved", range(17, 33))
+@pytest.mark.parametrize("moved", [18, 20, 24, 28, 31])
 def test_a_pass_without_probes_that_has_to_wait_keeps_nothing_else_from_being_kept(digests, moved):
     """It is between two groups: the window of the later one must not be overwritten meanwhile."""
     changes = {"cores": 1, "sub_window": 8, "probes": 1}
