@@ -61,8 +61,8 @@ class Accelerator(wiring.Component):
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
         self.combiner = Combiner(parameters)
-        self.resets = ResetTree(parameters.cores)
-        if parameters.pipelined and self.resets.latency > self.ingress.latency:
+        self.resets = ResetTree(parameters.cores) if parameters.pipelined else None
+        if self.resets and self.resets.latency > self.ingress.latency:
             raise ValueError(
                 f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
                 f"could be there after {self.ingress.latency}: take fewer cores or pipelined=False"
@@ -115,7 +115,7 @@ class Accelerator(wiring.Component):
                 connect(m, core.results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
         self.elaborate_counters(m, activity)
-        if self.parameters.pipelined:
+        if self.resets:
             self.elaborate_reset(m)
         return m
 

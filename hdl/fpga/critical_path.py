@@ -5,7 +5,7 @@ import re
 
 from .hierarchy import class_of
 
-__all__ = ["critical_path", "fmax_mhz", "slow_registers", "utilization"]
+__all__ = ["PORTS", "critical_path", "fmax_mhz", "register_of", "slow_registers", "utilization"]
 
 #: nextpnr's names of what is counted.
 RESOURCES = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block_rams": "DP16KD"}
@@ -49,6 +49,13 @@ def component(hierarchy, instance):
     outer, _, inner = instance.rpartition(".")
     names = [hierarchy.locate(path)[1] for path in ([outer] if inner else []) + [instance]]
     return ".".join(class_of(name) for name in names)
+
+
+def register_of(hierarchy, name):
+    """Return the component class that a flattened net or cell is in, and its register's name."""
+    instance = hierarchy.locate(name)[0]
+    register = CELL_SUFFIX.split(name[len(instance) :].lstrip("."))[0]
+    return component(hierarchy, instance), register
 
 
 def critical_path(report, hierarchy):
@@ -120,11 +127,8 @@ def slow_registers(report, hierarchy, *, limit=SLOW_REGISTERS):
         for endpoint in timing["endpoints"]:
             if "<async>" in (timing["event"], endpoint["event"]):
                 continue
-            cell = endpoint["cell"]
-            instance = hierarchy.locate(cell)[0]
-            register = CELL_SUFFIX.split(cell[len(instance) :].lstrip("."))[0]
             port = PORTS.get(endpoint["port"], endpoint["port"])
-            key = (component(hierarchy, instance), register, port)
+            key = (*register_of(hierarchy, endpoint["cell"]), port)
             row = rows.setdefault(key, {"endpoints": 0, "worst_ns": 0.0, "net": ""})
             row["endpoints"] += 1
             if (delay := endpoint["delay"][1]) > row["worst_ns"]:

@@ -7,7 +7,7 @@ import json
 
 from hdl.verilog import to_verilog
 
-from .critical_path import CELL_SUFFIX, component
+from .critical_path import PORTS, register_of
 from .hierarchy import Hierarchy
 from .shell import SHELL, RoutingShell
 from .synthesis import synthesize_netlist
@@ -22,9 +22,8 @@ LOGIC = {"LUT4": 1, "CCU2C": 1, "PFUMX": 0, "L6MUX21": 0, "TRELLIS_DPR16X4": 1}
 REGISTERS = ("TRELLIS_FF", "DP16KD", "TRELLIS_DPR16X4")
 #: The port of a distributed RAM that leads through it.
 READ = "RAD"
-#: Ports that data do not come through, and the name of those that they do.
+#: Ports that data do not come through.
 CLOCKS = ("CLK", "CLKA", "CLKB", "WCK")
-DATA = {"DI": "D", "M": "D"}
 
 
 def bits_of(cell, direction):
@@ -85,16 +84,13 @@ def logic_depth(module, hierarchy):
 
     def register(bit):
         """Say in which component class a register is, and what it is called there."""
-        name = names.get(bit, "")
-        instance = hierarchy.locate(name)[0]
-        own = CELL_SUFFIX.split(name[len(instance) :].lstrip("."))[0]
-        return f"{component(hierarchy, instance)}.{own}"
+        return ".".join(register_of(hierarchy, names.get(bit, "")))
 
     endpoints, paths = Counter(), {}
     for bit, output, port in ends:
         levels, start = longest(bit)
         endpoints[levels] += 1
-        key = (register(start), register(output), DATA.get(port, port))
+        key = (register(start), register(output), PORTS.get(port, port))
         most, count = paths.get(key, (0, 0))
         paths[key] = (max(most, levels), count + 1)
     order = sorted(paths, key=lambda key: (-paths[key][0], key))

@@ -245,6 +245,13 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
         assert star_latency(digests, rows) == whole + 6 + rows
 
 
+def test_more_cores_than_reset_reaches_before_a_word_are_refused():
+    parameters = JoinParameters(cores=257, sub_window=8, keys=(KeyField(name="x", bits=8),))
+    with pytest.raises(ValueError, match=r"Reset takes 6 cycles to 257 cores.*pipelined=False"):
+        Accelerator(parameters)
+    Accelerator(parameters.with_(pipelined=False))
+
+
 @pytest.mark.parametrize(
     ("worked", "options"),
     [

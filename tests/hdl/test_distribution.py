@@ -67,12 +67,7 @@ def test_a_child_may_be_two_words_ahead_of_one_that_takes_none():
     # The register for all of them holds two more.
     bench.source(dut.i, PAYLOADS[:5], stamps=sent)
     bench.sink(dut.o[0], 5, stamps=taken)
-
-    async def late(ctx):
-        await ctx.tick().repeat(20)
-        ctx.set(dut.o[1].ready, 1)
-
-    bench.simulator.add_testbench(late, background=True)
+    bench.sink(dut.o[1], 5, begin=20)
     bench.run()
     assert sent[1] - sent[0] == 1
     assert [t - s for s, t in zip(sent[:2], taken[:2], strict=True)] == [dut.latency] * 2
