@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can go wrong, as exceptions that a command can print as they are.
+
+Each message is one sentence or two that name the rule, the value, the place and the remedy. The two
+branches are :class:`UsageError` (the request or its data must change; exit code 2) and
+:class:`FailureError` (the request was well formed, the run broke; exit code 1). All of them survive
+pickling, because Spark carries them from executors to the driver.
+"""
+
+from host.errors.base import (
+    FailureError,
+    JoinError,
+    UsageError,
+)
+from host.errors.bundles import (
+    BuildError,
+    ForeignManifestError,
+    ManifestError,
+    MissingManifestError,
+    MissingToolError,
+    StaleManifestError,
+)
+from host.errors.capacity import (
+    AcceleratorLimitError,
+    CapacityError,
+    WindowOverflowError,
+)
+from host.errors.columns import (
+    KeyRangeError,
+    PredicateError,
+    UnknownColumnError,
+    UnsupportedTypeError,
+)
+from host.errors.devices import (
+    DeviceBusyError,
+    DeviceError,
+    DeviceTimeoutError,
+    DeviceUriError,
+)
+from host.errors.order import (
+    DisorderError,
+    DuplicateKeyError,
+    NullOrderError,
+)
+
+__all__ = [
+    "AcceleratorLimitError",
+    "BuildError",
+    "CapacityError",
+    "DeviceBusyError",
+    "DeviceError",
+    "DeviceTimeoutError",
+    "DeviceUriError",
+    "DisorderError",
+    "DuplicateKeyError",
+    "FailureError",
+    "ForeignManifestError",
+    "JoinError",
+    "KeyRangeError",
+    "ManifestError",
+    "MissingManifestError",
+    "MissingToolError",
+    "NullOrderError",
+    "PredicateError",
+    "StaleManifestError",
+    "UnknownColumnError",
+    "UnsupportedTypeError",
+    "UsageError",
+    "WindowOverflowError",
+]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns, values or a predicate that the accelerator does not have or cannot compare."""
+
+from collections.abc import Sequence
+
+from host.errors.base import UsageError
+
+__all__ = ["KeyRangeError", "PredicateError", "UnknownColumnError", "UnsupportedTypeError"]
+
+
+class UnknownColumnError(UsageError):
+    """A table has no column of that name.
+
+    Parameters
+    ----------
+    column : str
+        The name asked for.
+    columns : Sequence of str
+        Those that the table has.
+    table : str
+        The table, by the name that the user knows.
+    """
+
+    def __init__(self, column: str, columns: Sequence[str], *, table: str = "the table") -> None:
+        self.column = column
+        self.columns = tuple(columns)
+        self.table = table
+        listing = ", ".join(repr(name) for name in self.columns) or "none"
+        super().__init__(f"There is no column {column!r} in {table}; its columns: {listing}.")
+
+
+class UnsupportedTypeError(UsageError):
+    """A column's type cannot be compared by the accelerator.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    type_name : object
+        Its type.
+    supported : str
+        The types that would do.
+    """
+
+    def __init__(self, column: str, type_name: object, supported: str) -> None:
+        self.column = column
+        self.type_name = str(type_name)
+        self.supported = supported
+        super().__init__(
+            f"Column {column!r} has type {self.type_name}, which cannot be compared here; "
+            f"cast it to one of: {supported}."
+        )
+
+
+class KeyRangeError(UsageError):
+    """A value does not fit the accelerator's field.
+
+    Parameters
+    ----------
+    column : str
+        Where the value stands.
+    value : object
+        The value, or the span of the column's values.
+    low, high : int
+        Least and greatest value that fit.
+    remedy : str
+        What the user can do.
+    row : int, optional
+        Row (from 0) of the value, counted over the whole of a stream.
+    """
+
+    def __init__(
+        self,
+        column: str,
+        value: object,
+        low: int,
+        high: int,
+        *,
+        remedy: str = "use a bundle with a wider field",
+        row: int | None = None,
+    ) -> None:
+        self.column = column
+        self.value = value
+        self.low = low
+        self.high = high
+        self.remedy = remedy
+        self.row = row
+        place = "" if row is None else f" in row {row} (the first is 0)"
+        super().__init__(
+            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of the "
+            f"accelerator's field; {remedy}."
+        )
+
+
+class PredicateError(UsageError):
+    """A predicate cannot be loaded, or names a field that the tuples do not have."""

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device cannot be named, is not free, or does not do its work."""
+
+from collections.abc import Mapping, Sequence
+
+from host.errors.base import FailureError, UsageError
+
+__all__ = ["DeviceBusyError", "DeviceError", "DeviceTimeoutError", "DeviceUriError"]
+
+
+class DeviceUriError(UsageError):
+    """A device URI has no known scheme, or lacks what its scheme needs.
+
+    Parameters
+    ----------
+    uri : str
+        As given.
+    reason : str
+        What is wrong with it.
+    """
+
+    def __init__(self, uri: str, reason: str) -> None:
+        self.uri = uri
+        self.reason = reason
+        super().__init__(
+            f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
+            f"where BUNDLE is a folder that `python -m hdl generate` wrote."
+        )
+
+
+class DeviceError(FailureError):
+    """A device broke its contract or stopped working."""
+
+
+class DeviceTimeoutError(DeviceError):
+    """A device made no progress before the deadline.
+
+    Parameters
+    ----------
+    uri : str
+        The device.
+    waited : str
+        How long the caller waited, with its unit.
+    counters : Mapping of str to int
+        The device's counters at that moment.
+    """
+
+    def __init__(self, uri: str, waited: str, counters: Mapping[str, int]) -> None:
+        self.uri = uri
+        self.waited = waited
+        self.counters = dict(counters)
+        listing = ", ".join(f"{name} {value}" for name, value in self.counters.items())
+        super().__init__(
+            f"Device {uri!r} made no progress within {waited}; its counters: {listing or 'none'}."
+        )
+
+
+class DeviceBusyError(DeviceError):
+    """Devices that one process at a time can use were not free before the deadline.
+
+    Parameters
+    ----------
+    devices : sequence of str
+        Any of which would have done.
+    waited : str
+        How long the caller waited, with its unit.
+    holders : Mapping of str to str
+        Who holds which of them, as far as it is known.
+    remedy : str
+        What the user can do.
+    """
+
+    def __init__(
+        self, devices: Sequence[str], waited: str, holders: Mapping[str, str], remedy: str
+    ) -> None:
+        self.devices = tuple(devices)
+        self.waited = waited
+        self.holders = dict(holders)
+        self.remedy = remedy
+        several = len(self.devices) > 1
+        listing = ", ".join(repr(device) for device in self.devices)
+        held = "; ".join(f"{device!r} is held by {by}" for device, by in self.holders.items())
+        super().__init__(
+            f"{'None of the devices' if several else 'Device'} {listing} "
+            f"{'became' if several else 'did not become'} free within {waited}; "
+            f"{held or 'nobody says that he holds it'}; {remedy}."
+        )
