@@ -24,7 +24,8 @@ class WindowTracker(wiring.Component):
     stores too makes an overflow exact, and independent of when probes happen to come.)
 
     ``overflow`` rises when a tuple would have to be stored in a region that is full, and stays
-    until ``clear``; the tuple is not stored.
+    until ``clear``; the tuple is not stored. A window of at most ``capacity`` tuples never gets
+    there, so keys are counted only if there are timestamps.
 
     Counters come with flags that say, from a register, what they are about to reach: so a tuple's
     fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
@@ -68,6 +69,7 @@ class WindowTracker(wiring.Component):
     clear : In(1)
         Empty the window, forget an overflow; likewise.
     size : In
+        At most ``capacity`` for a count-based window.
     """
 
     def __init__(self, parameters):
@@ -113,22 +115,21 @@ class WindowTracker(wiring.Component):
 
         displaces = self.elaborate_size(m, timed, empty, begin_count, begin_time)
         self.elaborate_turn(m, "turn", self.mine, self.store, empty)
-        full, vacant = self.elaborate_span(m, aged | displaced, empty)
-        m.d.comb += [
-            displaced.eq(self.store & displaces),
-            self.stored.eq(self.store & self.mine & (~full | displaces)),
-        ]
-        with m.If(clear):
-            m.d.sync += self.overflow.eq(0)
-        with m.Elif(self.store & self.mine & ~self.stored):
-            m.d.sync += self.overflow.eq(1)
-
+        leaves = aged | displaced
+        self.elaborate_span(m, leaves, empty)
+        m.d.comb += displaced.eq(self.store & displaces)
         if self.parameters.timestamp_bits:
+            full, vacant = self.elaborate_held(m, leaves, empty)
+            m.d.comb += self.stored.eq(self.store & self.mine & (~full | displaces))
+            with m.If(clear):
+                m.d.sync += self.overflow.eq(0)
+            with m.Elif(self.store & self.mine & ~self.stored):
+                m.d.sync += self.overflow.eq(1)
             with m.If(begin_time):
                 m.d.sync += timed.eq(1)
             self.elaborate_aging(m, timed, vacant, empty, aged)
         else:
-            m.d.comb += self.settled.eq(1)
+            m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
         with m.If(begin_count):
             m.d.sync += timed.eq(0)
         return m
@@ -190,18 +191,12 @@ class WindowTracker(wiring.Component):
         return then
 
     def elaborate_span(self, m, leaves, empty):
-        """Move both ends of the span; return whether it is ``full`` and whether ``vacant``."""
-        most = self.parameters.sub_window
+        """Move both ends of the span."""
         span, second, stop = (
             Signal.like(member, name=name, reset_less=True)
             for name, member in (("span", self.span), ("second", self.second), ("stop", self.stop))
         )
         m.d.comb += [self.span.eq(span), self.second.eq(second), self.stop.eq(stop)]
-        # Keys, but for one that came or left in the cycle before.
-        held = Signal(range(most + 1), reset_less=True)
-        came, left, full, vacant = (
-            Signal(reset_less=True, name=name) for name in ("came", "left", "full", "vacant")
-        )
         with m.If(self.stored):
             m.d.sync += span.head.eq(self.following(span.head))
             with m.If(span.head.lane == 0):
@@ -210,6 +205,17 @@ class WindowTracker(wiring.Component):
             m.d.sync += span.tail.eq(self.following(span.tail))
             with m.If(span.tail.lane == self.parameters.lanes - 1):
                 m.d.sync += second.eq(second + 1)
+        with m.If(empty):
+            m.d.sync += [Value.cast(span).eq(0), stop.eq(0), second.eq(1)]
+
+    def elaborate_held(self, m, leaves, empty):
+        """Count the keys of the span; return whether it is ``full`` and whether ``vacant``."""
+        most = self.parameters.sub_window
+        # Keys, but for one that came or left in the cycle before.
+        held = Signal(range(most + 1), reset_less=True)
+        came, left, full, vacant = (
+            Signal(reset_less=True, name=name) for name in ("came", "left", "full", "vacant")
+        )
         more, fewer = self.stored & ~leaves, ~self.stored & leaves
         m.d.sync += [
             came.eq(more & ~empty),
@@ -230,8 +236,7 @@ class WindowTracker(wiring.Component):
         with m.If(fewer):
             m.d.sync += [full.eq(0), vacant.eq(~are_held(2))]
         with m.If(empty):
-            m.d.sync += [Value.cast(span).eq(0), Cat(stop, held, full).eq(0)]
-            m.d.sync += [vacant.eq(1), second.eq(1)]
+            m.d.sync += [Cat(held, full).eq(0), vacant.eq(1)]
         return full, vacant
 
     def elaborate_aging(self, m, timed, vacant, empty, aged):

@@ -23,12 +23,12 @@ METHOD = (
     "its inputs, all outputs are captured and shifted out, reset passes two registers. So pads "
     "limit nothing and nothing is optimized away; shell and accelerator together are counted. "
     "Cores, and components with a reset of their own, keep their hierarchy, for Yosys would merge "
-    "equal registers of siblings; it maps LUTs as if a wire took 1 ns (hdl/fpga/synthesis.py). "
-    "Resets are logic, as registers with different ones cannot share a tile (hdl/fpga/resets.v). A "
-    "scan has no wide LUTs, and the block RAMs of each of its regions stand side by side where "
-    "they fit like that (hdl/fpga/floorplan.py). nextpnr uses its placer "
-    "'static' and router1. The clock is the worst case of the speed grade that nextpnr knows; "
-    "nothing ran on a device."
+    "equal registers of siblings; ABC9 maps LUTs as if a wire took 1 ns and takes the best of "
+    "several ways (hdl/fpga/synthesis.py). Resets are logic, as registers with different ones "
+    "cannot share a tile (hdl/fpga/resets.v). A scan has no wide LUTs, and the block RAMs of each "
+    "of its regions stand side by side where they fit like that (hdl/fpga/floorplan.py). nextpnr "
+    "uses its placer 'static' and router1. The clock is the worst case of the speed grade that "
+    "nextpnr knows; nothing ran on a device."
 )
 
 #: What a report says of the slowest of its seeds alone.

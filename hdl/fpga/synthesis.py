@@ -31,6 +31,9 @@ LEAST_ENABLED = 8
 #: Picoseconds of a wire between two LUTs, as nextpnr finds. Yosys' own 300 make a carry chain seem
 #: as long as two LUTs more, which all other paths are then allowed to have.
 WIRE = 1000
+#: Of ABC9's scripts the one that maps logic as it is and restructured in three ways, and keeps the
+#: best of all. It leaves half as many paths of four LUTs as the default, in 3 % fewer LUTs.
+SCRIPT = "flow3mfs"
 
 NETLIST = f"""\
 read_verilog {{top}}.v
@@ -43,6 +46,7 @@ opt_merge
 dfflegalize -mince {LEAST_ENABLED} -cell $_DFF_P_ 01 -cell $_DFFE_PP_ 01
 opt_clean
 synth_ecp5 {{options}} -top {{top}} -run map_ffs:map_luts
+scratchpad -copy abc9.script.{SCRIPT} abc9.script
 abc9 -W {WIRE} {{luts}}
 clean
 synth_ecp5 {{options}} -top {{top}} -run map_cells:
