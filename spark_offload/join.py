@@ -104,7 +104,6 @@ def stream_join(
         What the rows are partitioned by: the equal columns, which takes a time-based window, or
         ranges of the order columns, with the rows that the window holds at the start of a range
         sent along. Left out, the equal columns where possible.
-
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
         window is done by Spark itself then; :func:`explain` and the log say so and why.
