@@ -5,9 +5,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import ResultKind, node_result, result_word, tree_levels
+from .layouts import ResultKind, node_result, result_word
 from .local_reset import reset_nearby
 from .streams import flagged_register, stream_register
+from .tree import tree_levels
 from .turns import Turns
 
 __all__ = ["Combiner"]

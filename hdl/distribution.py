@@ -5,9 +5,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import tree_levels
-from .local_reset import leaf_beside, reset_nearby
+from .local_reset import reset_nearby
 from .streams import stream_stage
+from .tree import leaf_beside, tree_levels
 
 __all__ = ["DistributionNode", "DistributionTree"]
 

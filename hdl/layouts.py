@@ -8,6 +8,8 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
+from .tree import tree_levels
+
 __all__ = [
     "Control",
     "InputKind",
@@ -36,7 +38,6 @@ __all__ = [
     "scheduled_word",
     "span_layout",
     "stored_layout",
-    "tree_levels",
     "tuple_layout",
 ]
 
@@ -231,20 +232,6 @@ def region_word(parameters):
         {"tuple": prepared_layout(parameters), "control": control_layout(parameters)}
     )
     return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
-
-
-def tree_levels(leaves, arity):
-    """Number of nodes on each level of a tree, from the leaves' parents to the root.
-
-    Every level groups up to ``arity`` consecutive nodes of the level below. One leaf still gets a
-    root.
-    """
-    levels = []
-    while True:
-        leaves = -(-leaves // arity)
-        levels.append(leaves)
-        if leaves == 1:
-            return levels
 
 
 def core_shape(parameters):

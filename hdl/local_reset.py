@@ -6,9 +6,9 @@ from amaranth.hdl import Fragment
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import tree_levels
+from .tree import tree_levels
 
-__all__ = ["STAGES", "ResetNode", "ResetTree", "leaf_beside", "reset_nearby"]
+__all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby"]
 
 #: Clock cycles that reset takes on its way into a component: two to come, one to spread from.
 STAGES = 3
@@ -106,22 +106,3 @@ class ResetTree(wiring.Component):
         (root,) = children
         m.d.comb += root.eq(ResetSignal())
         return m
-
-
-def leaf_beside(level, number, *, arity, leaves):
-    """Return the leaf whose reset a node of a tree takes.
-
-    It is the last one of the node's first child, and so near its middle; where all nodes have as
-    many children as they can, every leaf is that of one node at most.
-
-    Parameters
-    ----------
-    level : int
-        Of the node, zero for the parents of leaves.
-    number : int
-        Of the node, on its level.
-    arity, leaves : int
-        Of the tree.
-    """
-    child = arity**level  # leaves below it
-    return min(number * child * arity + child, leaves) - 1

@@ -22,8 +22,8 @@ from .layouts import (
     coordinate_layout,
     input_word,
     result_word,
-    tree_levels,
 )
+from .tree import tree_levels
 from .verilog import yosys_version
 
 __all__ = ["describe", "fingerprint"]

@@ -6,9 +6,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
-from .layouts import ResultKind, node_result, pair_layout, tree_levels
-from .local_reset import leaf_beside, reset_nearby
+from .layouts import ResultKind, node_result, pair_layout
+from .local_reset import reset_nearby
 from .streams import flagged_register, stream_stage
+from .tree import leaf_beside, tree_levels
 
 __all__ = ["Merger", "MergerTree"]
 

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import tree_levels
+from hdl.tree import tree_levels
 
 __all__ = ["PopulationCount"]
 

@@ -4,8 +4,7 @@ import random
 from amaranth.hdl import Cat, ClockDomain, Module
 import pytest
 
-from hdl.layouts import tree_levels
-from hdl.local_reset import ResetTree, leaf_beside
+from hdl.local_reset import ResetTree
 from tests.hdl.stream_bench import StreamBench
 
 
@@ -32,23 +31,3 @@ def test_every_leaf_gets_reset_after_the_latency(leaves, latency):
     bench.run()
     everywhere = (1 << leaves) - 1
     assert seen[dut.latency :] == [reset * everywhere for reset in sent[: -dut.latency]]
-
-
-@pytest.mark.parametrize("arity", [2, 3, 4])
-@pytest.mark.parametrize("leaves", [1, 2, 3, 5, 16, 27, 64])
-def test_a_node_takes_the_reset_of_a_leaf_below_it(arity, leaves):
-    for level, count in enumerate(tree_levels(leaves, arity)):
-        for number in range(count):
-            leaf = leaf_beside(level, number, arity=arity, leaves=leaves)
-            assert leaf in range(leaves)
-            assert leaf // arity ** (level + 1) == number
-
-
-@pytest.mark.parametrize(("arity", "leaves"), [(2, 16), (2, 64), (3, 27), (4, 16)])
-def test_no_leaf_serves_two_nodes_of_a_full_tree(arity, leaves):
-    taken = [
-        leaf_beside(level, number, arity=arity, leaves=leaves)
-        for level, count in enumerate(tree_levels(leaves, arity))
-        for number in range(count)
-    ]
-    assert len(set(taken)) == len(taken)

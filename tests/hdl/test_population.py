@@ -4,8 +4,8 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.layouts import tree_levels
 from hdl.scan.population import PopulationCount
+from hdl.tree import tree_levels
 
 WIDTHS = [1, 2, 3, 4, 5, 8, 17, 64]
 
