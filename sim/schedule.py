@@ -3,6 +3,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 import re
 
 from .netlist import Signal, references, unused
@@ -143,20 +144,51 @@ class Schedule:
         group.writes -= self.visible
 
     def _order(self, groups):
-        """Put groups into an order in which few need copies of registers."""
-        waiting = list(groups)
-        while waiting:
-            readers = Counter(name for group in waiting for name in group.reads - group.old)
-            best = min(waiting, key=lambda group: (self._cost(group, readers), self._news(group)))
-            waiting.remove(best)
+        """Put groups into an order in which few need copies of registers.
+
+        The cheapest goes next. Costs only fall; of a group they are looked at again when something
+        they depend on is done, for there are thousands of groups.
+        """
+        needs = [set(reach(group.reads, self.variables)) for group in groups]
+        concerned = self._concerned(groups, needs)
+        readers = Counter(name for group in groups for name in group.reads)
+
+        # What a group lacks is looked at in the end: what goes on with variables that are there
+        # lets them end soon, so more of them stay in the processor's registers.
+        def rate(number):
+            lacks = needs[number] & self._late.keys()
+            return self._cost(groups[number], readers), len(lacks), number
+
+        queue = [rate(number) for number in range(len(groups))]
+        heapify(queue)
+        waiting = dict(enumerate(groups))
+        while queue:
+            number = heappop(queue)[-1]
+            if number not in waiting:
+                continue
+            best, start = waiting.pop(number), len(self.steps)
+            readers.subtract(best.reads - best.old)
             for name in sorted(best.reads):
                 self._compute(name)
             for name in sorted(best.writes | best.shown):
                 for variable in sorted(self._readers.get(name, ())):
                     self._compute(variable)
-                if name in best.writes and readers[name] > (name in best.reads - best.old):
-                    self._keep(name, waiting)
+                if name in best.writes and readers[name]:
+                    self._keep(name, waiting.values(), readers)
+            done = best.reads.union(step for step in self.steps[start:] if isinstance(step, str))
             self.steps.append(best)
+            for number in waiting.keys() & set().union(*(concerned.get(name, ()) for name in done)):
+                heappush(queue, rate(number))
+
+    def _concerned(self, groups, needs):
+        """Return, for every variable and register, the groups whose cost it is part of."""
+        concerned = {}
+        for number, group in enumerate(groups):
+            written = group.writes | group.shown
+            early = (self._readers.get(name, ()) for name in written)
+            for name in needs[number].union(written, *early):
+                concerned.setdefault(name, set()).add(number)
+        return concerned
 
     def _cost(self, group, readers):
         """Return what it costs if this group goes first."""
@@ -164,11 +196,6 @@ class Schedule:
         late = [name for name in names if readers[name] > (name in group.reads - group.old)]
         early = sum(len(self._readers.get(name, set()) & self._late.keys()) for name in names)
         return early + sum(NEVER if self.logic.signals[name].rows else COPYING for name in late)
-
-    def _news(self, group):
-        """Return how many variables a group still lacks: what goes on with those that are there
-        lets them end soon, so more of them stay in the processor's registers."""
-        return sum(name in self._late for name in reach(sorted(group.reads), self.variables))
 
     def _compute(self, name):
         """Compute a variable now, unless it has been."""
@@ -178,7 +205,7 @@ class Schedule:
                 self._compute(source)
             self.steps.append(name)
 
-    def _keep(self, name, groups):
+    def _keep(self, name, groups, readers):
         """Let ``groups`` read a copy of a register; assign a memory after everything else."""
         signals = self.logic.signals
         if signals[name].rows:
@@ -189,8 +216,9 @@ class Schedule:
             signals[self.copies[name]] = Signal(signals[name].width)
             self.steps.append(Copy(self.copies[name], name))
         for group in groups:
-            if name in group.reads:
+            if name in group.reads - group.old:
                 group.old.add(name)
+                readers[name] -= 1
 
 
 def find_resets(registers):
