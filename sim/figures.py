@@ -69,7 +69,8 @@ def measure(names, path, *, report):
         The rows.
     """
     rows = []
-    print(f"{'name':32} {'value':>12}  {'unit':16} {'goal':14} met")
+    width = max(map(len, ["name", *names]))
+    print(f"{'name':{width}} {'value':>12}  {'unit':16} {'goal':14} met")
     for name in names:
         entry = FIGURES[name]
         try:
@@ -81,7 +82,7 @@ def measure(names, path, *, report):
         rows.append(
             {"name": name, "value": value, "unit": entry.unit, "goal": entry.goal, "met": met}
         )
-        print(f"{name:32} {text}  {entry.unit:16} {entry.goal:14} {outcome}", flush=True)
+        print(f"{name:{width}} {text}  {entry.unit:16} {entry.goal:14} {outcome}", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
