@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from host.device.simulated import LIBRARY
+from host.device.simulator_library import LIBRARY
 from host.errors import BuildError, JoinError, MissingToolError
 from host.manifest import Manifest
 from host.presets import PRESETS

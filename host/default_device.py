@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host.bundles import default_bundle, find_bundles
-from host.device.simulated import LIBRARY
+from host.device.simulator_library import LIBRARY
 from host.engine_choice import suitable_engine
 from host.manifest import Manifest
 from host.query import JoinQuery

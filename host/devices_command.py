@@ -4,7 +4,7 @@
 import argparse
 
 from host.bundles import bundle_directory, find_bundles
-from host.device.simulated import LIBRARY
+from host.device.simulator_library import LIBRARY
 from host.manifest import Manifest
 
 __all__ = ["KINDS", "add_parser", "main"]

@@ -19,16 +19,14 @@ import shutil
 import tempfile
 import time
 
+from host.device.simulator_library import LIBRARY
 from host.errors import BuildError
 from host.manifest import Manifest
 
 from .model import compile_model, compile_runtime, recipe, runtime_recipe
 from .toolchain import Heartbeat, find_toolchain
 
-__all__ = ["LIBRARY", "build_library", "cache_folder"]
-
-#: Name of the library in a bundle.
-LIBRARY = "splitjoin.so"
+__all__ = ["build_library", "cache_folder"]
 
 
 def cache_folder():

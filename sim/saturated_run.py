@@ -8,6 +8,7 @@ import numpy as np
 
 from hdl.bundle import write_bundle
 from host.device.simulated import SimulatedDevice
+from host.errors import DeviceTimeoutError
 from host.ordering import Ordering
 from host.predicate import Bounds
 from host.streams.configuration import configuration
@@ -21,6 +22,8 @@ __all__ = ["FREQUENT", "RARE", "SaturatedRun", "tuples"]
 #: Bounds of a band in two fields, both uniform in 1 .. 10,000, by how many keys match one probe:
 #: the paper's one in 250,000, and one in 1,000.
 RARE, FREQUENT = 10, 158
+#: Cycles without a word in or out after which a run has failed.
+SILENCE = 1 << 20
 
 
 def tuples(counts):
@@ -91,10 +94,20 @@ class SaturatedRun:
         return self.codec.pack_tuples(np.arange(count) % 2, keys)
 
     def send(self, words, *, marks=1):
-        """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks."""
+        """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If the accelerator neither accepts nor produces anything for 2**20 cycles.
+        """
         words = np.concatenate([words, self.codec.pack_control("FLUSH")])
         while marks:
-            done = self.device.exchange(words, self.results, cycles=1 << 16)
+            done = self.device.exchange(words, self.results, cycles=SILENCE)
+            if not (done.accepted or done.produced):
+                raise DeviceTimeoutError(
+                    self.device.uri, f"{done.cycles} cycles", self.device.counters()
+                )
             words = words[done.accepted :]
             kinds = self.codec.unpack_results(self.results[: done.produced]).kind
             marks -= int((kinds == self.codec.mark).sum())

@@ -5,55 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 import ctypes
 from pathlib import Path
-import re
 import threading
 
 import numpy as np
 
 from host.device.contract import Device, Exchange, Stamps, check_words
-from host.errors import DeviceError, MissingManifestError, StaleManifestError
+from host.device.simulator_library import Done, load_library
+from host.errors import DeviceError
 from host.exact import UInt64s
 from host.manifest import Manifest
 
-__all__ = ["LIBRARY", "SimulatedDevice"]
-
-#: The simulator library in a bundle's folder; `python -m sim build` puts it there.
-LIBRARY = "splitjoin.so"
-
-_BUNDLE = re.compile(rb"splitjoin-bundle:([0-9a-f]{64})\0")
-
-
-class _Done(ctypes.Structure):
-    """What one call of ``splitjoin_exchange`` did."""
-
-    _fields_ = [
-        ("accepted", ctypes.c_uint64),
-        ("produced", ctypes.c_uint64),
-        ("cycles", ctypes.c_uint64),
-    ]
-
-
-_PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
-    "create": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]),
-    "destroy": (None, [ctypes.c_void_p]),
-    "reset": (None, [ctypes.c_void_p]),
-    "cycle": (ctypes.c_uint64, [ctypes.c_void_p]),
-    "counter": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32]),
-    "exchange": (
-        None,
-        [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-            ctypes.c_uint64,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ],
-    ),
-}
+__all__ = ["SimulatedDevice"]
 
 
 class SimulatedDevice(Device):
@@ -96,7 +58,7 @@ class SimulatedDevice(Device):
                 raise ValueError(f"Parameter {name!r} must be 0 to 255, not {value!r}")
         self.uri = f"sim:{bundle}" if uri is None else uri
         self.manifest = Manifest.load(bundle)
-        self._library = _load(Path(bundle).absolute(), self.manifest)
+        self._library = load_library(Path(bundle).absolute(), self.manifest)
         self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
         self._running = threading.Lock()
 
@@ -112,7 +74,7 @@ class SimulatedDevice(Device):
         check_words(self.manifest, words, results)
         accepted_at = _stamp_address(stamps.accepted, len(words)) if stamps else None
         produced_at = _stamp_address(stamps.produced, len(results)) if stamps else None
-        done = _Done()
+        done = Done()
         with self._alone() as handle:
             self._library.splitjoin_exchange(
                 handle,
@@ -159,32 +121,6 @@ class SimulatedDevice(Device):
             if self._handle is None:
                 raise DeviceError(f"Device {self.uri!r} is closed.")
             yield self._handle
-
-
-def _load(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
-    """Load the library of a bundle after checking that it belongs to it."""
-    folder = bundle if bundle.is_dir() else bundle.parent
-    path = folder / LIBRARY
-    remedy = f"build it with `python -m sim build {folder}`"
-    try:
-        contents = path.read_bytes()
-    except OSError as error:
-        raise MissingManifestError(folder, f"has no simulator library; {remedy}") from error
-    found = _BUNDLE.search(contents)
-    if found is None or found[1].decode() != manifest.hash:
-        raise StaleManifestError(
-            folder, f"has a simulator library that was built from something else; {remedy}"
-        )
-    try:
-        library = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise StaleManifestError(
-            folder, f"has a simulator library that does not load here ({error}); {remedy}"
-        ) from error
-    for name, (result, arguments) in _PROTOTYPES.items():
-        function = getattr(library, f"splitjoin_{name}")
-        function.restype, function.argtypes = result, arguments
-    return library
 
 
 def _stamp_address(array: UInt64s, least: int) -> int:

@@ -6,7 +6,7 @@ import pytest
 from host import CountWindow, TimeWindow
 from host import default_device as module
 from host.default_device import default_device
-from host.device.simulated import LIBRARY
+from host.device.simulator_library import LIBRARY
 from host.query import JoinQuery, Term
 from tests.host.tables import bundle
 

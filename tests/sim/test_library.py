@@ -13,7 +13,9 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from host.device import simulator_library
 from host.device.simulated import SimulatedDevice
+from host.device.simulator_library import LIBRARY
 from host.errors import BuildError, ManifestError, MissingToolError, StaleManifestError
 from host.manifest import Manifest
 from host.words import WordCodec
@@ -41,7 +43,7 @@ def built(tmp_path_factory):
 def bundle(built, tmp_path):
     """A copy of the bundle without its library."""
     shutil.copytree(built, tmp_path / "bundle")
-    (tmp_path / "bundle" / "splitjoin.so").unlink()
+    (tmp_path / "bundle" / LIBRARY).unlink()
     return tmp_path / "bundle"
 
 
@@ -78,7 +80,7 @@ def test_a_second_build_takes_the_library_from_the_cache(bundle):
     said = []
     library = build_library(bundle, report=said.append)
     assert time.perf_counter() - before < 5
-    assert library == bundle / "splitjoin.so"
+    assert library == bundle / LIBRARY
     assert not any("building" in line for line in said)
     with SimulatedDevice(bundle) as device:
         assert device.manifest.hash == Manifest.load(bundle).hash
@@ -126,7 +128,7 @@ def test_opening_and_closing_returns_the_memory(built):
 
 def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
     write_bundle(SMALL.with_(sub_window=3), tmp_path / "other")
-    shutil.copy(built / "splitjoin.so", tmp_path / "other")
+    shutil.copy(built / LIBRARY, tmp_path / "other")
     with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):
         SimulatedDevice(tmp_path / "other")
     verilog = tmp_path / "other" / "splitjoin.v"
@@ -135,14 +137,42 @@ def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
         build_library(tmp_path / "other")
 
 
+def test_a_bundle_can_be_replaced_while_its_library_is_loaded(bundle):
+    build_library(bundle)
+    before = converse(bundle)
+    write_bundle(SMALL.with_(sub_window=1), bundle)
+    build_library(bundle)
+    assert len(converse(bundle)) < len(before)
+    write_bundle(SMALL, bundle)
+    build_library(bundle)
+    assert converse(bundle) == before
+
+
+def test_a_library_that_is_replaced_while_it_is_opened_is_refused(built, bundle, monkeypatch):
+    write_bundle(SMALL.with_(sub_window=5), bundle)
+    build_library(bundle)
+    unused_name = simulator_library._unused_name
+
+    def replace(path):
+        shutil.copy(built / LIBRARY, path)
+        return unused_name(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(simulator_library, "_unused_name", replace)
+        with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):
+            SimulatedDevice(bundle)
+    build_library(bundle)
+    assert converse(bundle)
+
+
 def test_a_missing_library_names_the_command(bundle):
     with pytest.raises(ManifestError, match=rf"python -m sim build {bundle}"):
         SimulatedDevice(bundle)
 
 
 def test_a_damaged_library_is_refused(built, bundle):
-    whole = (built / "splitjoin.so").read_bytes()
-    (bundle / "splitjoin.so").write_bytes(whole[: len(whole) // 2])
+    whole = (built / LIBRARY).read_bytes()
+    (bundle / LIBRARY).write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StaleManifestError, match=r"sim build"):
         SimulatedDevice(bundle)
 
@@ -165,7 +195,7 @@ def test_a_killed_build_leaves_nothing_half_done(bundle, tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert not (bundle / "splitjoin.so").exists()
+    assert not (bundle / LIBRARY).exists()
     assert not list(cache.glob("*.so"))
     assert start(bundle, cache).wait() == 0
     assert not list(cache.glob("*.build-*"))
