@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_offload.connect import is_connect
+from spark_offload.cluster import is_connect
 
 __all__ = ["NO_ESTIMATE", "estimated_bytes", "is_plain_read"]
 

@@ -14,9 +14,8 @@ from host.join_type import JoinType
 from host.query import JoinQuery, Term
 from host.side import Side
 from spark_offload.accelerator import Choice, check_query, choose_device
-from spark_offload.cluster import cluster_of
+from spark_offload.cluster import cluster_of, is_connect
 from spark_offload.columns import arrow_schema, find_column, output_schema
-from spark_offload.connect import is_connect
 from spark_offload.devices import Devices, DeviceSource
 from spark_offload.explanation import Explanation
 from spark_offload.key_types import common_type, partition_key

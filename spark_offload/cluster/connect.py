@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import UsageError
-from spark_offload.cluster import Cluster
+from spark_offload.cluster.contract import Cluster
 from spark_offload.luggage import Luggage
 from spark_offload.metrics import JoinMetrics, TaskMetrics, TaskReport
 
