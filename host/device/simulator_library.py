@@ -5,7 +5,6 @@ from collections import Counter
 import ctypes
 import hashlib
 from pathlib import Path
-import re
 import threading
 
 from host.errors import MissingManifestError, StaleManifestError
@@ -15,8 +14,6 @@ __all__ = ["LIBRARY", "Done", "load_library"]
 
 #: The simulator library in a bundle's folder; `python -m sim build` puts it there.
 LIBRARY = "splitjoin.so"
-
-_BUNDLE = re.compile(rb"splitjoin-bundle:([0-9a-f]{64})\0")
 
 
 class Done(ctypes.Structure):
@@ -78,15 +75,14 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
     folder = bundle if bundle.is_dir() else bundle.parent
     path = folder / LIBRARY
     remedy = f"build it with `python -m sim build {folder}`"
-    foreign = StaleManifestError(
-        folder, f"has a simulator library that was built from something else; {remedy}"
-    )
+    foreign = f"has a simulator library that was built from something else; {remedy}"
+    name = f"splitjoin-bundle:{manifest.hash}\0".encode()
     try:
         contents = path.read_bytes()
     except OSError as error:
         raise MissingManifestError(folder, f"has no simulator library; {remedy}") from error
-    if _bundle_of(contents) != manifest.hash:
-        raise foreign
+    if name not in contents:
+        raise StaleManifestError(folder, foreign)
     key = hashlib.sha256(contents).digest()
     with _loading:
         if key in _loaded:
@@ -98,10 +94,10 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
                 folder, f"has a simulator library that does not load here ({error}); {remedy}"
             ) from error
         # The file may have been replaced since it was read.
-        if _bundle_of(_named(library)) != manifest.hash:
-            raise foreign
-        for name, (result, arguments) in _PROTOTYPES.items():
-            function = getattr(library, f"splitjoin_{name}")
+        if (ctypes.c_char * len(name)).in_dll(library, "splitjoin_bundle").raw != name:
+            raise StaleManifestError(folder, foreign)
+        for what, (result, arguments) in _PROTOTYPES.items():
+            function = getattr(library, f"splitjoin_{what}")
             function.restype, function.argtypes = result, arguments
         _loaded[key] = library
     return library
@@ -115,15 +111,3 @@ def _unused_name(path: Path) -> str:
     """
     _loads[path] += 1
     return f"{path.parent}/{'./' * (_loads[path] - 1)}{path.name}"
-
-
-def _named(library: ctypes.CDLL) -> bytes:
-    """Return the bundle's name in a library, with its end."""
-    length = len("splitjoin-bundle:") + 64 + 1
-    return bytes((ctypes.c_char * length).in_dll(library, "splitjoin_bundle"))
-
-
-def _bundle_of(contents: bytes) -> str | None:
-    """Return the hash of the bundle that a library says it was built from."""
-    found = _BUNDLE.search(contents)
-    return found and found[1].decode()
