@@ -60,7 +60,7 @@ def test_resets_are_told_apart_by_their_number():
 
 
 def test_many_groups_are_not_rated_again_and_again(monkeypatch):
-    """64 cores have 8,000 groups; a model of them is to be built in 90 seconds."""
+    """64 cores have 5,200 groups; a model of them is to be built in 90 seconds."""
     rated = []
     cost = Schedule._cost
     monkeypatch.setattr(Schedule, "_cost", lambda *all: rated.append(0) or cost(*all))
