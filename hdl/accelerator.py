@@ -134,6 +134,7 @@ class Accelerator(wiring.Component):
             counters.activity.eq(activity.o),
             counters.accepted.eq(self.ingress.accepted),
             counters.disorder.eq(self.ingress.disorder),
+            counters.illegal.eq(self.ingress.illegal),
             counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
             counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),

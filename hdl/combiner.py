@@ -122,7 +122,10 @@ class Combiner(wiring.Component):
                 chosen.body.punctuation.overflow[1].eq(
                     punctuation[0].overflow & (~side | both_marks)
                 ),
-                chosen.body.punctuation.disorder.eq(
-                    Mux(side, punctuation[1].disorder, punctuation[0].disorder)
+                *(
+                    chosen.body.punctuation[fault].eq(
+                        Mux(side, punctuation[1][fault], punctuation[0][fault])
+                    )
+                    for fault in ("disorder", "illegal")
                 ),
             ]

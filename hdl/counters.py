@@ -52,6 +52,7 @@ COUNTERS = tuple(
             ("output_busy", "cycles in which a result word was taken"),
             ("output_stalled", "cycles in which a result word had to wait"),
             ("disorder", "one while time has gone backwards since the last CLEAR"),
+            ("illegal", "input words that were illegal, and dropped"),
         ]
     )
 )
@@ -172,6 +173,8 @@ class CounterBank(wiring.Component):
     ingress, output : In(2)
         Busy (bit 0) or stalled (bit 1).
     disorder : In(1)
+    illegal : In(1)
+        An illegal word was dropped in this cycle.
     address : In(4)
     data : Out(48)
         Zero for an address that is not in the map.
@@ -192,6 +195,7 @@ class CounterBank(wiring.Component):
                 "ingress": In(2),
                 "output": In(2),
                 "disorder": In(1),
+                "illegal": In(1),
                 "address": In(4),
                 "data": Out(COUNTER_BITS),
             }
@@ -213,6 +217,7 @@ class CounterBank(wiring.Component):
             "ingress_stalled": self.ingress[1],
             "output_busy": self.output[0],
             "output_stalled": self.output[1],
+            "illegal": self.illegal,
         }
         if self.parameters.pipelined:
             self.elaborate_clocked(m, increments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root of the distribution tree: checks the order of time, closes groups, places stars."""
+"""The root of the distribution tree: checks words and their order, closes groups, places stars."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .index.cells import CellPreparation
 from .layouts import Control, InputKind, input_word, region_word
 from .local_reset import reset_nearby
+from .operands import bounds_set, ends_groups, is_legal, value_limits
 from .plain_schedule import PlainSchedule
-from .preparation import ProbePreparation, bounds_set
+from .preparation import ProbePreparation
 from .streams import clocked, flagged_register, stream_stage
 
 __all__ = ["GroupSchedule", "Ingress"]
@@ -115,14 +116,16 @@ class Ingress(wiring.Component):
     ends with a star are told to the :class:`hdl.order_queue.OrderQueue` of the combiner, in the
     order in which they closed.
     A tuple whose timestamp is below its predecessor's raises ``disorder``; it and all tuples after
-    it are dropped until CLEAR, while control words still pass, carrying the error. Tuples leave
-    prepared for the comparison (:class:`hdl.preparation.ProbePreparation`) and, with an index, for
-    looking up buckets (:class:`hdl.index.cells.CellPreparation`).
+    it are dropped until CLEAR, while control words still pass, carrying the fault. A word that is
+    not legal (:func:`hdl.operands.is_legal`) is dropped, and all words after it carry ``illegal``,
+    up to CLEAR. Tuples leave prepared for the comparison
+    (:class:`hdl.preparation.ProbePreparation`) and, with an index, for looking up buckets
+    (:class:`hdl.index.cells.CellPreparation`).
 
     A word is accepted first, which is where the order of time and ``room`` are looked at. What it
-    says by itself (:func:`word_facts`) goes with it into a register, so that groups are decided and
-    bounds are set out of registers. While reset is on its way (:mod:`hdl.local_reset`), no word is
-    taken.
+    says by itself (:func:`word_facts`) goes with it into a register, so that illegal words are
+    dropped, groups are decided and bounds are set out of registers. While reset is on its way
+    (:mod:`hdl.local_reset`), no word is taken.
 
     Latency: :attr:`latency` cycles: 5, and those of the latter; 1 if not ``pipelined``. Throughput:
     1 word per cycle.
@@ -149,6 +152,8 @@ class Ingress(wiring.Component):
         in this one, if not ``pipelined``.
     disorder : Out(1)
         Time went backwards since the last CLEAR, as far as words are accepted.
+    illegal : Out(1)
+        An illegal word was dropped in the cycle before; in this one, if not ``pipelined``.
     """
 
     def __init__(self, parameters):
@@ -166,6 +171,7 @@ class Ingress(wiring.Component):
                 "room": In(1),
                 "accepted": Out(2),
                 "disorder": Out(1),
+                "illegal": Out(1),
             }
         )
 
@@ -182,13 +188,15 @@ class Ingress(wiring.Component):
             connect(m, preparation.o, flipped(self.o))
         output = preparation.i
         m.d.comb += [
-            output.valid.eq(accepted.valid),
+            output.valid.eq(accepted.valid & accepted.payload.legal),
             accepted.ready.eq(output.ready),
             output.payload.word.kind.eq(accepted.payload.kind),
             output.payload.word.body.eq(accepted.payload.word.body),
             output.payload.disorder.eq(accepted.payload.disorder),
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
+            output.payload.limits.as_value().eq(accepted.payload.limits),
         ]
+        self.elaborate_legality(m, accepted, output)
         self.elaborate_groups(m, accepted, output)
         return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
 
@@ -236,14 +244,24 @@ class Ingress(wiring.Component):
         newest = Signal(self.parameters.timestamp_bits)
         timestamp = words.payload.body.tuple.timestamp
         transfer = words.valid & words.ready
-        with m.If(words.payload.kind == InputKind.CONTROL):
-            with m.If(transfer & (words.payload.body.control.op == Control.CLEAR)):
-                m.d.sync += [newest.eq(0), self.disorder.eq(0)]
-        with m.Else():
+        with m.If(~words.payload.kind.as_value()[1]):  # a tuple, legal therefore
             m.d.comb += drop.eq(self.disorder | (timestamp < newest))
             with m.If(transfer):
                 m.d.sync += [newest.eq(timestamp), self.disorder.eq(drop)]
+        with m.Elif(transfer & is_clear(words.payload)):
+            m.d.sync += [newest.eq(0), self.disorder.eq(0)]
         return drop
+
+    def elaborate_legality(self, m, words, output):
+        """Remember until CLEAR that a word was illegal; the facts of such a word are all zero."""
+        stage = clocked(m, pipelined=self.parameters.pipelined)
+        word = words.payload
+        advance = words.valid & words.ready
+        illegal = Signal()
+        m.d.comb += output.payload.illegal.eq(illegal)
+        stage += self.illegal.eq(advance & ~word.legal)
+        with m.If(advance):
+            m.d.sync += illegal.eq((illegal & ~word.clear) | ~word.legal)
 
     def elaborate_groups(self, m, words, output):
         """Decide which groups the word at hand closes, and tell the combiner."""
@@ -294,9 +312,11 @@ class Ingress(wiring.Component):
 def word_facts(parameters, word):
     """Return what an input word says by itself, so that nothing else has to look into it.
 
-    ``is_r``, ``is_s``: it is a tuple of this side. ``finish``: it closes the groups of both sides.
+    ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it is a tuple of this
+    side. ``finish``: it closes the groups of both sides.
     ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
     ``single`` if it is one and ``free`` if it is longer than a group. ``bounds``: which it sets.
+    ``limits``: which its value exceeds.
     """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
@@ -307,17 +327,20 @@ def word_facts(parameters, word):
     return {
         # What goes to both schedules is kept apart: in the Verilog, neighbours become one port, and
         # these are neighbours in another order for the other side.
+        "legal": is_legal(parameters, word),
+        "clear": is_clear(word),
         "is_r": word.kind == InputKind.R,
         "wanted": Mux(shorter, low, longest),
         "is_s": word.kind == InputKind.S,
         "set_precision": is_control & (control.op == Control.PRECISION),
-        "finish": is_control & ends_groups(control),
+        "finish": ends_groups(parameters, word),
         "single": Mux(shorter, low == 1, longest == 1),
         "free": Mux(shorter, low > parameters.probes, longest > parameters.probes),
         "bounds": bounds_set(parameters, word),
+        "limits": value_limits(parameters, word),
     }
 
 
-def ends_groups(control):
-    """Does this control word close the groups of both sides?"""
-    return ~control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH)
+def is_clear(word):
+    """Is this input word CLEAR?"""
+    return (word.kind == InputKind.CONTROL) & (word.body.control.op == Control.CLEAR)

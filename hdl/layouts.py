@@ -28,7 +28,9 @@ __all__ = [
     "input_word",
     "is_own_criterion",
     "key_layout",
+    "limits_layout",
     "node_result",
+    "operation_indices",
     "pair_layout",
     "pointer_layout",
     "prepared_layout",
@@ -39,6 +41,7 @@ __all__ = [
     "span_layout",
     "stored_layout",
     "tuple_layout",
+    "value_ranges",
 ]
 
 
@@ -53,7 +56,7 @@ class InputKind(enum.Enum, shape=2):
 class Control(enum.Enum, shape=4):
     """Operation of a control word; ``index`` and ``value`` are its operands."""
 
-    #: Empty both windows, restart all ordinals, forget errors. Configuration stays. Answers a mark.
+    #: Empty both windows, restart all ordinals, forget faults. Configuration stays. Answers a mark.
     CLEAR = 0
     #: Close open groups. Answers a mark after every result of the tuples before it.
     FLUSH = 1
@@ -142,6 +145,33 @@ def control_layout(parameters):
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
 
+def operation_indices(parameters):
+    """Return the operations that an accelerator executes, and how many indices each may have.
+
+    A control word with another operation, or whose index is not below that number, is illegal.
+    """
+    fields, sides, any_index = (
+        len(parameters.keys),
+        2,
+        1 << control_layout(parameters)["index"].width,
+    )
+    indices = {
+        Control.CLEAR: any_index,
+        Control.FLUSH: any_index,
+        Control.BOUND_LOW: fields,
+        Control.BOUND_HIGH: fields,
+        Control.WINDOW: sides,
+        Control.PRECISION: any_index,
+    }
+    if parameters.timestamp_bits:
+        indices[Control.LIFESPAN] = sides
+    if parameters.engine == "index":
+        indices[Control.DISTINCT] = sides
+        if parameters.comparator == "band":
+            indices[Control.COORDINATE] = fields
+    return dict(sorted(indices.items(), key=lambda item: item[0].value))
+
+
 def input_word(parameters):
     """What the user sends: ``kind``, then a ``tuple`` or a ``control`` operation."""
     return data.StructLayout(
@@ -160,23 +190,43 @@ def decision_members():
     ``close`` (one bit per side of probes): the side's group ends with this word.
     ``star``: … and the group is followed by a star.
     ``disorder``: a tuple before this control word broke the order of time.
+    ``illegal``: a word before this one was illegal (:func:`hdl.operands.is_legal`).
     ``free``: from here on mergers need not keep the order of cores (only with a mark).
     """
     return {
         "close": unsigned(2),
         "star": unsigned(2),
         "disorder": unsigned(1),
+        "illegal": unsigned(1),
         "free": unsigned(1),
     }
 
 
+def value_ranges(parameters):
+    """Return the least and the greatest value of operations that begin a window."""
+    ranges = {Control.WINDOW: (1, parameters.capacity)}
+    if parameters.timestamp_bits:
+        ranges[Control.LIFESPAN] = (0, (1 << parameters.timestamp_bits) - 1)
+    return ranges
+
+
+def limits_layout(parameters):
+    """Whether the value of a word is ``below`` or ``above`` what :func:`value_ranges` has."""
+    ends = data.StructLayout({"below": 1, "above": 1})
+    return data.StructLayout({op.name: ends for op in value_ranges(parameters)})
+
+
 def scheduled_word(parameters):
-    """An input word, what the ingress decided about it, and which ``bounds`` it sets."""
+    """An input word, what the ingress decided about it, and what it found out about its value:
+
+    which ``bounds`` it sets, and which ``limits`` it exceeds.
+    """
     return data.StructLayout(
         {
             "word": input_word(parameters),
             **decision_members(),
             "bounds": bounds_layout(parameters),
+            "limits": limits_layout(parameters),
         }
     )
 
@@ -243,9 +293,7 @@ def core_shape(parameters):
 
 def punctuation_layout():
     """Body of a star or mark inside the gathering tree."""
-    return data.StructLayout(
-        {"overflow": unsigned(1), "disorder": unsigned(1), "free": unsigned(1)}
-    )
+    return data.StructLayout(dict.fromkeys(("overflow", "disorder", "illegal", "free"), 1))
 
 
 def pair_layout(parameters, core_bits):
@@ -280,8 +328,8 @@ def result_word(parameters):
     """What the user receives.
 
     ``side`` is the side of the probe (zero for a mark). A pair says where the match is; a star or
-    mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, and whether
-    time went backwards.
+    mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, whether time
+    went backwards, and whether a word was illegal.
     """
     core_bits = core_shape(parameters).width
     return data.StructLayout(
@@ -292,7 +340,7 @@ def result_word(parameters):
                 {
                     "pair": pair_layout(parameters, core_bits),
                     "punctuation": data.StructLayout(
-                        {"overflow": unsigned(2), "disorder": unsigned(1)}
+                        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
                     ),
                 }
             ),

@@ -21,6 +21,7 @@ from .layouts import (
     ResultKind,
     coordinate_layout,
     input_word,
+    operation_indices,
     result_word,
 )
 from .tree import tree_levels
@@ -29,7 +30,7 @@ from .verilog import yosys_version
 __all__ = ["describe", "fingerprint"]
 
 #: Version of the manifest's format; raised when a host must not read it as before.
-FORMAT = 1
+FORMAT = 2
 
 #: Names of nested fields lose these prefixes: the kind of a word tells its fields apart already.
 PREFIXES = ("body.tuple.", "body.pair.", "body.punctuation.", "body.")
@@ -94,6 +95,7 @@ def describe(parameters, verilog, *, verilog_file):
     verilog_file : str
         Name of the file in the bundle that holds it.
     """
+    indices = {op.name: count for op, count in operation_indices(parameters).items()}
     manifest = {
         "format": FORMAT,
         "kit": kit_version(),
@@ -103,7 +105,8 @@ def describe(parameters, verilog, *, verilog_file):
         "result_word": word(result_word(parameters)),
         "input_kinds": members(InputKind),
         "result_kinds": members(ResultKind),
-        "operations": members(Control),
+        "operations": {name: Control[name].value for name in indices},
+        "indices": indices,
         "storage": {
             "cores": parameters.cores,
             "sub_window": parameters.sub_window,

@@ -8,10 +8,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from .comparator import packed
 from .digest import split_key
 from .layouts import (
-    Control,
     InputKind,
     bound_shape,
-    bounds_layout,
     comparison_groups,
     criterion_layout,
     decision_members,
@@ -20,9 +18,10 @@ from .layouts import (
     scheduled_word,
     stored_layout,
 )
+from .operands import limit_value, saturated
 from .streams import stream_stage
 
-__all__ = ["ProbePreparation", "bounds_set"]
+__all__ = ["ProbePreparation"]
 
 
 class ProbePreparation(wiring.Component):
@@ -33,8 +32,9 @@ class ProbePreparation(wiring.Component):
     field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
     their sign first (see :func:`hdl.layouts.stored_layout`), so that clamping looks at two bits.
     Bounds are registers, open after reset, set by the control words that pass: which of them is
-    known before (:func:`bounds_set`). Other comparators use the key as it is, or its digest and its
-    rest.
+    known before (:func:`hdl.operands.bounds_set`). Other comparators use the key as it is, or its
+    digest and its rest. A value that is out of the range of its operation, which is known before as
+    well, is replaced by the nearest one inside, so that no region has to look.
 
     Latency: :attr:`latency` cycles: 3, to add the bounds, to see where that leads, to clamp. If not
     ``pipelined`` 1, or none before an index, which has a register of its own. Throughput: 1 word
@@ -98,6 +98,7 @@ class ProbePreparation(wiring.Component):
             output.i.valid.eq(second.o.valid),
             second.o.ready.eq(output.i.ready),
         ]
+        limit_value(m, self.parameters, first.i.payload.scheduled)
         for field in bands:
             self.elaborate_sums(m, field, first.i.payload.sums[field.name])
             place_range(
@@ -128,7 +129,7 @@ class ProbePreparation(wiring.Component):
         transfer = self.i.valid & self.i.ready
         for end, bound in (("low", low), ("high", high)):
             with m.If(transfer & self.i.payload.bounds[field.name][end]):
-                m.d.sync += bound.eq(word.body.control.value)
+                m.d.sync += bound.eq(saturated(word.body.control.value, shape.width))
         key = unsigned_key(field, word.body.tuple.key[field.name])
         of_r = ~Value.cast(word.kind)[0]  # or a control word, whose sums do not matter
         for name, of_probe_r, of_probe_s in (("first", high, low), ("final", low, high)):
@@ -171,17 +172,6 @@ class ProbePreparation(wiring.Component):
                 criterion[f"high_{n}"].eq(packed(group, ranges.high, guard=1)),
             ]
         return criterion
-
-
-def bounds_set(parameters, word):
-    """Return which bounds an input word sets, as :func:`hdl.layouts.bounds_layout` has them."""
-    control = word.body.control
-    is_control = word.kind == InputKind.CONTROL
-    return Cat(
-        is_control & (control.index == index) & (control.op == op)
-        for index, _ in enumerate(bounds_layout(parameters))
-        for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
-    )
 
 
 def place_range(m, field, sums, place):

@@ -176,8 +176,10 @@ class Region(wiring.Component):
         with m.If(words.valid):
             m.d.sync += [
                 follows.star.eq(words.payload.star),
-                follows.punctuation.disorder.eq(words.payload.word.disorder),
-                follows.punctuation.free.eq(words.payload.word.free),
+                *(
+                    follows.punctuation[name].eq(words.payload.word[name])
+                    for name in ("disorder", "illegal", "free")
+                ),
             ]
         m.d.comb += [
             engine.ending.eq(follows),
@@ -186,18 +188,21 @@ class Region(wiring.Component):
 
     def elaborate_execution(self, m, control, executing, tracker, engine):
         """Empty the window, and begin another if ``control`` says so; the engine may have more."""
-        clear, begin_count, begin_time = (
-            Signal(reset_less=True, name=name) for name in ("clear", "begin_count", "begin_time")
+        empties, forgets, begin_count, begin_time = (
+            Signal(reset_less=True, name=name)
+            for name in ("empties", "forgets", "begin_count", "begin_time")
         )
         own = control.index == 1
         m.d.sync += [  # a cycle late, as the engine is asked first
-            clear.eq(~begins_window(control)),
+            empties.eq(~begins_window(control)),
+            forgets.eq(control.op == Control.CLEAR),
             begin_count.eq((control.op == Control.WINDOW) & own),
             begin_time.eq((control.op == Control.LIFESPAN) & own),
         ]
         m.d.comb += [
             tracker.size.eq(control.value),
-            tracker.clear.eq(executing & clear),
+            tracker.empty.eq(executing & empties),
+            tracker.forget.eq(executing & forgets),
             tracker.begin_count.eq(executing & begin_count),
             tracker.begin_time.eq(executing & begin_time),
             engine.configure.eq(executing),

@@ -24,7 +24,7 @@ class WindowTracker(wiring.Component):
     stores too makes an overflow exact, and independent of when probes happen to come.)
 
     ``overflow`` rises when a tuple would have to be stored in a region that is full, and stays
-    until ``clear``; the tuple is not stored. A window of at most ``capacity`` tuples never gets
+    until ``forget``; the tuple is not stored. A window of at most ``capacity`` tuples never gets
     there, so keys are counted only if there are timestamps.
 
     Counters come with flags that say, from a register, what they are about to reach: so a tuple's
@@ -66,10 +66,12 @@ class WindowTracker(wiring.Component):
     begin_count, begin_time : In(1)
         Begin a new, empty window of ``size`` tuples or of lifespan ``size``. No tuple is stored in
         the next cycle, as none is accepted in this one.
-    clear : In(1)
-        Empty the window, forget an overflow; likewise.
+    empty : In(1)
+        Empty the window; likewise.
+    forget : In(1)
+        Forget an overflow; likewise.
     size : In
-        At most ``capacity`` for a count-based window.
+        1 to ``capacity`` for a count-based window.
     """
 
     def __init__(self, parameters):
@@ -91,7 +93,8 @@ class WindowTracker(wiring.Component):
                 "overflow": Out(1),
                 "begin_count": In(1),
                 "begin_time": In(1),
-                "clear": In(1),
+                "empty": In(1),
+                "forget": In(1),
                 "size": In(control_layout(parameters)["value"].shape),
             }
         )
@@ -100,20 +103,20 @@ class WindowTracker(wiring.Component):
         m = Module()
         timed = Signal()
         # Reset, of two cycles at least, empties the window: so most registers have none themselves.
-        empty = Signal(init=1)
-        begin_count, begin_time, clear = (
-            Signal(name=name) for name in ("now_count", "now_time", "now_clear")
+        empty = Signal(init=1, name="now_empty")
+        begin_count, begin_time, forget = (
+            Signal(name=name) for name in ("now_count", "now_time", "now_forget")
         )
         m.d.sync += [
-            empty.eq(self.begin_count | self.begin_time | self.clear),
+            empty.eq(self.begin_count | self.begin_time | self.empty),
             begin_count.eq(self.begin_count),
             begin_time.eq(self.begin_time),
-            clear.eq(self.clear),
+            forget.eq(self.forget),
         ]
         aged = Signal()  # the oldest key leaves because time has passed
         displaced = Signal()  # … because the count-based window is full
 
-        displaces = self.elaborate_size(m, timed, empty, begin_count, begin_time)
+        displaces = self.elaborate_size(m, timed, empty, begin_count)
         self.elaborate_turn(m, "turn", self.mine, self.store, empty)
         leaves = aged | displaced
         self.elaborate_span(m, leaves, empty)
@@ -121,7 +124,7 @@ class WindowTracker(wiring.Component):
         if self.parameters.timestamp_bits:
             full, vacant = self.elaborate_held(m, leaves, empty)
             m.d.comb += self.stored.eq(self.store & self.mine & (~full | displaces))
-            with m.If(clear):
+            with m.If(forget):
                 m.d.sync += self.overflow.eq(0)
             with m.Elif(self.store & self.mine & ~self.stored):
                 m.d.sync += self.overflow.eq(1)
@@ -134,7 +137,7 @@ class WindowTracker(wiring.Component):
             m.d.sync += timed.eq(0)
         return m
 
-    def elaborate_size(self, m, timed, empty, begin_count, begin_time):
+    def elaborate_size(self, m, timed, empty, begin_count):
         """Count a count-based window up to its size, then the turns of its oldest tuples.
 
         Return whether the next tuple makes the oldest one leave, and that is here.
@@ -144,27 +147,21 @@ class WindowTracker(wiring.Component):
         size = Signal(range(capacity + 1), init=capacity)
         left = Signal.like(size, reset_less=True)  # tuples until then
         last_missing, filled = Signal(reset_less=True), Signal(reset_less=True)
-        nothing, single = Signal(), Signal(init=capacity == 1)  # it is zero, it is one
+        single = Signal(init=capacity == 1)  # it is one
         asked = Signal.like(size, name="asked", reset_less=True)
-        asked_nothing, asked_single = Signal(reset_less=True), Signal(reset_less=True)
-        m.d.sync += [
-            asked.eq(self.size),
-            asked_nothing.eq(self.size[: len(size)] == 0),
-            asked_single.eq(self.size[: len(size)] == 1),
-        ]
+        asked_single = Signal(reset_less=True)
+        m.d.sync += [asked.eq(self.size), asked_single.eq(self.size[: len(size)] == 1)]
         expires, displaces = Signal(), Signal(reset_less=True)
         then = self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
         with m.If(empty):
             with m.If(begin_count):
                 m.d.sync += [
                     Cat(size, left).eq(Cat(asked, asked)),
-                    Cat(nothing, filled).eq(asked_nothing.replicate(2)),
                     Cat(single, last_missing).eq(asked_single.replicate(2)),
                 ]
             with m.Else():
-                m.d.sync += [left.eq(size), filled.eq(nothing), last_missing.eq(single)]
-            zero = Mux(begin_count, asked_nothing, ~timed & ~begin_time & nothing)
-            m.d.sync += displaces.eq(zero & (self.position == 0))
+                m.d.sync += [left.eq(size), last_missing.eq(single)]
+            m.d.sync += Cat(filled, displaces).eq(0)
         with m.Elif(counted):
             with m.If(~filled):
                 m.d.sync += [left.eq(left - 1), last_missing.eq(left == 2), filled.eq(last_missing)]

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 #: Format number of the manifests that this version reads.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,9 @@ class Manifest:
     input_word, result_word : Word
         Layouts.
     input_kinds, result_kinds, operations : mapping of str to int
-        Values of the fields ``kind`` and ``control.op``.
+        Values of the fields ``kind`` and ``control.op``; of operations, those that it executes.
+    indices : mapping of str to int
+        By operation, how many indices there are; one that is not below is illegal.
     storage : Storage
         Storage rule.
     counters : tuple of Counter
@@ -154,6 +156,7 @@ class Manifest:
     input_kinds: Mapping[str, int]
     result_kinds: Mapping[str, int]
     operations: Mapping[str, int]
+    indices: Mapping[str, int]
     storage: Storage
     counters: tuple[Counter, ...]
     files: Mapping[str, str]
@@ -228,6 +231,7 @@ class Manifest:
                 input_kinds=values["input_kinds"],
                 result_kinds=values["result_kinds"],
                 operations=values["operations"],
+                indices=values["indices"],
                 storage=_storage(values["storage"]),
                 counters=tuple(Counter(**counter) for counter in values["counters"]),
                 files=values["files"],

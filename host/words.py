@@ -87,6 +87,8 @@ class ResultWords:
         Bit 0: R's window, bit 1: S's; zero for pairs.
     disorder : array of bool
         Whether time went backwards; false for pairs.
+    illegal : array of bool
+        Whether an input word was illegal; false for pairs.
     """
 
     kind: Int64s
@@ -97,6 +99,7 @@ class ResultWords:
     core: Int64s
     overflow: Int64s
     disorder: npt.NDArray[np.bool_]
+    illegal: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -233,7 +236,7 @@ class WordCodec:
         return _row(number, self.input.columns)
 
     def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:
-        """Inverse of :meth:`pack_control`, for one row."""
+        """Inverse of :meth:`pack_control`, for one legal row."""
         number = int.from_bytes(word.astype("<u8").tobytes(), "little")
         op, index, value = (
             _extract(number, self.input[name])
@@ -241,6 +244,24 @@ class WordCodec:
         )
         names = {code: name for name, code in self.manifest.operations.items()}
         return names[op], index, value
+
+    def legal(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+        """Tell which of these input words mean something; the accelerator drops all others."""
+        kinds = unpack_field(words, self.input["kind"])
+        is_control = kinds == self.manifest.input_kinds["CONTROL"]
+        legal: npt.NDArray[np.bool_] = np.isin(kinds, self._kinds)
+        controls = words[is_control]
+        if len(controls):
+            op, index = (
+                unpack_field(controls, self.input[name]) for name in ("control.op", "control.index")
+            )
+            indices = self.manifest.indices
+            executed = [
+                (op == code) & (index < indices[name])
+                for name, code in self.manifest.operations.items()
+            ]
+            legal[is_control] = np.logical_or.reduce(executed)
+        return legal
 
     def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
         """Tell which of these result words are marks."""
@@ -261,6 +282,7 @@ class WordCodec:
             core=self.core_number(fields["core"]),
             overflow=fields["overflow"] * punctuation,
             disorder=(fields["disorder"] != 0) & punctuation,
+            illegal=(fields["illegal"] != 0) & punctuation,
         )
 
     def pack_pairs(
@@ -280,11 +302,14 @@ class WordCodec:
         side: npt.ArrayLike,
         overflow: npt.ArrayLike,
         disorder: npt.ArrayLike,
+        illegal: npt.ArrayLike = False,
     ) -> UInt64s:
         """Return the result words of stars and marks (``kind`` is ``star`` or ``mark``)."""
-        columns = np.broadcast_arrays(*(np.asarray(c) for c in (kind, side, overflow, disorder)))
+        names = ("kind", "side", "overflow", "disorder", "illegal")
+        values = (kind, side, overflow, disorder, illegal)
+        columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
         words = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
-        for name, column in zip(("kind", "side", "overflow", "disorder"), columns, strict=True):
+        for name, column in zip(names, columns, strict=True):
             pack_field(words, self.result[name], column.reshape(-1))
         return words
 

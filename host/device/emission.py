@@ -65,13 +65,18 @@ class Emission:
         )
         state.probes += probes
 
-    def mark(self, overflowed: Mapping[Side, bool], disorder: bool) -> UInt64s:
+    def mark(self, overflowed: Mapping[Side, bool], *, disorder: bool, illegal: bool) -> UInt64s:
         """Return a mark."""
         flags = sum(overflowed[side] << side for side in Side)
-        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder)
+        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal)
 
     def emit(
-        self, closings: Closings, overflow: npt.NDArray[np.bool_], disorder: bool
+        self,
+        closings: Closings,
+        overflow: npt.NDArray[np.bool_],
+        *,
+        disorder: bool,
+        illegal: bool,
     ) -> tuple[UInt64s, int]:
         """Return the words of closed groups and their stars, and how many of them are pairs.
 
@@ -83,6 +88,8 @@ class Emission:
             Whether each one's star says that the window it met has overflown.
         disorder : bool
             Whether the stars say that time went backwards.
+        illegal : bool
+            Whether they say that a word was illegal.
         """
         if not len(closings.side):
             return self.none, 0
@@ -108,7 +115,9 @@ class Emission:
         words[~is_star] = self._codec.pack_pairs(of_side, probe, core, row, lane)
         of_star = closings.side[stars]
         flags = overflow[stars].astype(np.int64) << (1 - of_star)
-        words[is_star] = self._codec.pack_punctuation(self._codec.star, of_star, flags, disorder)
+        words[is_star] = self._codec.pack_punctuation(
+            self._codec.star, of_star, flags, disorder, illegal
+        )
         return words, len(rank)
 
     def _leave(self, side: Side, closings: Closings) -> tuple[Int64s, Int64s, Int64s]:

@@ -47,6 +47,7 @@ class AcceleratorModel:
         self.counters = dict.fromkeys(
             ("tuples_r", "tuples_s", "comparisons", "results", "stars", "marks", "disorder"), 0
         )
+        self.counters["illegal"] = 0
         self._custom = custom
         self._bounds = {key.name: Bounds() for key in manifest.keys}
         self._windows: dict[Side, Window] = dict.fromkeys(Side, CountWindow(manifest.capacity))
@@ -94,7 +95,11 @@ class AcceleratorModel:
             return self._emission.none
         words = [self._emit(self._grouper.finish(), {}, disorder=self._disorder)]
         if operation in ("CLEAR", "FLUSH", "PRECISION"):
-            words.append(self._emission.mark(self._overflowed, self._disorder))
+            words.append(
+                self._emission.mark(
+                    self._overflowed, disorder=self._disorder, illegal=self._illegal
+                )
+            )
             self.counters["marks"] += 1
         if operation == "CLEAR":
             self._clear()
@@ -103,15 +108,27 @@ class AcceleratorModel:
         elif operation in ("COORDINATE", "DISTINCT"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
-            side = Side(index & 1)
-            self._windows[side] = (
-                TimeWindow(max(value, 0)) if operation == "LIFESPAN" else CountWindow(max(value, 1))
-            )
+            side = Side(index)
+            self._windows[side] = self._window(operation, value)
             self._histories[side] = History(self._windows[side], self.manifest.capacity)
         return np.concatenate(words)
 
+    def drop_illegal(self) -> None:
+        """Take a word that means nothing: all that follow up to CLEAR say that it came."""
+        self._illegal = True
+        self.counters["illegal"] += 1
+
+    def _window(self, operation: str, value: int) -> Window:
+        """Return the window that a control word asks for, or the nearest one that there is."""
+        if operation == "LIFESPAN":
+            longest = (1 << self.manifest.timestamp_bits) - 1
+            return TimeWindow(min(max(value, 0), longest))
+        return CountWindow(min(max(value, 1), self.manifest.capacity))
+
     def _clear(self) -> None:
         self._forget_windows()
+        self._overflowed = dict.fromkeys(Side, False)
+        self._illegal = False
         self._disorder = False
         self._newest = places(np.zeros(1, np.uint64))
         self.counters["disorder"] = 0
@@ -119,7 +136,6 @@ class AcceleratorModel:
     def _forget_windows(self) -> None:
         capacity = self.manifest.capacity
         self._histories = {side: History(self._windows[side], capacity) for side in Side}
-        self._overflowed = dict.fromkeys(Side, False)
 
     def _set_precision(self, value: int) -> None:
         self._grouper = Grouper(
@@ -130,15 +146,14 @@ class AcceleratorModel:
         )
 
     def _set_bound(self, operation: str, index: int, value: int) -> None:
-        if index >= len(self.manifest.keys):
-            return
         key = self.manifest.keys[index]
         bounds = self._bounds[key.name]
+        least, most = -(1 << key.bits), (1 << key.bits) - 1
         if operation == "BOUND_LOW":
-            low = None if value <= -(1 << key.bits) else value
+            low = None if value <= least else min(value, most)
             self._bounds[key.name] = Bounds(low, bounds.high)
         else:
-            high = None if value >= (1 << key.bits) - 1 else value
+            high = None if value >= most else max(value, least)
             self._bounds[key.name] = Bounds(bounds.low, high)
 
     def _until_disorder(self, time: UInt64s) -> int:
@@ -186,7 +201,9 @@ class AcceleratorModel:
             overflow |= (closings.side == side.other) & late
         for side, position in faults.items():
             self._overflowed[side] |= position < NEVER
-        words, pairs = self._emission.emit(closings, overflow, disorder)
+        words, pairs = self._emission.emit(
+            closings, overflow, disorder=disorder, illegal=self._illegal
+        )
         self.counters["results"] += pairs
         self.counters["stars"] += int(closings.star.sum())
         return words

@@ -71,18 +71,23 @@ class SoftwareDevice(Device):
             raise DeviceError(f"Device {self.uri!r} is closed.")
         check_words(self.manifest, words, results)
         kinds = unpack_field(words, self.manifest.input_word["kind"])
-        controls = np.flatnonzero(kinds == self.manifest.input_kinds["CONTROL"])
+        legal = self._codec.legal(words)
+        alone = np.flatnonzero((kinds == self.manifest.input_kinds["CONTROL"]) | ~legal)
         accepted, produced = 0, 0
         while True:
             delivered, marked = self._deliver(results[produced:])
             produced += delivered
             if marked or produced == len(results) or accepted == len(words):
                 break
-            at = int(np.searchsorted(controls, accepted))
-            until = int(controls[at]) if at < len(controls) else len(words)
+            at = int(np.searchsorted(alone, accepted))
+            until = int(alone[at]) if at < len(alone) else len(words)
             if until == accepted:
                 self._batch = FEWEST
-                self._waiting = self._model.control(*self._codec.unpack_control(words[accepted]))
+                if legal[accepted]:
+                    control = self._codec.unpack_control(words[accepted])
+                    self._waiting = self._model.control(*control)
+                else:
+                    self._model.drop_illegal()
                 accepted += 1
             else:
                 until = min(until, accepted + self._batch)
@@ -108,8 +113,6 @@ class SoftwareDevice(Device):
     def _tuples(self, words: UInt64s, kinds: npt.NDArray[np.int64]) -> UInt64s:
         """Join tuples; choose the size of the next batch by the number of results."""
         kind_s = self.manifest.input_kinds["S"]
-        if ((kinds != kind_s) & (kinds != self.manifest.input_kinds["R"])).any():
-            raise DeviceError(f"Device {self.uri!r} got a word that is no tuple and no control.")
         layout = self.manifest.input_word
         keys = {
             key.name: unpack_field(words, layout[f"key.{key.name}"]) for key in self.manifest.keys

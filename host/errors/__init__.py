@@ -36,6 +36,7 @@ from host.errors.devices import (
     DeviceError,
     DeviceTimeoutError,
     DeviceUriError,
+    IllegalWordError,
 )
 from host.errors.order import (
     DisorderError,
@@ -55,6 +56,7 @@ __all__ = [
     "DuplicateKeyError",
     "FailureError",
     "ForeignManifestError",
+    "IllegalWordError",
     "JoinError",
     "KeyRangeError",
     "ManifestError",

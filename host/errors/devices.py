@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from host.errors.base import FailureError, UsageError
 
-__all__ = ["DeviceBusyError", "DeviceError", "DeviceTimeoutError", "DeviceUriError"]
+__all__ = [
+    "DeviceBusyError",
+    "DeviceError",
+    "DeviceTimeoutError",
+    "DeviceUriError",
+    "IllegalWordError",
+]
 
 
 class DeviceUriError(UsageError):
@@ -52,6 +58,30 @@ class DeviceTimeoutError(DeviceError):
         listing = ", ".join(f"{name} {value}" for name, value in self.counters.items())
         super().__init__(
             f"Device {uri!r} made no progress within {waited}; its counters: {listing or 'none'}."
+        )
+
+
+class IllegalWordError(DeviceError):
+    """A device got an input word that means nothing to it, and dropped it.
+
+    This package sends no such word: it was changed on its way, or another writer sent it.
+
+    Parameters
+    ----------
+    uri : str
+        The device.
+    dropped : int
+        Such words that it has dropped since its reset.
+    """
+
+    def __init__(self, uri: str, dropped: int) -> None:
+        self.uri = uri
+        self.dropped = dropped
+        super().__init__(
+            f"Device {uri!r} got an input word that is neither a tuple nor an operation it knows, "
+            f"and dropped it ({dropped} since its reset), so its answer may lack pairs; check the "
+            f"link to the device, and that nobody else writes to it, then run the join again: it "
+            f"begins with CLEAR."
         )
 
 

@@ -8,7 +8,7 @@ from host.device import Stamps
 from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
-from host.errors import DisorderError, WindowOverflowError
+from host.errors import DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
 from host.join_type import JoinType
 from host.runtime import (
@@ -324,6 +324,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     @staticmethod
     def _check_faults(run: _Execution, params: AcceleratorJoinParams) -> None:
         faults, manifest = run.decoder.faults, params.device.manifest
+        if faults.illegal:  # what else is wrong may follow from it
+            device = params.device
+            raise IllegalWordError(device.uri, device.counters().get("illegal", 0))
         if faults.overflow:
             raise WindowOverflowError(
                 faults.overflow[0],

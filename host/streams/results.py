@@ -35,13 +35,16 @@ class Faults:
         Sides whose window outgrew the cores.
     disorder : bool
         Whether time went backwards.
+    illegal : bool
+        Whether it got a word that means nothing.
     """
 
     overflow: tuple[Side, ...] = ()
     disorder: bool = False
+    illegal: bool = False
 
     def __bool__(self) -> bool:
-        return self.disorder or bool(self.overflow)
+        return self.disorder or self.illegal or bool(self.overflow)
 
 
 @dataclass(frozen=True)
@@ -260,10 +263,10 @@ class ResultDecoder:
 
     def _note_faults(self, results: ResultWords) -> None:
         flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
-        disorder = bool(results.disorder.any())
-        if flags or disorder:
+        disorder, illegal = bool(results.disorder.any()), bool(results.illegal.any())
+        if flags or disorder or illegal:
             sides = tuple(side for side in Side if flags >> side & 1)
-            self.faults = Faults(sides, disorder)
+            self.faults = Faults(sides, disorder, illegal)
 
 
 def _rows(log: SideLog, numbers: Int64s) -> Int64s:

@@ -19,9 +19,9 @@ def region_pair(row):
     return {"kind": ResultKind.PAIR, "body": {"pair": {"probe": row % 16, "row": row}}}
 
 
-def punctuation(kind, *, overflow=0, disorder=0, free=0):
+def punctuation(kind, *, overflow=0, disorder=0, illegal=0, free=0):
     """A star or mark as a region emits it."""
-    flags = {"overflow": overflow, "disorder": disorder, "free": free}
+    flags = {"overflow": overflow, "disorder": disorder, "illegal": illegal, "free": free}
     return {"kind": kind, "body": {"punctuation": flags}}
 
 

@@ -112,8 +112,17 @@ def criterion_ranges(parameters, criterion):
     return ranges
 
 
-def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0, free=0):
-    """An input word as it leaves the ingress: annotated, and its tuple prepared."""
+def in_range(parameters, control):
+    """The operands of a control word, with the value that is in range and nearest."""
+    least, most = {
+        Control.WINDOW: (1, parameters.capacity),
+        Control.LIFESPAN: (0, (1 << parameters.timestamp_bits) - 1),
+    }.get(control["op"], (control["value"],) * 2)
+    return {**control, "value": min(max(control["value"], least), most)}
+
+
+def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0, illegal=0, free=0):
+    """An input word as it leaves the ingress: annotated, its operands in range, or prepared."""
     body = word["body"]
     if word["kind"] != InputKind.CONTROL:
         key = body["tuple"]["key"]
@@ -124,8 +133,10 @@ def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0,
         if not is_own_criterion(parameters):
             prepared["criterion"] = criterion_of(parameters, word["kind"].value, key, bounds)
         body = {"tuple": prepared}
-    flags = {"close": close, "star": star, "disorder": disorder, "free": free}
-    return {"kind": word["kind"], "body": body, **flags}
+    else:
+        body = {"control": in_range(parameters, body["control"])}
+    flags = {"disorder": disorder, "illegal": illegal, "free": free}
+    return {"kind": word["kind"], "body": body, "close": close, "star": star, **flags}
 
 
 def region_input(parameters, word, **options):

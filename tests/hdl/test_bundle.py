@@ -63,7 +63,9 @@ def test_fields_are_where_the_layouts_have_them():
                 "kind": "kind",
                 "side": "side",
                 **{name: f"body.pair.{name}" for name in ("probe", "lane", "row", "core")},
-                **{name: f"body.punctuation.{name}" for name in ("overflow", "disorder")},
+                **{
+                    name: f"body.punctuation.{name}" for name in ("overflow", "disorder", "illegal")
+                },
             },
         ),
     }

@@ -55,14 +55,15 @@ def test_overflow_names_the_side_that_is_stored():
     star_r, star_s, mark = combine(
         [
             [punctuation(STAR, overflow=1), punctuation(MARK, overflow=1)],
-            [punctuation(STAR, disorder=1), punctuation(MARK)],
+            [punctuation(STAR, disorder=1, illegal=1), punctuation(MARK)],
         ],
         [3],
         3,
     )
     assert star_r.body.punctuation.overflow == 0b10
     assert star_s.body.punctuation.overflow == 0b00
-    assert star_s.body.punctuation.disorder == 1
+    assert star_s.body.punctuation.disorder == star_s.body.punctuation.illegal == 1
+    assert star_r.body.punctuation.disorder == star_r.body.punctuation.illegal == 0
     assert mark.body.punctuation.overflow == 0b10
 
 

@@ -6,7 +6,14 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.ingress import GroupSchedule, Ingress, word_facts
-from hdl.layouts import control_layout, input_word, region_word
+from hdl.layouts import (
+    Control,
+    InputKind,
+    control_layout,
+    input_word,
+    operation_indices,
+    region_word,
+)
 from hdl.order_queue import OrderQueue
 from hdl.parameters import JoinParameters, KeyField
 from hdl.plain_schedule import PlainSchedule
@@ -182,11 +189,11 @@ def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls, pipelined
     for n in range(200):
         if generator.random() < 0.4:
             op = generator.choice(["BOUND_LOW", "BOUND_HIGH", "WINDOW"])
-            index = generator.choice([0, 1, 2, 15])
-            most = 1 << keys[index].bits if index < len(keys) else 2
+            index = generator.choice([0, 1])
+            most = 1 << keys[index].bits
             value = generator.randrange(-most, most)
             word = control_word(op, index, value)
-            if op != "WINDOW" and index < len(keys):
+            if op != "WINDOW":
                 low, high = bounds[keys[index].name]
                 pair = (value, high) if op == "BOUND_LOW" else (low, value)
                 bounds = {**bounds, keys[index].name: pair}
@@ -239,6 +246,96 @@ def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
     received, _ = pass_through(parameters, words, 5)
     assert [word.disorder for word in received] == [0, 0, 1, 1, 0]
     assert received[-1].body.tuple.key.x == 5 + 128  # as it is stored
+
+
+def any_control(parameters, op, index, value=0):
+    """A word of kind CONTROL as a number, with any code in ``op``."""
+    layout, control = input_word(parameters), control_layout(parameters)
+    bits = op | index << control["index"].offset | value << control["value"].offset
+    body = layout["body"].offset
+    return InputKind.CONTROL.value << layout["kind"].offset | bits << body
+
+
+def unknown_word(parameters, generator):
+    """A word of no kind, as a number, with anything in it."""
+    layout = input_word(parameters)
+    assert 3 not in {kind.value for kind in InputKind}
+    body = generator.getrandbits(layout["body"].width) << layout["body"].offset
+    return 3 << layout["kind"].offset | body
+
+
+def executed(parameters):
+    """Operations and how many indices they may have, written down from the architecture."""
+    fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
+    index, band = parameters.engine == "index", parameters.comparator == "band"
+    return {
+        "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
+        "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * (index and band),
+        "DISTINCT": 2 * index,
+    }  # fmt: skip
+
+
+SHAPES = [
+    {},
+    {"timestamp_bits": 0},
+    {"engine": "index", "timestamp_bits": 0},
+    {"engine": "index", "comparator": "equality"},
+    {"comparator": "equality", "digest_bits": 3},
+    {"keys": tuple(KeyField(name=f"k{n}", bits=3) for n in range(3))},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("pipelined", "stalls"), [(True, 0.0), (True, 0.4), (False, 0.4)])
+def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, pipelined, stalls):
+    parameters = ingress_parameters(probes=3, pipelined=pipelined, **shape)
+    generator = random.Random(stalls)
+    known = executed(parameters)
+    assert {op.name: n for op, n in operation_indices(parameters).items()} == {
+        name: count for name, count in known.items() if count
+    }
+    words, expected, illegal, dropped = [], [], False, 0
+    schedule = Schedule(parameters, 1)
+    keys = {key.name: 1 for key in parameters.keys}
+    controls = [(op, index) for op in range(16) for index in (0, 1, 2, 3, 8, 15)]
+    generator.shuffle(controls)
+    for op, index in controls:
+        name = Control(op).name if op < len(Control) else None
+        for _ in range(generator.randrange(2)):
+            words.append(unknown_word(parameters, generator))
+            dropped, illegal = dropped + 1, True
+        side = generator.randrange(2)
+        words.append(integer(input_word(parameters), tuple_word(side, keys, 1)))
+        expected.append((InputKind(side), None, illegal, schedule.tuple(side)))
+        words.append(any_control(parameters, op, index, 1))
+        if index < known.get(name, 0):
+            flags = (0, 0) if name.startswith("BOUND") else schedule.finish()
+            expected.append((InputKind.CONTROL, (name, index), illegal, flags))
+            illegal &= name != "CLEAR"
+        else:
+            dropped, illegal = dropped + 1, True
+    dut = Ingress(parameters)
+    bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=1)
+    bench.source(dut.i, words)
+    received = bench.sink(dut.o, len(expected))
+    counted = []
+
+    async def watch(ctx):
+        while True:
+            ctx.set(dut.room, not bench.pauses())
+            counted.append((await ctx.tick().sample(dut.illegal))[-1])
+
+    bench.simulator.add_testbench(watch, background=True)
+    bench.run(extra_cycles=20)
+    found = []
+    for word in map(region_word(parameters).from_bits, received):
+        control = word.body.control
+        is_control = word.kind == InputKind.CONTROL
+        what = (control.op.name, control.index) if is_control else None
+        found.append((word.kind, what, bool(word.illegal), (word.close, word.star)))
+        assert not word.disorder  # what stood where timestamps do was none
+    assert found == expected
+    assert sum(counted) == dropped
 
 
 @pytest.mark.parametrize("pipelined", [True, False])

@@ -63,10 +63,13 @@ def test_an_error_of_any_port_is_in_the_merged_star(ports):
     parameters = gathering_parameters(4, 4)
     for faulty in range(ports):
         dut = Merger(parameters, level=0, ports=ports)
-        words = [[punctuation(STAR, overflow=n == faulty, disorder=1)] for n in range(ports)]
+        words = [
+            [punctuation(STAR, overflow=n == faulty, disorder=1, illegal=1)] for n in range(ports)
+        ]
         (star,) = gather(dut, parameters, words, 1)
         assert star.body.punctuation.overflow == 1
         assert star.body.punctuation.disorder == 1
+        assert star.body.punctuation.illegal == 1
 
 
 def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():

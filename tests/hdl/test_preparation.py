@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.layouts import InputKind, comparison_groups, region_word, scheduled_word
+from hdl.operands import bounds_set, value_limits
 from hdl.parameters import JoinParameters, KeyField
-from hdl.preparation import ProbePreparation, bounds_set
+from hdl.preparation import ProbePreparation
 from tests.hdl.input_words import (
     control_word,
     integer,
@@ -65,7 +66,7 @@ def with_bounds(parameters, words):
 
 
 class DecodedPreparation(wiring.Component):
-    """A preparation, told which bounds a word sets as the ingress tells it."""
+    """A preparation, told about the value of a word what the ingress tells it."""
 
     def __init__(self, parameters):
         self.preparation = ProbePreparation(parameters)
@@ -76,9 +77,11 @@ class DecodedPreparation(wiring.Component):
         m.submodules.preparation = preparation = self.preparation
         connect(m, preparation.o, flipped(self.o))
         bounds = bounds_set(preparation.parameters, self.i.payload.word)
+        limits = value_limits(preparation.parameters, self.i.payload.word)
         m.d.comb += [
             preparation.i.payload.eq(self.i.payload),
             preparation.i.payload.bounds.as_value().eq(bounds),
+            preparation.i.payload.limits.as_value().eq(limits),
             preparation.i.valid.eq(self.i.valid),
             self.i.ready.eq(preparation.i.ready),
         ]
@@ -154,6 +157,7 @@ def test_the_model_of_prepared_words_is_exact(fields, digest_bits, data, stalls,
             "close": st.integers(0, 3),
             "star": st.integers(0, 3),
             "disorder": st.integers(0, 1),
+            "illegal": st.integers(0, 1),
             "free": st.integers(0, 1),
         }
     )
@@ -183,6 +187,34 @@ def test_every_key_of_a_small_field_with_every_bound(side):
         met = [other for other in range(-2, 2) if least_met <= other + 2 <= most_met]
         sign = -1 if side else 1
         assert met == [other for other in range(-2, 2) if low <= sign * (value - other) <= high]
+
+
+def test_a_value_that_is_out_of_range_stands_for_the_nearest_one_inside():
+    """Of the fields, ``a`` is wide: so bounds of ``b``, windows and lifespans can be exceeded."""
+    fields = (KeyField(name="a", bits=12), KeyField(name="b", bits=3))
+    parameters = JoinParameters(keys=fields, cores=3, sub_window=7, timestamp_bits=5)
+    values = [-(1 << 12), -9, -8, -1, 0, 1, 2, 7, 8, 20, 21, 22, 31, 32, 64, (1 << 12) - 1]
+    words = [control_word(op, 1, v) for v in values for op in ("WINDOW", "LIFESPAN", "PRECISION")]
+    found = [region_word(parameters).from_bits(w).body.control for w in prepare(parameters, words)]
+    assert [(control.op.name, control.value) for control in found] == [
+        pair
+        for value in values
+        for pair in (
+            ("WINDOW", min(max(value, 1), 21)),
+            ("LIFESPAN", min(max(value, 0), 31)),
+            ("PRECISION", value),
+        )
+    ]
+    words = []
+    for value in values:
+        words += [control_word("BOUND_LOW", 1, value), control_word("BOUND_HIGH", 1, value)]
+        words.append(tuple_word(1, {"a": 0, "b": 0}))
+    for value, word in zip(values, prepare(parameters, words)[2::3], strict=True):
+        criterion = region_word(parameters).from_bits(word).body.tuple.criterion
+        least_met, most_met = ranges(parameters, criterion)["b"]
+        bound = min(max(value, -8), 7)
+        met = [other for other in range(-4, 4) if least_met <= other + 4 <= most_met]
+        assert met == [other for other in range(-4, 4) if other == bound]
 
 
 def test_bounds_are_open_after_reset():

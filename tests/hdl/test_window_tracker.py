@@ -164,14 +164,22 @@ def test_overflow_is_sticky_and_names_the_tuple_that_has_no_room():
         await present(ctx, dut, 5_000, store=0)
         await finish(ctx, dut)
         assert ctx.get(dut.overflow)
-        ctx.set(dut.clear, 1)
-        await ctx.tick()
-        ctx.set(dut.clear, 0)
-        await ctx.tick()
-        assert not ctx.get(dut.overflow)
-        span, stored, _ = await present(ctx, dut, 0, store=1)
-        assert slots(parameters, span) == []
-        assert stored
+        for timed in (False, True):
+            await begin(ctx, dut, 5, timed=timed)
+            await ctx.tick()
+            assert ctx.get(dut.overflow)
+        for forget in (0, 1):  # COORDINATE or DISTINCT, then CLEAR
+            ctx.set(dut.empty, 1)
+            ctx.set(dut.forget, forget)
+            await ctx.tick()
+            ctx.set(dut.empty, 0)
+            ctx.set(dut.forget, 0)
+            await ctx.tick()
+            assert ctx.get(dut.overflow) == (not forget)
+            span, stored, _ = await present(ctx, dut, 0, store=1)
+            assert slots(parameters, span) == []
+            assert stored
+            await finish(ctx, dut)
 
     run(parameters, 0, body)
 
