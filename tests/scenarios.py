@@ -14,8 +14,16 @@ from hdl.manifest import describe
 from host.buckets import Coordinate
 from host.device.software import SoftwareDevice
 from host.words import WordCodec
+from tests.host.bundles import illegal_word
 
-__all__ = ["Scenario", "canonical", "expected_words", "manifest_of", "random_scenario"]
+__all__ = [
+    "Scenario",
+    "canonical",
+    "expected_words",
+    "hostile_scenario",
+    "manifest_of",
+    "random_scenario",
+]
 
 #: How the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
@@ -148,6 +156,62 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         control("FLUSH")
     return Scenario(
         np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts]), free, marks
+    )
+
+
+def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
+    """Make a scenario with words at random places that no host would send, and one after it.
+
+    They are illegal, or control words with any value of their field. The scenario that follows
+    begins with CLEAR, as all do, and has nothing of the kind in it.
+
+    Parameters
+    ----------
+    manifest, seed, tuples, overflow
+        As for :func:`random_scenario`. Without ``overflow``, no lifespan is a long one.
+    """
+    generator = np.random.default_rng([seed, 1])
+    codec = WordCodec(manifest)
+    bits = manifest.input_word["control.value"].bits
+    marks = 0
+
+    def any_value():
+        extremes = (0, 1, -1, manifest.capacity + 1, (1 << bits - 1) - 1, -(1 << bits - 1))
+        if generator.random() < 0.5:
+            return int(extremes[generator.integers(len(extremes))])
+        return int(generator.integers(0, 1 << min(bits, 62))) - (1 << min(bits, 62) - 1)
+
+    def inserted():
+        nonlocal marks
+        name = str(generator.choice([*manifest.operations, *["ILLEGAL"] * 8]))
+        if name == "ILLEGAL":
+            return [illegal_word(manifest, generator)]
+        index, value = int(generator.integers(manifest.indices[name])), any_value()
+        marks += name in ("CLEAR", "FLUSH", "PRECISION")
+        if name == "PRECISION":
+            value = int(generator.integers(1, manifest.probes + 1))
+        if name == "LIFESPAN" and not overflow:
+            value = min(value, 1)
+        if name == "DISTINCT":  # it would be a lie
+            value &= ~1
+        if name == "COORDINATE":  # others must suit the bounds, and one another
+            value = 0
+        words = [codec.pack_control(name, index, value)]
+        if name.startswith("BOUND") and "COORDINATE" in manifest.indices:
+            words.insert(0, codec.pack_control("COORDINATE", index, 0))
+        return words
+
+    scenario = random_scenario(manifest, seed, tuples=tuples, overflow=overflow)
+    following = random_scenario(manifest, seed + 1, tuples=tuples)
+    words = []
+    for word in scenario.words:
+        while generator.random() < 0.1:
+            words += inserted()
+        words.append(word.reshape(1, -1))
+    return Scenario(
+        np.concatenate([*words, following.words]),
+        free=False,
+        marks=scenario.marks + marks + following.marks,
     )
 
 

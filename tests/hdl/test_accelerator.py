@@ -179,6 +179,46 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path, pipelined):
+    """No other word forgets it, whatever it does to the windows; in the software device neither."""
+    parameters = JoinParameters(
+        cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8,
+        engine="index", pipelined=pipelined,
+    )  # fmt: skip
+    controls = [
+        ("BOUND_LOW", 0, 9), ("COORDINATE", 0, 0), ("DISTINCT", 0, 0), ("DISTINCT", 1, 1),
+        ("WINDOW", 0, 2), ("WINDOW", 1, 2), ("LIFESPAN", 0, 9), ("LIFESPAN", 1, 9),
+        ("PRECISION", 0, 1), ("FLUSH", 0, 0),
+    ]  # fmt: skip
+    words = [
+        control_word("BOUND_LOW", 0, 9),  # nothing matches
+        control_word("LIFESPAN", 1, 9),
+        *(tuple_word(1, {"x": 0}, 1) for _ in range(5)),
+    ]
+    expected = [("STAR", 1, 0, 0)] * 5
+    for op, index, value in controls:
+        words += [control_word(op, index, value), *(tuple_word(n, {"x": 1}, 1) for n in range(2))]
+        expected += [("MARK", 0, 2, 0)] * (op in ("PRECISION", "FLUSH"))
+        expected += [("STAR", 0, 2, 0), ("STAR", 1, 0, 0)]
+    words += [control_word("CLEAR"), tuple_word(0, {"x": 1}, 1), control_word("FLUSH")]
+    expected += [("MARK", 0, 2, 0), ("STAR", 0, 0, 0), ("MARK", 0, 0, 0)]
+    assert errors_in(parameters, words, len(expected)) == expected
+
+    path = manifest_of(parameters, tmp_path)
+    manifest = Manifest.load(path)
+    rows = as_rows(
+        [integer(input_word(parameters), word) for word in words], manifest.input_word.columns
+    )
+    answers = expected_words(path, Scenario(rows, free=False, marks=0))
+    fields = WordCodec(manifest).unpack_results(answers)
+    names = {code: name for name, code in manifest.result_kinds.items()}
+    columns = (fields.side, fields.overflow, fields.disorder)
+    assert [
+        (names[kind], *map(int, rest)) for kind, *rest in zip(fields.kind, *columns, strict=True)
+    ] == expected
+
+
 def test_disorder_is_in_the_marks_until_clear():
     parameters = JoinParameters(
         cores=1, sub_window=4, keys=(KeyField(name="x", bits=4),), timestamp_bits=8

@@ -75,12 +75,38 @@ def configuration(parameters, *, bounds=(-2, 2), windows=None, period=1):
 FLUSH = ("FLUSH", 0, 0)
 
 
+def illegal_word(manifest, rng):
+    """Return an input word, one row, that is no tuple and no operation which the manifest knows."""
+    bits = manifest.input_word.bits
+    number = sum(int(rng.integers(0, 2)) << place for place in range(bits))
+    unknown_kind = bool(rng.integers(0, 2))
+
+    def put(name, value):
+        nonlocal number
+        place = manifest.input_word[name]
+        number &= ~(((1 << place.bits) - 1) << place.offset)
+        number |= value << place.offset
+
+    put("kind", 3 if unknown_kind else manifest.input_kinds["CONTROL"])
+    if not unknown_kind:
+        indices = {code: manifest.indices[name] for name, code in manifest.operations.items()}
+        every = [(op, index) for op in range(16) for index in range(16)]
+        illegal = [(op, index) for op, index in every if index >= indices.get(op, 0)]
+        op, index = illegal[rng.integers(len(illegal))]
+        put("control.op", op)
+        put("control.index", index)
+    row = number.to_bytes(8 * manifest.input_word.columns, "little")
+    return np.frombuffer(row, dtype="<u8").reshape(1, -1).copy()
+
+
 def pack(manifest, script):
     """Return the input words of a script."""
     codec = WordCodec(manifest)
     words = [np.zeros((0, manifest.input_word.columns), np.uint64)]
     for kind, first, second in script:
-        if kind in ("R", "S"):
+        if kind == "ILLEGAL":
+            words.append(first)
+        elif kind in ("R", "S"):
             columns = {
                 key.name: np.array([first[key.name]], np.int64 if key.signed else np.uint64)
                 for key in manifest.keys
@@ -98,7 +124,7 @@ def unpack(manifest, words):
     results = []
     for i in range(len(fields)):
         side = int(fields.side[i])
-        errors = (int(fields.overflow[i]), bool(fields.disorder[i]))
+        errors = (int(fields.overflow[i]), bool(fields.disorder[i]), bool(fields.illegal[i]))
         if fields.kind[i] == codec.pair:
             place = (fields.probe[i], fields.core[i], fields.row[i], fields.lane[i])
             results.append(("PAIR", side, *map(int, place)))

@@ -12,6 +12,7 @@ from tests.host.bundles import (
     by_star,
     configuration,
     expected,
+    illegal_word,
     pack,
     random_tuples,
     unpack,
@@ -187,7 +188,7 @@ class DeviceContract:
         assert want[-1][:2] == ("MARK", 1)
         assert punctuation(ask(device, script)) == punctuation(want)
         healthy = [*random_tuples(parameters, rng, 20, pace=3, start=40), FLUSH]
-        marks = [("MARK", 0, False)] * 2
+        marks = [("MARK", 0, False, False)] * 2
         want = expected(parameters, [*configuration(parameters, windows=windows), *healthy])
         assert [*marks, *ask(device, healthy)] == want
 
@@ -195,8 +196,8 @@ class DeviceContract:
         parameters = BUNDLES["tiny"]
         full = [("R", {"x": 0}, 7)] * parameters.capacity
         script = [*configuration(parameters, windows=[("LIFESPAN", 0)] * 2), *full, FLUSH]
-        assert ask(timed, script)[-1] == ("MARK", 0, False)
-        assert ask(timed, [full[0], FLUSH])[-1] == ("MARK", 1, False)
+        assert ask(timed, script)[-1] == ("MARK", 0, False, False)
+        assert ask(timed, [full[0], FLUSH])[-1] == ("MARK", 1, False, False)
 
     def test_disorder_drops_tuples_until_clear(self, timed):
         rng = np.random.default_rng(7)
@@ -209,6 +210,38 @@ class DeviceContract:
         results = ask(timed, script)
         assert results == expected(parameters, script)
         assert [word[2] for word in results if word[0] == "MARK"] == [0, 0, 1, 1, 1, 0]
+
+    def test_illegal_words_are_dropped_and_told_until_clear(self, device, parameters):
+        rng = np.random.default_rng(12)
+        before = device.counters()["illegal"]
+        script = configuration(parameters)
+        script += [("ILLEGAL", illegal_word(device.manifest, rng), None) for _ in range(60)]
+        script += configuration(parameters, period=parameters.probes)
+        for n, word in enumerate(random_tuples(parameters, rng, 40, pace=0)):
+            illegal = ("ILLEGAL", illegal_word(device.manifest, rng), None)
+            script += [illegal] * int(rng.integers(0, 3) * (n > 9)) + [word]
+        script += [FLUSH, ("CLEAR", 0, 0), *random_tuples(parameters, rng, 30, pace=0), FLUSH]
+        want = expected(parameters, script)
+        assert [word[-1] for word in want if word[0] == "MARK"] == [0, 0, 1, 1, 1, 1, 0]
+        assert ask(device, script) == want
+        dropped = sum(kind == "ILLEGAL" for kind, _, _ in script)
+        assert device.counters()["illegal"] - before == dropped
+
+    @pytest.mark.parametrize("operation", ["WINDOW", "LIFESPAN", "BOUND_LOW", "BOUND_HIGH"])
+    def test_a_value_out_of_range_is_the_nearest_inside(self, device, parameters, operation):
+        if operation == "LIFESPAN" and not parameters.timestamp_bits:
+            pytest.skip("no timestamps")
+        rng = np.random.default_rng(13)
+        most = (1 << device.manifest.input_word["control.value"].bits - 1) - 1
+        beyond = parameters.capacity + 1
+        script = []
+        for value in (0, -1, -most - 1, min(beyond, most), most):
+            script += [*configuration(parameters), (operation, 0, value), (operation, 1, 2)]
+            if operation.startswith("BOUND") and len(parameters.keys) == 1:
+                script.pop()
+            count = 2 * parameters.capacity + 9 if operation == "WINDOW" else parameters.capacity
+            script += [*random_tuples(parameters, rng, count, pace=3), FLUSH]
+        assert ask(device, script) == expected(parameters, script)
 
     def test_counters_count(self, device, parameters):
         rng = np.random.default_rng(8)

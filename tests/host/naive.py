@@ -31,7 +31,8 @@ class NaiveAccelerator:
 
     Input words are ``("R", keys, timestamp)``, ``("S", keys, timestamp)`` or
     ``(operation, index, value)``. Result words are ``("PAIR", side, probe, core, row, lane)``,
-    ``("STAR", side, overflow, disorder)`` and ``("MARK", overflow, disorder)``.
+    ``("STAR", side, overflow, disorder, illegal)`` and ``("MARK", overflow, disorder, illegal)``.
+    An input word ``("ILLEGAL", ...)`` stands for any that is dropped.
     """
 
     def __init__(self, parameters, predicate=None):
@@ -49,13 +50,16 @@ class NaiveAccelerator:
         self.overflow = [False, False]
         self.newest = 0
         self.disorder = False
+        self.illegal = False
         self.open = [[], []]  # (probe index, ordinals of its matches)
         self.since_star = [0, 0]
         self.passed = [0, 0]
 
     def run(self, script):
         for kind, first, second in script:
-            if kind in ("R", "S"):
+            if kind == "ILLEGAL":
+                self.illegal = True
+            elif kind in ("R", "S"):
                 self.tuple("RS".index(kind), first, second)
             else:
                 self.control(kind, first, second)
@@ -129,26 +133,32 @@ class NaiveAccelerator:
             self.results.append(("PAIR", side, probe, core, row, lane))
         if star:
             flag = overflow[1 - side] << (1 - side)
-            self.results.append(("STAR", side, flag, self.disorder))
+            self.results.append(("STAR", side, flag, self.disorder, self.illegal))
             self.since_star[side] = 0
         self.open[side] = []
 
     def control(self, operation, index, value):
         if operation in ("BOUND_LOW", "BOUND_HIGH"):
-            self.bounds[index][operation == "BOUND_HIGH"] = value
+            bits = self.p.keys[index].bits
+            nearest = min(max(value, -(1 << bits)), (1 << bits) - 1)
+            self.bounds[index][operation == "BOUND_HIGH"] = nearest
             return
         for side in (0, 1):
             if self.since_star[side]:
                 self.close(side, True, self.overflow)
         if operation in ("CLEAR", "FLUSH", "PRECISION"):
             flags = self.overflow[0] | self.overflow[1] << 1
-            self.results.append(("MARK", flags, self.disorder))
+            self.results.append(("MARK", flags, self.disorder, self.illegal))
         if operation == "CLEAR":
             self.clear()
         elif operation == "PRECISION":
             longest = 1 << self.p.probe_bits
             self.period = value if 0 < value <= longest else longest
         elif operation in ("WINDOW", "LIFESPAN"):
-            self.windows[index] = ("count" if operation == "WINDOW" else "time", value)
+            if operation == "WINDOW":
+                self.windows[index] = ("count", min(max(value, 1), self.p.capacity))
+            else:
+                longest = (1 << self.p.timestamp_bits) - 1
+                self.windows[index] = ("time", min(max(value, 0), longest))
             self.stored[index] = []
             self.ordinal[index] = 0

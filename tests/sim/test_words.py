@@ -14,7 +14,13 @@ from host.streams.configuration import configuration
 from host.window import CountWindow
 from host.words import WordCodec
 from sim.library import build_library
-from tests.scenarios import Scenario, canonical, expected_words, random_scenario
+from tests.scenarios import (
+    Scenario,
+    canonical,
+    expected_words,
+    hostile_scenario,
+    random_scenario,
+)
 
 XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
 
@@ -29,6 +35,9 @@ SHAPES = {
     ),
     "4 cores, 2 lanes, 8 probes": JoinParameters(
         cores=4, sub_window=64, keys=XY, timestamp_bits=20, lanes=2, probes=8
+    ),
+    "8 cores, 6 lanes, 8 probes": JoinParameters(
+        cores=8, sub_window=16, keys=XY, timestamp_bits=20, lanes=6, probes=8
     ),
     "7 cores": JoinParameters(
         cores=7, sub_window=9, keys=XY, timestamp_bits=20, fan_in=3, fan_out=3, probe_bits=3
@@ -139,6 +148,48 @@ def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed)
     received = received[codec.unpack_results(received).kind != pair]
     expected = expected[codec.unpack_results(expected).kind != pair]
     assert np.array_equal(received, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60)])
+def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
+    bundle, seed, stall_in, stall_out
+):
+    manifest = Manifest.load(bundle)
+    scenario = hostile_scenario(manifest, seed + 70, tuples=300)
+    received = answer(bundle, scenario, seed=seed, stall_in=stall_in, stall_out=stall_out)
+    assert same(manifest, received, expected_words(bundle, scenario))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_faults_of_all_kinds_together_stand_where_the_reference_says(bundle, seed):
+    manifest = Manifest.load(bundle)
+    codec = WordCodec(manifest)
+    scenario = hostile_scenario(manifest, seed + 90, tuples=300, overflow=True)
+    received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
+    expected = expected_words(bundle, scenario)
+    pair = manifest.result_kinds["PAIR"]
+    received = received[codec.unpack_results(received).kind != pair]
+    expected = expected[codec.unpack_results(expected).kind != pair]
+    assert np.array_equal(received, expected)
+    assert codec.unpack_results(received).illegal.any()
+
+
+@pytest.mark.parametrize("size", [0, 255])
+def test_a_window_beyond_the_capacity_is_the_nearest_that_there_is(bundle, size):
+    manifest = Manifest.load(bundle)
+    codec = WordCodec(manifest)
+    generator = np.random.default_rng(size)
+    count = 3 * manifest.capacity
+    keys = {key.name: generator.integers(0, 4, count) for key in manifest.keys}
+    words = [
+        *(codec.pack_control("WINDOW", side, size) for side in range(2)),
+        codec.pack_control("PRECISION", 0, manifest.probes),
+        codec.pack_tuples((np.arange(count) % 2).astype(np.uint8), keys, np.zeros(count)),
+        codec.pack_control("FLUSH"),
+    ]
+    scenario = Scenario(np.concatenate(words), free=False, marks=2)
+    assert same(manifest, answer(bundle, scenario), expected_words(bundle, scenario))
 
 
 @pytest.mark.parametrize("burst", [1, 32, 256])
