@@ -70,18 +70,14 @@ class IllegalWordError(DeviceError):
     ----------
     uri : str
         The device.
-    dropped : int
-        Such words that it has dropped since its reset.
     """
 
-    def __init__(self, uri: str, dropped: int) -> None:
+    def __init__(self, uri: str) -> None:
         self.uri = uri
-        self.dropped = dropped
         super().__init__(
             f"Device {uri!r} got an input word that is neither a tuple nor an operation it knows, "
-            f"and dropped it ({dropped} since its reset), so its answer may lack pairs; check the "
-            f"link to the device, and that nobody else writes to it, then run the join again: it "
-            f"begins with CLEAR."
+            f"and dropped it, so its answer may lack pairs; check the link to the device, and that "
+            f"nobody else writes to it, then run the join again, which begins with CLEAR."
         )
 
 

@@ -325,8 +325,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     def _check_faults(run: _Execution, params: AcceleratorJoinParams) -> None:
         faults, manifest = run.decoder.faults, params.device.manifest
         if faults.illegal:  # what else is wrong may follow from it
-            device = params.device
-            raise IllegalWordError(device.uri, device.counters().get("illegal", 0))
+            raise IllegalWordError(params.device.uri)
         if faults.overflow:
             raise WindowOverflowError(
                 faults.overflow[0],

@@ -13,10 +13,17 @@ from host.capacity import largest_window
 from host.device import Device, Exchange
 from host.driver import Deadline, TableJoin, join_batches, join_tables
 from host.durations import parse_duration
-from host.errors import CapacityError, DeviceTimeoutError, WindowOverflowError
+from host.errors import (
+    CapacityError,
+    DeviceTimeoutError,
+    IllegalWordError,
+    WindowOverflowError,
+)
 from host.query import JoinQuery, Term
 from host.tables import output_schema
 from host.verification import compare_pairs, reference_pairs
+from host.words import WordCodec
+from tests.host.bundles import illegal_word
 from tests.host.tables import bundle, naive_join
 
 SHAPES = {
@@ -357,3 +364,26 @@ def test_a_fault_that_the_device_reports_is_never_passed_over(bundles):
     with open_device(f"software:{bundles['groups']}") as inner:
         with pytest.raises(WindowOverflowError, match="side S outgrew"):
             join_tables(table, table, query, Overflowing(inner), trace=True)
+
+
+class Disturbed(Frozen):
+    """Gets an input word that nobody sent after each mark, as over a faulty link."""
+
+    def exchange(self, words, results, *, cycles, stamps=None):
+        done = self.inner.exchange(words, results, cycles=cycles, stamps=stamps)
+        if WordCodec(self.manifest).marks(results[: done.produced]).any():
+            word = illegal_word(self.manifest, np.random.default_rng(1))
+            more = self.inner.exchange(word, np.zeros_like(results[:1]), cycles=cycles)
+            assert (more.accepted, more.produced) == (1, 0)
+        return done
+
+
+def test_an_illegal_word_is_an_error_that_the_next_join_knows_nothing_of(bundles):
+    table = pa.table({"t": np.arange(50)})
+    query = JoinQuery(order=("t", "t"), window=TimeWindow(3))
+    with open_device(f"software:{bundles['groups']}") as inner:
+        with pytest.raises(IllegalWordError, match="'frozen:' got an input word.*again") as caught:
+            join_tables(table, table, query, Disturbed(inner))
+        assert caught.value.exit_code == 1
+        assert inner.counters()["illegal"] > 0
+        assert rows_of(join_tables(table, table, query, inner)) == naive_join(table, table, query)
