@@ -17,7 +17,8 @@ from host.words import WordCodec
 __all__ = ["Scenario", "check", "make_scenario", "names"]
 
 #: Name: window ("count", "one" or "time"), share of R, width of the band. Stars come after every
-#: probe, but in those named `…no_order` as rarely as they can.
+#: probe, but in those named `…no_order` as rarely as they can. `after_illegal` begins with words
+#: that mean nothing.
 SHAPES = {
     "count": ("count", 0.5, 2),
     "all_match": ("count", 0.5, None),
@@ -30,18 +31,23 @@ SHAPES = {
     "no_order": ("count", 0.5, 2),
     "time_no_order": ("time", 0.5, 2),
     "empty": ("count", None, 2),
+    "after_illegal": ("count", 0.5, 2),
 }
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """Arrivals, a query, the probes from star to star, and the words that ask it."""
+    """Arrivals, a query, the probes from star to star, the words that ask it.
+
+    So many of them, the first ones, are ``illegal``.
+    """
 
     arrivals: Arrivals
     predicate: object
     window: object
     period: int
     words: np.ndarray
+    illegal: int
 
 
 def names(manifest):
@@ -80,7 +86,16 @@ def make_scenario(manifest, name, *, tuples, seed):
     predicate = DifferenceBand(bounds)
     period = 1 << manifest.probe_bits if name.endswith("no_order") else 1
     words = words_of(manifest, arrivals, bounds, window, period)
-    return Scenario(arrivals, predicate, window, period, words)
+    illegal = 20 if name == "after_illegal" else 0
+    words = np.concatenate([unknown_words(manifest, illegal), words])
+    return Scenario(arrivals, predicate, window, period, words, illegal)
+
+
+def unknown_words(manifest, count):
+    """Return words of no known kind: all of their bits are set."""
+    bits, columns = manifest.input_word.bits, manifest.input_word.columns
+    word = ((1 << bits) - 1).to_bytes(8 * columns, "little")
+    return np.tile(np.frombuffer(word, "<u8"), (count, 1)).astype(np.uint64)
 
 
 def words_of(manifest, arrivals, bounds, window, period):
@@ -110,6 +125,8 @@ def check(manifest, scenario, words):
     assert int(results.kind[-1]) == codec.mark, "a mark comes last"
     assert not results.overflow.any(), "no window has outgrown the cores"
     assert not results.disorder.any(), "time never went back"
+    told = np.flatnonzero(results.illegal).tolist()
+    assert told == ([0, 1] if scenario.illegal else []), "the mark of CLEAR is the last to tell it"
     body = slice(2, -1)
     stars = results.kind[body] == codec.star
     pairs = ~stars

@@ -120,6 +120,7 @@ def test_the_counters_count_what_happened(probes, pipelined):
     )  # fmt: skip
     # Eight of S, then eight of R: each R meets the last eight of S; one pair each.
     words = [
+        control_word("WINDOW", 2, 1),  # of no side
         control_word("PRECISION", 0, probes),
         control_word("BOUND_LOW", 0, 0),
         control_word("BOUND_HIGH", 0, 0),
@@ -154,3 +155,4 @@ def test_the_counters_count_what_happened(probes, pipelined):
     assert found["ingress_stalled"] + found["output_stalled"] > 0
     assert found["cycles"] > found["region_busy"] / 4 > 0
     assert found["disorder"] == 0
+    assert found["illegal"] == 1
