@@ -34,6 +34,7 @@ from host.errors.columns import (
 from host.errors.devices import (
     DeviceBusyError,
     DeviceError,
+    DeviceLockError,
     DeviceTimeoutError,
     DeviceUriError,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "CapacityError",
     "DeviceBusyError",
     "DeviceError",
+    "DeviceLockError",
     "DeviceTimeoutError",
     "DeviceUriError",
     "DisorderError",

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from host.errors.base import FailureError, UsageError
 
-__all__ = ["DeviceBusyError", "DeviceError", "DeviceTimeoutError", "DeviceUriError"]
+__all__ = [
+    "DeviceBusyError",
+    "DeviceError",
+    "DeviceLockError",
+    "DeviceTimeoutError",
+    "DeviceUriError",
+]
 
 
 class DeviceUriError(UsageError):
@@ -30,6 +36,10 @@ class DeviceUriError(UsageError):
 
 class DeviceError(FailureError):
     """A device broke its contract or stopped working."""
+
+
+class DeviceLockError(DeviceError):
+    """The lock file that keeps a device to one process cannot be trusted."""
 
 
 class DeviceTimeoutError(DeviceError):
