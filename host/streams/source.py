@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leaf of a graph: batches that somebody supplies."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -35,7 +35,11 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
 
 
 class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
-    """Produces the batches of a supplier, cut to size, without copying them."""
+    """Produces the batches of a supplier, cut to size, without copying them.
+
+    The stream gives way after each batch, so no more of them are taken than the streams behind it
+    want at the moment, and their consumer can stop it in between.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
@@ -51,27 +55,28 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._batches = None
-        self._rest = None
+        self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            batch = self._next()
-            if batch is None:
-                return self.finish()
-            take = min(room, self._rows, batch.num_rows)
-            self.output.produce(batch.slice(0, take))
-            self._rest = batch.slice(take) if take < batch.num_rows else None
-            done += take
+        room = self.output.provide()
+        if not room:
+            return StreamResult.BUF_OVERFLOW
+        batch = self._next()
+        if batch is None:
+            return self.finish()
+        take = min(room, self._rows, batch.num_rows)
+        self.output.produce(batch.slice(0, take))
+        self._rest = batch.slice(take) if take < batch.num_rows else None
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
-        self._batches = None
-        self._rest = None
+        self._stop()
+
+    def _stop(self) -> None:
+        """Let go of the supplier; a generator is closed now, not when it is collected."""
+        batches, self._batches, self._rest = self._batches, None, None
+        if isinstance(batches, Generator):
+            batches.close()
 
     def _next(self) -> B | None:
         if self._batches is None:
