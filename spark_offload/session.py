@@ -104,7 +104,9 @@ def _start_failure(error: Exception) -> str:
     else:
         log = java_log()
         said = [] if log is None else log.lines
-        reason = said[-1] if said else str(error).strip()
+        # The line of an exception says more than the usage that Spark may print behind it.
+        named = [line for line in said if "Exception" in line or "Error" in line]
+        reason = (named or said or [str(error).strip()])[-1]
     path = kept_java_log()
     printed = "" if path is None else f" All that Java has printed is in {path}."
     return f"Spark did not start: {reason.rstrip('.')}.{printed}"

@@ -12,7 +12,7 @@ from host.errors import FailureError
 from host.operators import CopyCounters
 from host.pipeline.operations import Lazy, Limited, Operation, Sorted, Stateful, Stateless
 from host.pipeline.source import Bound, Source, Split
-from host.pipeline.steps import Step, fused_runs, plan_steps
+from host.pipeline.steps import Step, fused_runs, plan_steps, stops_early
 from host.runtime import ExecStreamGraph, Governor, Quantum, Scheduler, Stream, StreamResult
 from host.streams.fused_stage import FusedStage, FusedStageParams
 from host.streams.limit import Limit, LimitParams
@@ -166,13 +166,13 @@ class Execution:
             len(steps),
         )
         own, rest = steps[:cut], steps[cut:]
-        limit = rest[0].operation if rest else None
-        if rest and not isinstance(limit, Limited):
+        if rest and not stops_early(rest):
             gathered = self._gather(splits, own, rest[0])
             yield from self._in_parallel(gathered, rest[1:])
             return
         graph = self._empty_graph()
         ordered = self.ordered if not steps else steps[0].place.order_matters
+        limit = rest[0].operation if rest else None
         tasks = [partial(self._part, split, own, limit) for split in splits]
         source = graph.add(Parallel(), ParallelParams(tasks, self.settings.threads, ordered))
         self._behind(graph, source, rest)
@@ -186,7 +186,7 @@ class Execution:
         last: Operation | None,
         stop: threading.Event,
         governor: Governor,
-    ) -> list[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch, None, None]:
         """Run ``steps`` on one part, and as much of ``last`` as can be done with a part alone."""
         graph, counters = self._empty_graph(governor), CopyCounters()
         producer = self._behind(graph, self._source(graph, split), steps, counters)
@@ -198,9 +198,9 @@ class Execution:
             graph.connect(producer, sort)
         graph.prepare()
         try:
-            return list(self._run(graph, stop))
+            yield from self._run(graph, stop)
         except _Cancelled:
-            return []
+            return
         finally:
             with _COUNTING:
                 self.settings.counters.add(counters)
@@ -211,9 +211,9 @@ class Execution:
 
         def record(
             number: int, split: Split, stop: threading.Event, governor: Governor
-        ) -> list[pa.RecordBatch]:
-            parts[number] = self._part(split, steps, last.operation, stop, governor)
-            return []
+        ) -> Generator[pa.RecordBatch, None, None]:
+            parts[number] = list(self._part(split, steps, last.operation, stop, governor))
+            yield from ()
 
         graph = self._empty_graph()
         tasks = [partial(record, number, split) for number, split in enumerate(splits)]

@@ -11,6 +11,9 @@ from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
 
 __all__ = ["FusedStage", "FusedStageParams"]
 
+_FRUITLESS = 256
+"""So often an operator may be asked for rows in vain before the stream gives way."""
+
 
 @dataclass(frozen=True)
 class FusedStageParams(ConduitParams):
@@ -71,7 +74,8 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
                 self.output.produce(leaving.slice(0, room))
                 self._rest = leaving.slice(room) if room < leaving.num_rows else None
                 return StreamResult.QUANTUM_EXPIRED
-            done += 1  # an operator may work for long without a row to show for it
+            # An operator may work for long without a row to show for it.
+            done += 1 + quantum.rows // _FRUITLESS
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
