@@ -17,7 +17,7 @@ from host.pipeline.operations import (
     Unordered,
 )
 
-__all__ = ["Step", "fused_runs", "plan_steps", "stops_early"]
+__all__ = ["Step", "fused_runs", "plan_steps", "runs_ahead", "stops_early"]
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,24 @@ def fused_runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
         run = []
     if run:
         yield run
+
+
+def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
+    """Whether what comes before ``steps`` may make more batches than one at a time.
+
+    A join puts small batches together, so they should be there; a limit wants none too many.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What is behind; the first stateful one among them decides.
+    ahead : bool
+        The answer if there is none.
+    """
+    for step in steps:
+        if isinstance(step.operation, Stateful) and not step.vanishes:
+            return not isinstance(step.operation, Limited)
+    return ahead
 
 
 def stops_early(steps: Sequence[Step]) -> bool:

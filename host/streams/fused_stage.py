@@ -25,19 +25,22 @@ class FusedStageParams(ConduitParams):
         Applied one after the other.
     counters : CopyCounters
         Where batches and copies are counted.
+    ahead : bool
+        Whether to produce more batches than the first while there is room for them. If not, none
+        is made that nobody wants yet.
     """
 
     operators: Sequence[Operator]
     counters: CopyCounters = field(default_factory=CopyCounters)
+    ahead: bool = True
 
 
 class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBatch]):
     """Pulls every input batch through all operators, and makes a batch of what comes out.
 
-    No batch is made in between. The stream gives way after each batch that it has produced, so
-    that a limit behind it is reached before an operator does more than is wanted; closing the
-    stream closes the generators in its operators where they are. An operator that raises has
-    consumed its batch, so executing the stream again goes on behind it.
+    No batch is made in between. Closing the stream closes the generators in its operators where
+    they are. An operator that raises has consumed its batch, so executing the stream again goes on
+    behind it.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -48,6 +51,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
     def prepare(self, params: FusedStageParams) -> None:
         super().prepare(params)
         self._counters = params.counters
+        self._ahead = params.ahead
         self.fused = Fused.chain(params.operators, mutable_input=False)
 
     def open(self, restart: bool = False) -> None:
@@ -73,9 +77,9 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
             if leaving is not None:
                 self.output.produce(leaving.slice(0, room))
                 self._rest = leaving.slice(room) if room < leaving.num_rows else None
-                return StreamResult.QUANTUM_EXPIRED
-            # An operator may work for long without a row to show for it.
-            done += 1 + quantum.rows // _FRUITLESS
+                done += min(room, leaving.num_rows) if self._ahead else quantum.rows
+            else:  # an operator may work for long without a row to show for it
+                done += 1 + quantum.rows // _FRUITLESS
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:

@@ -127,15 +127,18 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             thread.start()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        room = self.output.provide()
-        if not room:
-            return StreamResult.BUF_OVERFLOW
-        batch = self._rest if self._rest is not None else self._take()
-        if batch is not None:
+        done = 0
+        while done < quantum.rows:
+            room = self.output.provide()
+            if not room:
+                return StreamResult.BUF_OVERFLOW
+            batch = self._rest if self._rest is not None else self._take()
+            if batch is None:
+                return StreamResult.BUF_UNDERFLOW if self._running else self.finish()
             self.output.produce(batch.slice(0, room))
             self._rest = batch.slice(room) if room < batch.num_rows else None
-            return StreamResult.QUANTUM_EXPIRED
-        return StreamResult.BUF_UNDERFLOW if self._running else self.finish()
+            done += min(room, batch.num_rows)
+        return StreamResult.QUANTUM_EXPIRED
 
     def wait(self, seconds: float) -> bool:
         with self._changed:

@@ -28,23 +28,27 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
         Returns the batches; called anew by every execution, when it first needs one.
     rows : int
         Most rows of an output batch; longer batches are cut.
+    ahead : bool
+        Whether to produce more batches than the first while there is room for them, which the
+        stream behind it may put together. If not, none is taken that nobody wants yet.
     """
 
     supply: Callable[[], Iterable[B]]
     rows: int = 1 << 16
+    ahead: bool = True
 
 
 class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
     """Produces the batches of a supplier, cut to size, without copying them.
 
-    The stream gives way after each batch, so no more of them are taken than the streams behind it
-    want at the moment, and their consumer can stop it in between.
+    A supplier that is a generator is closed with the stream, wherever it is.
     """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._supply: Callable[[], Iterable[B]] = tuple
         self._rows = 1
+        self._ahead = True
         self._batches: Iterator[B] | None = None
         self._rest: B | None = None
 
@@ -52,21 +56,25 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
         super().prepare(params)
         self._supply = params.supply
         self._rows = params.rows
+        self._ahead = params.ahead
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        room = self.output.provide()
-        if not room:
-            return StreamResult.BUF_OVERFLOW
-        batch = self._next()
-        if batch is None:
-            return self.finish()
-        take = min(room, self._rows, batch.num_rows)
-        self.output.produce(batch.slice(0, take))
-        self._rest = batch.slice(take) if take < batch.num_rows else None
+        done = 0
+        while done < quantum.rows:
+            room = self.output.provide()
+            if not room:
+                return StreamResult.BUF_OVERFLOW
+            batch = self._next()
+            if batch is None:
+                return self.finish()
+            take = min(room, self._rows, batch.num_rows)
+            self.output.produce(batch.slice(0, take))
+            self._rest = batch.slice(take) if take < batch.num_rows else None
+            done += max(1, take) if self._ahead else quantum.rows
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
