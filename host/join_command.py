@@ -10,7 +10,8 @@ import time
 import pyarrow as pa
 
 from host.default_device import default_device
-from host.device import Device, open_device
+from host.device import Device
+from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.driver import TableJoin
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
@@ -23,6 +24,8 @@ from host.verification import compare_pairs, reference_pairs
 
 __all__ = ["add_parser", "explain", "main"]
 
+_WAIT = "--device-wait"
+
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand ``join`` to the command line of ``python -m host``."""
@@ -34,15 +37,26 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "Rows that come alone, by --how, come when they leave the window.",
     )
     add_join_arguments(parser)
+    parser.add_argument(
+        _WAIT, default=WAIT_DEFAULT, metavar="DURATION",
+        help="how long to wait for a device that another process uses; default: %(default)s",
+    )  # fmt: skip
     parser.set_defaults(run=main)
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = query_from(options)
+    wait = parse_wait(options.device_wait, _WAIT)
     require_writable(options.output)
     uri = options.device or default_device(query, build=options.build).uri
-    with open_device(uri) as device:
+    with open_in_turn(
+        uri,
+        holder="python -m host join",
+        seconds=wait.nanoseconds / 1e9,
+        remedy=f"wait longer ({_WAIT}), or end that process",
+        report=lambda text: print(f"device: {text}", file=sys.stderr),
+    ) as device:
         work = _streamed(options, query, device) or _gathered(options, query, device)
         if options.explain:
             print(work.explanation)

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 
 from host import JoinError
 from spark_offload import bench_command, demo, join_command, zip_command
+from spark_offload.java_log import kept_java_log
 from spark_offload.streaming import bench
 
 __all__ = ["main", "parser"]
@@ -45,8 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(options.command, str(error), error.exit_code)
     except KeyboardInterrupt:
         return _complain(options.command, "interrupted", 130)
-    except (PySparkException, Py4JError) as error:
-        return _complain(options.command, f"Spark: {_first_line(error)}", 1)
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        log = kept_java_log()
+        printed = "" if log is None else f" (what Java has printed is in {log})"
+        return _complain(options.command, f"Spark: {_first_line(error)}{printed}", 1)
     except (OSError, MemoryError, pa.ArrowException) as error:
         return _complain(options.command, _first_line(error), 1)
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a join costs: on the accelerator in cycles, in Spark alone in pairs of rows compared."""
 
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-import io
 import re
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
 from host import CountWindow, Manifest
 from host.cycles import JoinSize, estimated_cycles
 from host.query import JoinQuery
+from spark_offload.cluster import is_connect
 from spark_offload.own_join import own_join
 from spark_offload.placement import Placement
 from spark_offload.profile import OrderProfile
@@ -138,11 +138,18 @@ def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> Joi
 
 def join_operator(frame: DataFrame) -> str | None:
     """Return the join operator of Spark's plan for a frame, the uppermost if it has several."""
-    plan = io.StringIO()
-    with redirect_stdout(plan):
-        frame.explain()
-    found = _OPERATOR.search(plan.getvalue())
+    found = _OPERATOR.search(_physical_plan(frame))
     return None if found is None else found[1]
+
+
+def _physical_plan(frame: DataFrame) -> str:
+    """Return the text that ``frame.explain()`` prints; to print it is no way to get it.
+
+    The standard output belongs to the program, all of whose threads share it.
+    """
+    if is_connect(frame):
+        return str(cast(Any, frame)._explain_string())
+    return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
 def devices_of(placement: Placement) -> int:

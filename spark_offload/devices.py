@@ -9,8 +9,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from host import UsageError
-from host.device import device_kind
-from host.durations import Duration, parse_duration
+from host.device import device_kind, is_shared
+from host.device.turns import WAIT_DEFAULT, parse_wait
+from host.durations import Duration
 from host.errors import DeviceUriError
 from spark_offload.cluster import Cluster
 from spark_offload.shipping import ship_bundle
@@ -25,11 +26,6 @@ RESOURCE = "resource"
 
 WAIT = "spark.splitjoin.device.wait"
 """Option of the session: how long a task waits for a device that another one holds."""
-
-MADE_BY_TASKS = ("sim", "software")
-"""Kinds of devices that a task makes for itself, so many as there are tasks."""
-
-_WAIT_DEFAULT = "10min"
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class DeviceSource:
     @property
     def made_by_tasks(self) -> tuple[DeviceAddress, ...]:
         """Those devices that any process can make, the driver too."""
-        return tuple(device for device in self.devices if device_kind(device.name) in MADE_BY_TASKS)
+        return tuple(device for device in self.devices if not is_shared(device.name))
 
     def shipped(self, cluster: Cluster) -> "DeviceSource":
         """Send the bundles of the devices to the executors; return the source as it is there."""
@@ -136,14 +132,14 @@ def device_source(devices: str | Sequence[str], session: SparkSession) -> Device
     UsageError
         If it is none, or one of an unknown kind.
     """
-    wait = _wait(session)
+    wait = parse_wait(session.conf.get(WAIT, None) or WAIT_DEFAULT, WAIT)
     if isinstance(devices, str):
         scheme, _, name = devices.partition(":")
         if scheme == RESOURCE:
             _check_resource(name, session)
             return DeviceSource((), name, True, wait)
         addresses = (DeviceAddress(devices, devices),)
-        return DeviceSource(addresses, None, device_kind(devices) not in MADE_BY_TASKS, wait)
+        return DeviceSource(addresses, None, is_shared(devices), wait)
     pool = tuple(devices) if isinstance(devices, Sequence) else ()
     if not pool or not all(isinstance(device, str) for device in pool):
         raise UsageError(
@@ -162,17 +158,6 @@ def device_source(devices: str | Sequence[str], session: SparkSession) -> Device
             )
         device_kind(device)
     return DeviceSource(tuple(DeviceAddress(device, device) for device in pool), None, True, wait)
-
-
-def _wait(session: SparkSession) -> Duration:
-    text = session.conf.get(WAIT, _WAIT_DEFAULT) or _WAIT_DEFAULT
-    try:
-        wait = parse_duration(text)
-    except UsageError as error:
-        raise UsageError(f"Option {WAIT}: {error}") from error
-    if wait < Duration(0):
-        raise UsageError(f"Option {WAIT} must be a time to wait, not {text!r}.")
-    return wait
 
 
 def _check_resource(name: str, session: SparkSession) -> None:

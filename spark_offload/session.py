@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Spark session of the commands: quiet, local, with this very Python on both sides."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 import os
 import shutil
 import sys
-import tempfile
-from typing import IO
 
-from pyspark import SparkContext
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from host import FailureError
+from host import FailureError, UsageError
 from host.errors import MissingToolError
+from spark_offload.java_log import java_log, kept_java_log, start_java
 
 __all__ = ["open_session", "use_this_python"]
 
@@ -24,8 +23,9 @@ def open_session(
 ) -> SparkSession:
     """Return the running Spark session, or start one that needs nothing set by hand.
 
-    The Python workers run the interpreter that runs this function, the web interface is off, what
-    the Java process prints is kept aside, and timestamps with a zone are shown in UTC.
+    The Python workers run the interpreter that runs this function, the web interface is off, and
+    timestamps with a zone are shown in UTC. What the Java process prints goes into a file, which
+    is kept, and named by the error, if Spark fails.
 
     Parameters
     ----------
@@ -34,17 +34,20 @@ def open_session(
     master : str
         Spark master, used when no session is running.
     options : dict of str to str, optional
-        Further Spark options; they override those set here.
+        Further Spark options; they override those set here. A running session must have them.
 
     Raises
     ------
     MissingToolError
         If there is no Java.
+    UsageError
+        If a session is running in which an option has another value.
     FailureError
         If Spark does not start.
     """
-    running = SparkSession.getActiveSession()
+    running = _running_session()
     if running is not None:
+        _require_options(running, options or {})
         return running
     java = os.path.join(os.environ.get("JAVA_HOME", ""), "bin", "java")
     if shutil.which("java") is None and not os.access(java, os.X_OK):
@@ -60,20 +63,53 @@ def open_session(
         **({"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}),
         **(options or {}),
     }
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    with _java_output_aside() as output:
-        try:
-            session = builder.getOrCreate()
-        except (PySparkException, OSError) as error:
-            output.seek(0)
-            lines = output.read().strip().splitlines()
-            raise FailureError(
-                f"Spark did not start: {lines[-1] if lines else str(error).strip()}"
-            ) from error
+    conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
+    conf.setAll(list(settings.items()))
+    try:
+        SparkContext(conf=conf, gateway=start_java(conf))
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise FailureError(_start_failure(error)) from error
     use_this_python(session.sparkContext)
     return session
+
+
+def _running_session() -> SparkSession | None:
+    """Return the session of this thread, or that of the process."""
+    active = SparkSession.getActiveSession()
+    if active is not None or SparkContext._active_spark_context is None:
+        return active
+    return SparkSession.builder.getOrCreate()
+
+
+def _require_options(session: SparkSession, options: Mapping[str, str]) -> None:
+    for key, wanted in options.items():
+        try:
+            actual = session.conf.get(key)
+        except PySparkException:
+            actual = None
+        if actual is None or actual.lower() != wanted.lower():
+            value = "is not set" if actual is None else f"is {actual!r}"
+            raise UsageError(
+                f"Spark is running already, and its option {key} {value}, not {wanted!r} as asked "
+                f"for; stop that session first (`spark.stop()`), set the option there "
+                f"(`spark.conf.set`) if Spark allows it, or ask for no other value."
+            )
+
+
+def _start_failure(error: Exception) -> str:
+    """Say why Spark did not start, and where to read what Java has printed."""
+    if isinstance(error, Py4JJavaError):
+        reason = str(error.java_exception)
+    else:
+        log = java_log()
+        said = [] if log is None else log.lines
+        # The line of an exception says more than the usage that Spark may print behind it.
+        named = [line for line in said if "Exception" in line or "Error" in line]
+        reason = (named or said or [str(error).strip()])[-1]
+    path = kept_java_log()
+    printed = "" if path is None else f" All that Java has printed is in {path}."
+    return f"Spark did not start: {reason.rstrip('.')}.{printed}"
 
 
 def use_this_python(context: SparkContext) -> None:
@@ -84,22 +120,3 @@ def use_this_python(context: SparkContext) -> None:
     """
     if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
-
-
-@contextmanager
-def _java_output_aside() -> Iterator[IO[str]]:
-    """Let a Java process that is started inside write its standard error to a file.
-
-    Its log lines and warnings come from several places, some of them before any setting is read;
-    the errors that matter reach Python as exceptions.
-    """
-    sys.stderr.flush()
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
-        saved = os.dup(2)
-        try:
-            os.dup2(output.fileno(), 2)
-            yield output
-        finally:
-            sys.stderr.flush()
-            os.dup2(saved, 2)
-            os.close(saved)

@@ -51,16 +51,24 @@ class TaskDevice:
         ----------
         error : BaseException, optional
             What the task fails with.
+
+        Raises
+        ------
+        DeviceError
+            If nothing else has failed before, and the device is still at work or its lock file was
+            removed meanwhile.
         """
         claim, self._claim = self._claim, None
-        failed = isinstance(error, DeviceError)
         try:
             if isinstance(error, DeviceError):
                 self._complete(error)
-            self.device.close()
+            self.device.close_after(error)
+        except BaseException as refusal:
+            error = refusal
+            raise
         finally:
             if claim is not None:
-                claim.release(failed=failed)
+                claim.release_after(error)
 
     def _complete(self, error: DeviceError) -> None:
         """Add the device's name and counters to an error that does not tell them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from host.device.contract import Device, Exchange, Stamps
 from host.errors import DeviceUriError
 
-__all__ = ["Device", "Exchange", "Stamps", "device_kind", "open_device"]
+__all__ = ["Device", "Exchange", "Stamps", "device_kind", "is_shared", "open_device"]
 
 _KINDS = ("software", "sim")
 
@@ -61,6 +61,20 @@ def device_kind(uri: str) -> str:
     if "." in scheme:
         return "module"
     raise DeviceUriError(uri, f"has the unknown scheme {scheme!r}")
+
+
+def is_shared(uri: str) -> bool:
+    """Whether all processes of a machine that open ``uri`` get the same device, so in turns.
+
+    Simulations and the reference join are made by whoever opens them; only devices of one's own
+    can be pieces of hardware.
+
+    Raises
+    ------
+    DeviceUriError
+        If there is no such kind of device.
+    """
+    return device_kind(uri) not in _KINDS
 
 
 def _opened_by_module(name: str, place: str, uri: str) -> Device:

@@ -102,7 +102,28 @@ class Device(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Release the device; closing it again does nothing."""
+        """Release the device; closing it again does nothing.
+
+        Closing does not wait for ever: where another thread is inside a call that does not return,
+        it raises after some seconds.
+
+        Raises
+        ------
+        DeviceError
+            If the device is still at work.
+        """
+
+    def close_after(self, error: BaseException | None) -> None:
+        """Close the device at the end of work that ended with ``error``, or well.
+
+        What closing raises is added to the error as a note, for the error came first.
+        """
+        try:
+            self.close()
+        except DeviceError as refusal:
+            if error is None:
+                raise
+            error.add_note(str(refusal))
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +134,7 @@ class Device(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self.close_after(error)
 
 
 def check_words(manifest: Manifest, words: UInt64s, results: UInt64s) -> None:

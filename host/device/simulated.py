@@ -42,7 +42,17 @@ class SimulatedDevice(Device):
     ------
     ManifestError
         If the bundle is missing, foreign or stale, or its library is.
+
+    Attributes
+    ----------
+    turn_seconds : float
+        Longest time for which a call waits until the call of another thread has returned.
+    close_seconds : float
+        Longest time for which :meth:`close` waits for that.
     """
+
+    turn_seconds = 300.0
+    close_seconds = 30.0
 
     def __init__(
         self,
@@ -61,6 +71,7 @@ class SimulatedDevice(Device):
         self._library = load_library(Path(bundle).absolute(), self.manifest)
         self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
         self._running = threading.Lock()
+        self._closing = False
 
     def exchange(
         self,
@@ -104,23 +115,59 @@ class SimulatedDevice(Device):
             return int(self._library.splitjoin_cycle(handle))
 
     def close(self) -> None:
-        """End the simulation; closing it again does nothing."""
-        with self._running:
-            handle, self._handle = self._handle, None
-            if handle is not None:
-                self._library.splitjoin_destroy(handle)
+        """End the simulation; closing it again does nothing.
+
+        Raises
+        ------
+        DeviceError
+            If another thread is still inside a call after :attr:`close_seconds`. That call cannot
+            be interrupted; when it returns, its thread ends the simulation, and until then its
+            memory stays in use. A program can exit nevertheless if the thread is a daemon.
+        """
+        again, self._closing = self._closing, True
+        if not self._running.acquire(timeout=0 if again else self.close_seconds):
+            if not again:
+                raise DeviceError(
+                    f"Device {self.uri!r} did not close within {self.close_seconds:g} s, for a "
+                    f"call of another thread has not returned; its counters cannot be read "
+                    f"meanwhile. The device closes when that call returns, or with the process."
+                )
+            return
+        try:
+            self._destroy()
+        finally:
+            self._running.release()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
-            self.close()
+        # No thread is inside a call, for it would refer to the device. At the exit of the
+        # interpreter one may have been stopped there: then the process takes the memory with it.
+        if getattr(self, "_handle", None) is not None and self._running.acquire(blocking=False):
+            self._destroy()
+
+    def _destroy(self) -> None:
+        """Free the simulation; the caller has it to himself."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._library.splitjoin_destroy(handle)
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
         """Wait until nobody else uses the simulation."""
-        with self._running:
-            if self._handle is None:
+        if self._closing:
+            raise DeviceError(f"Device {self.uri!r} is closed.")
+        if not self._running.acquire(timeout=self.turn_seconds):
+            raise DeviceError(
+                f"Device {self.uri!r} is busy: a call of another thread has not returned within "
+                f"{self.turn_seconds:g} s. Use a device from one thread, or open one for each."
+            )
+        try:
+            if self._handle is None or self._closing:
                 raise DeviceError(f"Device {self.uri!r} is closed.")
             yield self._handle
+        finally:
+            if self._closing:
+                self._destroy()
+            self._running.release()
 
 
 def _stamp_address(array: UInt64s, least: int) -> int:

@@ -12,6 +12,9 @@ from host.exact import UInt64s
 
 __all__ = ["DeviceThread", "Finished"]
 
+_START_SECONDS = 1.0
+"""Waiting for an exchange to begin only saves time, so it is given up soon."""
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -80,7 +83,11 @@ class DeviceThread:
     ----------
     is_stuck : bool
         Whether the device's driver had not returned from an exchange when that was waited for.
+    close_seconds : float
+        Longest time for which :meth:`close` waits for an exchange under way.
     """
+
+    close_seconds = 30.0
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -105,7 +112,7 @@ class DeviceThread:
         self._running = _Request(words, results, cycles, stamps)
         self._requests.put(self._running)
         # Without this the thread would wait for the interpreter's lock until it is next let go.
-        self._running.began.wait()
+        self._running.began.wait(_START_SECONDS)
 
     def finish(self, seconds: float) -> Finished:
         """Wait for the exchange that was begun, and return what it did.
@@ -128,8 +135,7 @@ class DeviceThread:
         start = time.monotonic()
         if not request.ended.wait(seconds):
             self.is_stuck = True
-            waited = f"{seconds:.1f} s, in which its driver has not returned"
-            raise DeviceTimeoutError(self._device.uri, waited, {})
+            raise self._timeout(seconds)
         self._running = None
         if request.error is not None:
             raise request.error
@@ -144,10 +150,28 @@ class DeviceThread:
         )
 
     def close(self) -> None:
-        """Let the thread end; if the device's driver is stuck, as soon as it returns."""
+        """Let the thread end; closing it again does nothing.
+
+        A thread whose device's driver is stuck cannot be interrupted. It ends as soon as the driver
+        returns; it is a daemon, so a program can exit before that.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If the driver does not return from an exchange that nobody has finished. Its counters
+            cannot be read, for the device is still in use.
+        """
         self._requests.put(None)
-        if not self.is_stuck:
-            self._thread.join()
+        if self.is_stuck:
+            return  # whoever waited for the exchange has been told
+        self._thread.join(self.close_seconds)
+        if self._thread.is_alive():
+            self.is_stuck = True
+            raise self._timeout(self.close_seconds)
+
+    def _timeout(self, seconds: float) -> DeviceTimeoutError:
+        waited = f"{seconds:.1f} s, in which its driver has not returned"
+        return DeviceTimeoutError(self._device.uri, waited, {})
 
 
 def _serve(device: Device, requests: "SimpleQueue[_Request | None]") -> None:

@@ -34,6 +34,7 @@ from host.errors.columns import (
 from host.errors.devices import (
     DeviceBusyError,
     DeviceError,
+    DeviceLockError,
     DeviceTimeoutError,
     DeviceUriError,
     IllegalWordError,
@@ -50,6 +51,7 @@ __all__ = [
     "CapacityError",
     "DeviceBusyError",
     "DeviceError",
+    "DeviceLockError",
     "DeviceTimeoutError",
     "DeviceUriError",
     "DisorderError",

@@ -8,6 +8,7 @@ from host.errors.base import FailureError, UsageError
 __all__ = [
     "DeviceBusyError",
     "DeviceError",
+    "DeviceLockError",
     "DeviceTimeoutError",
     "DeviceUriError",
     "IllegalWordError",
@@ -36,6 +37,10 @@ class DeviceUriError(UsageError):
 
 class DeviceError(FailureError):
     """A device broke its contract or stopped working."""
+
+
+class DeviceLockError(DeviceError):
+    """The lock file that keeps a device to one process cannot be trusted."""
 
 
 class DeviceTimeoutError(DeviceError):

@@ -2,13 +2,12 @@
 """Stateless operators on rows, and several of them fused into one pass over a batch."""
 
 from host.operators.fused import Fused, Node
-from host.operators.operator import Emit, Operator
+from host.operators.operator import Operator, Submitted
 from host.operators.rows import CopyCounters, ReadOnlyError, Rows
 from host.operators.stateless import Filter, FlatMap, Map, MapBatches, Peek, Project, Update
 
 __all__ = [
     "CopyCounters",
-    "Emit",
     "Filter",
     "FlatMap",
     "Fused",
@@ -20,5 +19,6 @@ __all__ = [
     "Project",
     "ReadOnlyError",
     "Rows",
+    "Submitted",
     "Update",
 ]

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators fused into one pass: rows are pushed through all of them, call by call."""
+"""Operators fused into one pass: rows are pulled through all of them, one call within another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from host.operators.operator import Emit, Operator
+from host.operators.operator import Operator, Submitted
 from host.operators.rows import Rows
 from host.runtime import Passing, Transfer, plan_transfers
 
 __all__ = ["Fused", "Node"]
+
+#: Yields what becomes of rows.
+_Pull: TypeAlias = Callable[[Rows], Submitted]
 
 
 @dataclass(frozen=True)
@@ -36,35 +41,42 @@ class Node:
 class Fused:
     """A tree of operators as one function of rows.
 
-    As in a fused processing element (seed 000) a consumer's call returns before the next one is
-    called, so whether rows are copied between two operators follows from their ports alone, and
+    As in a fused processing element (seed 000) a consumer is done with rows before the next one
+    gets them, so whether rows are copied between two operators follows from their ports alone, and
     is decided here, once.
+
+    Unlike there, rows are pulled: :attr:`pull` works no further than to the next rows that leave
+    the pass, so a reader that has enough stops every operator where it is.
 
     Parameters
     ----------
     root : Node
         The first operator.
     mutable_input : bool
-        Whether the rows that are pushed in may be written into.
-    leave : callable
-        Takes the rows that leave the pass.
+        Whether the rows that are taken in may be written into.
+
+    Attributes
+    ----------
+    pull : callable
+        Takes rows, and returns a generator of the rows that leave the pass: None where there is
+        nothing yet. To close it closes all operators.
+    transfers : list of (sender, receiver, transfer)
+        What was decided, in the order of the calls.
     """
 
-    def __init__(self, root: Node, *, mutable_input: bool, leave: Emit) -> None:
-        self._leave = leave
-        #: Decisions, as (sender, receiver, transfer), in the order of the calls.
+    def __init__(self, root: Node, *, mutable_input: bool) -> None:
         self.transfers: list[tuple[str, str, Transfer]] = []
-        self.push: Emit = self._sink("input", mutable_input, [root])
+        self.pull: _Pull = self._behind("input", mutable_input, [root])
 
     @classmethod
-    def chain(cls, operators: Sequence[Operator], *, mutable_input: bool, leave: Emit) -> "Fused":
+    def chain(cls, operators: Sequence[Operator], *, mutable_input: bool) -> "Fused":
         """Fuse operators that follow one another."""
         node: Node | None = None
         for operator in reversed(operators):
             node = Node(operator, () if node is None else (node,))
         if node is None:
             raise ValueError("A pass needs at least one operator")
-        return cls(node, mutable_input=mutable_input, leave=leave)
+        return cls(node, mutable_input=mutable_input)
 
     @property
     def copies(self) -> list[tuple[str, str]]:
@@ -75,10 +87,8 @@ class Fused:
             if transfer.passing is Passing.COPY
         ]
 
-    def _sink(self, sender: str, mutable: bool, consumers: Sequence[Node]) -> Emit:
-        """Wrap the sinks behind ``consumers`` into the one that ``sender`` submits to."""
-        if not consumers:
-            return self._leave
+    def _behind(self, sender: str, mutable: bool, consumers: Sequence[Node]) -> _Pull:
+        """Return what becomes of the rows that ``sender`` submits."""
         transfers = plan_transfers(
             mutable,
             [node.operator.mutates_input for node in consumers],
@@ -88,23 +98,43 @@ class Fused:
         for node, transfer in zip(consumers, transfers, strict=True):
             name = str(node.operator)
             self.transfers.append((sender, name, transfer))
-            behind = self._sink(name, node.operator.mutable_output, node.consumers)
-            targets.append(_target(node.operator, transfer.passing, behind))
-        if len(targets) == 1:
-            return targets[0]
-
-        def to_all(rows: Rows) -> None:
-            for target in targets:
-                target(rows)
-
-        return to_all
+            target = _target(node.operator, transfer.passing)
+            if node.consumers:
+                behind = self._behind(name, node.operator.mutable_output, node.consumers)
+                target = _followed(target, behind)
+            targets.append(target)
+        return targets[0] if len(targets) == 1 else _one_by_one(targets)
 
 
-def _target(operator: Operator, passing: Passing, emit: Emit) -> Emit:
+def _target(operator: Operator, passing: Passing) -> _Pull:
     """Return the function that calls ``operator`` with rows passed as decided."""
     apply = operator.apply
     if passing is Passing.COPY:
-        return lambda rows: apply(rows.copy(), emit)
+        return lambda rows: apply(rows.copy())
     if passing is Passing.CONSTANT:
-        return lambda rows: apply(rows.read_only(), emit)
-    return lambda rows: apply(rows, emit)
+        return lambda rows: apply(rows.read_only())
+    return apply
+
+
+def _followed(target: _Pull, behind: _Pull) -> _Pull:
+    """Return what becomes of rows in an operator and then in those behind it."""
+
+    def pull(rows: Rows) -> Submitted:
+        with closing(target(rows)) as pulled:
+            for submitted in pulled:
+                if submitted is None:
+                    yield None
+                else:
+                    yield from behind(submitted)
+
+    return pull
+
+
+def _one_by_one(targets: Sequence[_Pull]) -> _Pull:
+    """Return what becomes of rows in several operators that get the same ones."""
+
+    def pull(rows: Rows) -> Submitted:
+        for target in targets:
+            yield from target(rows)
+
+    return pull

@@ -2,17 +2,17 @@
 """What an operator on rows is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Generator
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from host.operators.rows import CopyCounters, Rows
 
-__all__ = ["Emit", "Operator"]
+__all__ = ["Operator", "Submitted"]
 
-#: Takes the rows that an operator submits.
-Emit: TypeAlias = Callable[[Rows], None]
+#: What an operator submits, as it is pulled: rows, or None where it has worked and has none yet.
+Submitted: TypeAlias = Generator[Rows | None, None, None]
 
 
 class Operator(ABC):
@@ -36,18 +36,24 @@ class Operator(ABC):
     retains = False
 
     @abstractmethod
-    def apply(self, rows: Rows, emit: Emit) -> None:
-        """Take ``rows`` and submit any number of others."""
+    def apply(self, rows: Rows) -> Submitted:
+        """Take ``rows`` and yield any number of others.
+
+        An operator does no more than what it is asked for: it is not resumed when nobody wants
+        more rows, but closed. Where it works for long without any rows to submit it yields None
+        now and then, so that its caller can stop it.
+        """
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of what is submitted when ``schema`` is taken.
 
         By default found by applying the operator to no rows.
         """
-        submitted: list[Rows] = []
         empty = schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
-        self.apply(Rows.of_batch(empty[0], CopyCounters()), submitted.append)
-        return submitted[0].batch().schema if submitted else schema
+        for submitted in self.apply(Rows.of_batch(empty[0], CopyCounters())):
+            if submitted is not None:
+                return submitted.batch().schema
+        return schema
 
     def __str__(self) -> str:
         return type(self).__name__.lower()

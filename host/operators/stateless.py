@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of the kit."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 import inspect
 from typing import Any
 
@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from host.errors import UnsupportedTypeError, UsageError
-from host.operators.operator import Emit, Operator
-from host.operators.rows import Rows
+from host.operators.operator import Operator, Submitted
+from host.operators.rows import CopyCounters, Rows
 
 __all__ = ["Filter", "FlatMap", "Map", "MapBatches", "Peek", "Project", "Update"]
 
@@ -48,11 +48,10 @@ class Filter(Operator):
         self._function = function
         self._columns = _columns_of(function, columns)
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
+    def apply(self, rows: Rows) -> Submitted:
         rows = rows.handed_on()
         rows.keep(self._function(*(rows.column(name) for name in self._columns)))
-        if rows.num_rows:
-            emit(rows)
+        yield rows if rows.num_rows else None
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
@@ -82,10 +81,10 @@ class Map(Operator):
         self._function = function
         self._columns = _columns_of(function, columns)
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
+    def apply(self, rows: Rows) -> Submitted:
         rows = rows.handed_on()
         rows.put(self.name, self._function(*(rows.column(name) for name in self._columns)))
-        emit(rows)
+        yield rows
 
     def __str__(self) -> str:
         return f"map({self.name} <- {', '.join(self._columns)})"
@@ -103,8 +102,8 @@ class Project(Operator):
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.columns = dict(columns)
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
-        emit(rows.project(self.columns))
+    def apply(self, rows: Rows) -> Submitted:
+        yield rows.project(self.columns)
 
     def __str__(self) -> str:
         names = (new if new == old else f"{new} = {old}" for new, old in self.columns.items())
@@ -128,9 +127,9 @@ class Update(Operator):
         self.name = name
         self._function = function
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
+    def apply(self, rows: Rows) -> Submitted:
         self._function(rows.writable(self.name))
-        emit(rows)
+        yield rows
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         kind = schema.field(self.name).type
@@ -156,8 +155,8 @@ class MapBatches(Operator):
     def __init__(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
         self._function = function
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
-        emit(Rows.of_batch(self._function(rows.batch()), rows.counters))
+    def apply(self, rows: Rows) -> Submitted:
+        yield Rows.of_batch(self._function(rows.batch()), rows.counters)
 
     def __str__(self) -> str:
         return f"map_batches({_name(self._function)})"
@@ -169,7 +168,8 @@ class FlatMap(Operator):
     Parameters
     ----------
     function : callable
-        Takes a RecordBatch, returns an iterable of them.
+        Takes a RecordBatch, returns an iterable of them, of which no more are taken than somebody
+        wants; a generator that is stopped early is closed.
     output : Schema
         Of all of them.
     """
@@ -182,16 +182,24 @@ class FlatMap(Operator):
         self._function = function
         self._output = output
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
-        for batch in self._function(rows.batch()):
+    def apply(self, rows: Rows) -> Submitted:
+        batches = iter(self._function(rows.batch()))
+        try:
+            yield from self._checked(batches, rows.counters)
+        finally:
+            # A generator that is stopped early is closed now, not when it is collected.
+            if isinstance(batches, Generator):
+                batches.close()
+
+    def _checked(self, batches: Iterator[pa.RecordBatch], counters: CopyCounters) -> Submitted:
+        for batch in batches:
             if batch.schema != self._output:
                 raise UsageError(
                     f"Function {_name(self._function)} of flat_map returned columns "
                     f"{batch.schema.to_string()!r}, not the declared "
                     f"{self._output.to_string()!r}."
                 )
-            if batch.num_rows:
-                emit(Rows.of_batch(batch, rows.counters))
+            yield Rows.of_batch(batch, counters) if batch.num_rows else None
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         return self._output
@@ -214,10 +222,10 @@ class Peek(Operator):
     def __init__(self, function: Callable[[pa.RecordBatch], Any]) -> None:
         self._function = function
 
-    def apply(self, rows: Rows, emit: Emit) -> None:
+    def apply(self, rows: Rows) -> Submitted:
         rows = rows.handed_on()
         self._function(rows.batch())
-        emit(rows)
+        yield rows
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         return schema

@@ -5,10 +5,11 @@ What is known of the rows (SIZED, ORDERED, SORTED, DISTINCT) decides what is run
 of execution streams.
 """
 
-from host.pipeline.execution import Execution, Settings
+from host.pipeline.execution import Execution
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations import Chained, Decision, Lazy, Operation, Place, Stateful, Stateless
 from host.pipeline.pipeline import Pipeline
+from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
 __all__ = [

@@ -2,7 +2,6 @@
 """A pipeline as a graph of streams, run sequentially or in parallel."""
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 import threading
 
@@ -11,8 +10,9 @@ import pyarrow as pa
 from host.errors import FailureError
 from host.operators import CopyCounters
 from host.pipeline.operations import Lazy, Limited, Operation, Sorted, Stateful, Stateless
+from host.pipeline.settings import Settings
 from host.pipeline.source import Bound, Source, Split
-from host.pipeline.steps import Step, fused_runs, plan_steps
+from host.pipeline.steps import Step, fused_runs, plan_steps, runs_ahead, stops_early
 from host.runtime import ExecStreamGraph, Governor, Quantum, Scheduler, Stream, StreamResult
 from host.streams.fused_stage import FusedStage, FusedStageParams
 from host.streams.limit import Limit, LimitParams
@@ -21,35 +21,7 @@ from host.streams.sort import Sort, SortParams
 from host.streams.sorted_merge import SortedMerge, SortedMergeParams
 from host.streams.source import ArrowSource, ArrowSourceParams
 
-__all__ = ["Execution", "Settings"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a pipeline is run.
-
-    Parameters
-    ----------
-    threads : int
-        Threads for the parts of a splittable source; one: sequentially, without any thread.
-    fuse : bool
-        Whether neighbouring stateless operations are one pass.
-    rows : int
-        Most rows of a batch.
-    buffer_rows : int
-        Rows of a buffer between two streams.
-    governor : Governor
-        Shares out threads and staging buffers.
-    counters : CopyCounters
-        Where batches and copies are counted.
-    """
-
-    threads: int = 1
-    fuse: bool = True
-    rows: int = 1 << 16
-    buffer_rows: int = 1 << 17
-    governor: Governor = field(default_factory=Governor)
-    counters: CopyCounters = field(default_factory=CopyCounters)
+__all__ = ["Execution"]
 
 
 class _Cancelled(Exception):
@@ -103,21 +75,34 @@ class Execution:
     def graph(self) -> ExecStreamGraph:
         """Return the prepared graph of a sequential run."""
         graph = self._empty_graph()
-        self.build(graph)
+        self._streams(graph, self.bound.batches, self.steps, ahead=False)
         graph.prepare()
         return graph
 
     def build(self, graph: ExecStreamGraph) -> Stream:
         """Add the streams of the pipeline to ``graph``; return the one that produces the result."""
-        return self._behind(graph, self._source(graph, self.bound.batches), self.steps)
+        return self._streams(graph, self.bound.batches, self.steps)
 
     def _empty_graph(self, governor: Governor | None = None) -> ExecStreamGraph:
         shared = self.settings.governor if governor is None else governor
         return ExecStreamGraph(self.settings.buffer_rows, shared)
 
-    def _source(self, graph: ExecStreamGraph, supply: Split) -> Stream:
-        params = ArrowSourceParams(supply=supply, rows=self.settings.rows)
+    def _source(self, graph: ExecStreamGraph, supply: Split, *, ahead: bool = True) -> Stream:
+        params = ArrowSourceParams(supply=supply, rows=self.settings.rows, ahead=ahead)
         return graph.add(ArrowSource("source"), params)
+
+    def _streams(
+        self,
+        graph: ExecStreamGraph,
+        supply: Split,
+        steps: Sequence[Step],
+        counters: CopyCounters | None = None,
+        *,
+        ahead: bool = True,
+    ) -> Stream:
+        """Add the streams of a source and ``steps``; see :func:`runs_ahead` for ``ahead``."""
+        source = self._source(graph, supply, ahead=runs_ahead(steps, ahead))
+        return self._behind(graph, source, steps, counters, ahead=ahead)
 
     def _behind(
         self,
@@ -125,10 +110,13 @@ class Execution:
         producer: Stream,
         steps: Sequence[Step],
         counters: CopyCounters | None = None,
+        *,
+        ahead: bool = True,
     ) -> Stream:
         """Add the streams of ``steps`` behind ``producer``."""
         counted = self.settings.counters if counters is None else counters
-        for run in fused_runs(steps):
+        runs = list(fused_runs(steps))
+        for number, run in enumerate(runs, 1):
             operation = run[0].operation
             if isinstance(operation, Stateful):
                 producer = operation.build(graph, producer, run[0].place)
@@ -136,9 +124,10 @@ class Execution:
             operators = [
                 step.operation.operator for step in run if isinstance(step.operation, Stateless)
             ]
+            later = [step for each in runs[number:] for step in each]
             for fused in [operators] if self.settings.fuse else [[each] for each in operators]:
                 stage = FusedStage(" ".join(map(str, fused)))
-                graph.add(stage, FusedStageParams(fused, counted))
+                graph.add(stage, FusedStageParams(fused, counted, runs_ahead(later, ahead)))
                 graph.connect(producer, stage)
                 producer = stage
         return producer
@@ -166,16 +155,16 @@ class Execution:
             len(steps),
         )
         own, rest = steps[:cut], steps[cut:]
-        limit = rest[0].operation if rest else None
-        if rest and not isinstance(limit, Limited):
+        if rest and not stops_early(rest):
             gathered = self._gather(splits, own, rest[0])
             yield from self._in_parallel(gathered, rest[1:])
             return
         graph = self._empty_graph()
         ordered = self.ordered if not steps else steps[0].place.order_matters
+        limit = rest[0].operation if rest else None
         tasks = [partial(self._part, split, own, limit) for split in splits]
         source = graph.add(Parallel(), ParallelParams(tasks, self.settings.threads, ordered))
-        self._behind(graph, source, rest)
+        self._behind(graph, source, rest, ahead=False)
         graph.prepare()
         yield from self._run(graph)
 
@@ -186,10 +175,11 @@ class Execution:
         last: Operation | None,
         stop: threading.Event,
         governor: Governor,
-    ) -> list[pa.RecordBatch]:
+    ) -> Generator[pa.RecordBatch, None, None]:
         """Run ``steps`` on one part, and as much of ``last`` as can be done with a part alone."""
         graph, counters = self._empty_graph(governor), CopyCounters()
-        producer = self._behind(graph, self._source(graph, split), steps, counters)
+        ahead = last is not None and not isinstance(last, Limited)
+        producer = self._streams(graph, split, steps, counters, ahead=ahead)
         if isinstance(last, Limited):
             limit = graph.add(Limit(), LimitParams(rows=last.rows + last.skip))
             graph.connect(producer, limit)
@@ -198,9 +188,9 @@ class Execution:
             graph.connect(producer, sort)
         graph.prepare()
         try:
-            return list(self._run(graph, stop))
+            yield from self._run(graph, stop)
         except _Cancelled:
-            return []
+            return
         finally:
             with _COUNTING:
                 self.settings.counters.add(counters)
@@ -211,9 +201,9 @@ class Execution:
 
         def record(
             number: int, split: Split, stop: threading.Event, governor: Governor
-        ) -> list[pa.RecordBatch]:
-            parts[number] = self._part(split, steps, last.operation, stop, governor)
-            return []
+        ) -> Generator[pa.RecordBatch, None, None]:
+            parts[number] = list(self._part(split, steps, last.operation, stop, governor))
+            yield from ()
 
         graph = self._empty_graph()
         tasks = [partial(record, number, split) for number, split in enumerate(splits)]
@@ -229,7 +219,7 @@ class Execution:
                 graph.connect(self._source(graph, partial(iter, part)), merge)
         else:
             everything = [batch for part in ordered for batch in part]
-            self._behind(graph, self._source(graph, partial(iter, everything)), [last])
+            self._streams(graph, partial(iter, everything), [last])
         graph.prepare()
         return _in_parts(self._run(graph), self.settings.threads)
 

@@ -16,7 +16,7 @@ from host.errors import FailureError, UnsupportedTypeError, UsageError
 from host.files import write_table
 from host.operators import CopyCounters
 from host.pipeline.drawing import dot, svg
-from host.pipeline.execution import Execution, Settings
+from host.pipeline.execution import Execution
 from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag
 from host.pipeline.joining import Joined, Merged
@@ -34,6 +34,7 @@ from host.pipeline.operations import (
     selecting,
     updating,
 )
+from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
 from host.query import JoinQuery
 from host.runtime import Governor

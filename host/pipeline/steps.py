@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.pipeline.flags import Traits
-from host.pipeline.operations import Operation, Place, Stateful, Stateless, Unordered
+from host.pipeline.operations import (
+    Limited,
+    Operation,
+    Place,
+    Sorted,
+    Stateful,
+    Stateless,
+    Unordered,
+)
 
-__all__ = ["Step", "fused_runs", "plan_steps"]
+__all__ = ["Step", "fused_runs", "plan_steps", "runs_ahead", "stops_early"]
 
 
 @dataclass(frozen=True)
@@ -115,3 +123,29 @@ def fused_runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
         run = []
     if run:
         yield run
+
+
+def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
+    """Whether what comes before ``steps`` may make more batches than one at a time.
+
+    A join puts small batches together, so they should be there; a limit wants none too many.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What is behind; the first stateful one among them decides.
+    ahead : bool
+        The answer if there is none.
+    """
+    for step in steps:
+        if isinstance(step.operation, Stateful) and not step.vanishes:
+            return not isinstance(step.operation, Limited)
+    return ahead
+
+
+def stops_early(steps: Sequence[Step]) -> bool:
+    """Whether a limit can be reached before the first step has seen all of its input."""
+    for step in steps:
+        if isinstance(step.operation, Limited | Sorted) and not step.vanishes:
+            return isinstance(step.operation, Limited)
+    return False

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fused operators as a stream: filter, project, map, flat-map, in one pass over each batch."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from host.operators import CopyCounters, Fused, Operator, Rows
+from host.operators import CopyCounters, Fused, Operator, Rows, Submitted
 from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
 
 __all__ = ["FusedStage", "FusedStageParams"]
+
+_FRUITLESS = 256
+"""So often an operator may be asked for rows in vain before the stream gives way."""
 
 
 @dataclass(frozen=True)
@@ -23,62 +25,85 @@ class FusedStageParams(ConduitParams):
         Applied one after the other.
     counters : CopyCounters
         Where batches and copies are counted.
+    ahead : bool
+        Whether to produce more batches than the first while there is room for them. If not, none
+        is made that nobody wants yet.
     """
 
     operators: Sequence[Operator]
     counters: CopyCounters = field(default_factory=CopyCounters)
+    ahead: bool = True
 
 
 class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBatch]):
-    """Pushes every input batch through all operators, and makes a batch of what comes out.
+    """Pulls every input batch through all operators, and makes a batch of what comes out.
 
-    No batch is made in between. An operator that raises has consumed its batch, so executing the
-    stream again goes on behind it.
+    No batch is made in between. Closing the stream closes the generators in its operators where
+    they are. An operator that raises has consumed its batch, so executing the stream again goes on
+    behind it.
     """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._ready: deque[pa.RecordBatch] = deque()
+        self._pulled: Submitted | None = None
+        self._rest: pa.RecordBatch | None = None
 
     def prepare(self, params: FusedStageParams) -> None:
         super().prepare(params)
         self._counters = params.counters
-        self.fused = Fused.chain(params.operators, mutable_input=False, leave=self._leave)
+        self._ahead = params.ahead
+        self.fused = Fused.chain(params.operators, mutable_input=False)
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._ready.clear()
+        self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
-        while self._hand_on():
-            if done >= quantum.rows:
-                return StreamResult.QUANTUM_EXPIRED
-            result = self.precheck_conduit_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            batch = self.input.access().slice(0, self.output.provide())
-            self.input.consume(batch.num_rows)
-            self._counters.batches_in += 1
-            done += batch.num_rows
-            self.fused.push(Rows.of_batch(batch, self._counters))
-        return StreamResult.BUF_OVERFLOW
-
-    def close_impl(self) -> None:
-        self._ready.clear()
-
-    def _leave(self, rows: Rows) -> None:
-        self._counters.batches_out += 1
-        self._ready.append(rows.batch())
-
-    def _hand_on(self) -> bool:
-        """Produce what is ready; false if there is no room for all of it."""
-        while self._ready:
+        while done < quantum.rows:
+            if self._rest is None and self._pulled is None:
+                result = self.precheck_conduit_buffers()
+                if result is not StreamResult.YIELD:
+                    return result
+                batch = self.input.access().slice(0, self.output.provide())
+                self.input.consume(batch.num_rows)
+                self._counters.batches_in += 1
+                done += batch.num_rows
+                self._pulled = self.fused.pull(Rows.of_batch(batch, self._counters))
             room = self.output.provide()
             if not room:
-                return False
-            batch = self._ready.popleft()
-            self.output.produce(batch.slice(0, room))
-            if room < batch.num_rows:
-                self._ready.appendleft(batch.slice(room))
-        return True
+                return StreamResult.BUF_OVERFLOW
+            leaving = self._next()
+            if leaving is not None:
+                self.output.produce(leaving.slice(0, room))
+                self._rest = leaving.slice(room) if room < leaving.num_rows else None
+                done += min(room, leaving.num_rows) if self._ahead else quantum.rows
+            else:  # an operator may work for long without a row to show for it
+                done += 1 + quantum.rows // _FRUITLESS
+        return StreamResult.QUANTUM_EXPIRED
+
+    def close_impl(self) -> None:
+        self._stop()
+
+    def _next(self) -> pa.RecordBatch | None:
+        """Return what leaves the pass next; None if there is nothing, or nothing yet."""
+        if self._rest is not None:
+            return self._rest
+        assert self._pulled is not None
+        try:
+            rows = next(self._pulled)
+        except BaseException as end:
+            self._pulled = None
+            if isinstance(end, StopIteration):
+                return None
+            raise
+        if rows is None or not rows.num_rows:
+            return None
+        self._counters.batches_out += 1
+        return rows.batch()
+
+    def _stop(self) -> None:
+        """Let go of the pass under way, and close what runs in it."""
+        pulled, self._pulled, self._rest = self._pulled, None, None
+        if pulled is not None:
+            pulled.close()

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a source worked on by several threads, as one stream."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 import threading
+import time
 from typing import TypeAlias
 
 import pyarrow as pa
 
+from host.errors import FailureError
 from host.runtime import (
     Governor,
     Quantity,
@@ -21,9 +24,16 @@ from host.runtime import (
 
 __all__ = ["Parallel", "ParallelParams", "Task"]
 
-#: Returns the batches of one part; looks at the event now and then, and gives up when it is set.
+#: Yields the batches of one part; looks at the event now and then, and gives up when it is set.
 #: What it needs of staging buffers it gets from the governor, which is its own.
-Task: TypeAlias = Callable[[threading.Event, Governor], list[pa.RecordBatch]]
+Task: TypeAlias = Callable[[threading.Event, Governor], Generator[pa.RecordBatch, None, None]]
+
+_BATCHES_AHEAD = 64
+_ROWS_AHEAD = 1 << 20
+"""So far a part runs ahead of what has been consumed of it: a part of a table, but no more."""
+
+_STOP_SECONDS = 60.0
+"""For so long an execution that is over waits for its threads, whose calls nobody can interrupt."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +58,40 @@ class ParallelParams(SingleOutputParams):
     buffers: int = 64
 
 
+@dataclass
+class _Part:
+    """What the task of a part has made and nobody has taken yet; guarded by the stream's lock."""
+
+    batches: deque[pa.RecordBatch] = field(default_factory=deque)
+    rows: int = 0
+    error: BaseException | None = None
+    is_done: bool = False
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.batches) >= _BATCHES_AHEAD or self.rows >= _ROWS_AHEAD
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.batches) or self.is_done
+
+
 class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
-    """Runs tasks in threads, a few parts ahead of what has been consumed, and hands on results."""
+    """Runs tasks in threads, a few parts ahead of what has been consumed, and hands on results.
+
+    A task that is some batches ahead of its consumer waits for it, so memory stays bounded and a
+    part without an end can be read, and stopped. No task waits for one that has not begun: parts
+    are begun in order, and the earliest one is the first to be consumed. The threads are daemons,
+    so a program can end although a reader has not been closed.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: list[threading.Thread] = []
         self._stop = threading.Event()
-        self._running: list[Future[list[pa.RecordBatch]]] = []
-        self._ready: Iterator[pa.RecordBatch] = iter(())
+        self._changed = threading.Condition()
+        self._queue: deque[tuple[Task, _Part]] = deque()
+        self._running: list[_Part] = []
         self._rest: pa.RecordBatch | None = None
 
     def prepare(self, params: ParallelParams) -> None:
@@ -74,10 +109,22 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         self._stop = threading.Event()
         self._waiting = iter(self._params.tasks)
         # With fewer buffers than threads there would be tasks without any.
-        self._threads = max(1, min(self.allocation.threads, self.allocation.buffers))
-        self._share = Quantity(buffers=max(1, self.allocation.buffers // self._threads))
-        self._pool = ThreadPoolExecutor(self._threads, "splitjoin")
-        self._submit()
+        count = max(1, min(self.allocation.threads, self.allocation.buffers))
+        self._share = Quantity(buffers=max(1, self.allocation.buffers // count))
+        self._ahead = 2 * count
+        with self._changed:
+            self._submit()
+        self._threads = [
+            threading.Thread(
+                target=self._serve,
+                args=(self._queue, self._stop),
+                name=f"splitjoin_{number}",
+                daemon=True,
+            )
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
@@ -85,52 +132,103 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             room = self.output.provide()
             if not room:
                 return StreamResult.BUF_OVERFLOW
-            batch = self._rest if self._rest is not None else next(self._ready, None)
-            if batch is not None:
-                self.output.produce(batch.slice(0, room))
-                self._rest = batch.slice(room) if room < batch.num_rows else None
-                done += min(room, batch.num_rows)
-            elif not self._running:
-                return self.finish()
-            elif not self._collect():
-                return StreamResult.BUF_UNDERFLOW
+            batch = self._rest if self._rest is not None else self._take()
+            if batch is None:
+                return StreamResult.BUF_UNDERFLOW if self._running else self.finish()
+            self.output.produce(batch.slice(0, room))
+            self._rest = batch.slice(room) if room < batch.num_rows else None
+            done += min(room, batch.num_rows)
         return StreamResult.QUANTUM_EXPIRED
 
     def wait(self, seconds: float) -> bool:
-        if not self._running:
-            return False
-        wait(self._wanted(), seconds, FIRST_COMPLETED)
+        with self._changed:
+            if not self._running:
+                return False
+            self._changed.wait_for(
+                lambda: any(part.has_news for part in self._wanted()), timeout=seconds
+            )
         return True
 
     def close_impl(self) -> None:
         self._end()
 
-    def _wanted(self) -> list[Future[list[pa.RecordBatch]]]:
-        """The tasks whose results may come next."""
+    def _wanted(self) -> list[_Part]:
+        """The parts whose results may come next."""
         return self._running[:1] if self._params.ordered else self._running
 
-    def _collect(self) -> bool:
-        """Take the results of a task that is done; false if there is none."""
-        done = next((future for future in self._wanted() if future.done()), None)
-        if done is None:
-            return False
-        self._running.remove(done)
-        self._submit()
-        self._ready = iter(done.result())
-        return True
+    def _take(self) -> pa.RecordBatch | None:
+        """Return the next batch; None if there is none yet, or none any more."""
+        with self._changed:
+            while part := next((each for each in self._wanted() if each.has_news), None):
+                if part.batches:
+                    batch = part.batches.popleft()
+                    part.rows -= batch.num_rows
+                    self._changed.notify_all()
+                    return batch
+                self._running.remove(part)
+                if part.error is not None:
+                    raise part.error
+                self._submit()
+        return None
 
     def _submit(self) -> None:
         """Keep every thread busy, and as many parts again in stock."""
-        assert self._pool is not None
-        while len(self._running) < 2 * self._threads:
+        while len(self._running) < self._ahead:
             task = next(self._waiting, None)
             if task is None:
                 return
-            self._running.append(self._pool.submit(task, self._stop, Governor(self._share)))
+            part = _Part()
+            self._running.append(part)
+            self._queue.append((task, part))
+            self._changed.notify_all()
+
+    def _serve(self, queue: deque[tuple[Task, _Part]], stop: threading.Event) -> None:
+        """Run tasks, in a thread of one execution, until that is over."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: stop.is_set() or queue)
+                if stop.is_set():
+                    return
+                task, part = queue.popleft()
+            self._work(task, part, stop)
+
+    def _work(self, task: Task, part: _Part, stop: threading.Event) -> None:
+        error: BaseException | None = None
+        try:
+            with closing(task(stop, Governor(self._share))) as batches:
+                for batch in batches:
+                    if not self._put(batch, part, stop):
+                        break
+        except BaseException as raised:
+            error = raised
+        with self._changed:
+            part.error, part.is_done = error, True
+            self._changed.notify_all()
+
+    def _put(self, batch: pa.RecordBatch, part: _Part, stop: threading.Event) -> bool:
+        """Wait for room and put a batch there; false if nobody wants it any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: stop.is_set() or not part.is_full)
+            if stop.is_set():
+                return False
+            part.batches.append(batch)
+            part.rows += batch.num_rows
+            self._changed.notify_all()
+            return True
 
     def _end(self) -> None:
-        self._stop.set()
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
-        self._running, self._ready, self._rest = [], iter(()), None
+        with self._changed:
+            self._stop.set()
+            self._changed.notify_all()
+        threads, self._threads = self._threads, []
+        self._running, self._rest, self._queue = [], None, deque()
+        end = time.monotonic() + _STOP_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        stuck = sum(thread.is_alive() for thread in threads)
+        if stuck:
+            raise FailureError(
+                f"{stuck} of {len(threads)} threads of a parallel pipeline did not stop within "
+                f"{_STOP_SECONDS:g} s, for a function or generator of the pipeline has not "
+                f"returned; they end with it, or with the program."
+            )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leaf of a graph: batches that somebody supplies."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -28,19 +28,27 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
         Returns the batches; called anew by every execution, when it first needs one.
     rows : int
         Most rows of an output batch; longer batches are cut.
+    ahead : bool
+        Whether to produce more batches than the first while there is room for them, which the
+        stream behind it may put together. If not, none is taken that nobody wants yet.
     """
 
     supply: Callable[[], Iterable[B]]
     rows: int = 1 << 16
+    ahead: bool = True
 
 
 class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
-    """Produces the batches of a supplier, cut to size, without copying them."""
+    """Produces the batches of a supplier, cut to size, without copying them.
+
+    A supplier that is a generator is closed with the stream, wherever it is.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._supply: Callable[[], Iterable[B]] = tuple
         self._rows = 1
+        self._ahead = True
         self._batches: Iterator[B] | None = None
         self._rest: B | None = None
 
@@ -48,11 +56,11 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
         super().prepare(params)
         self._supply = params.supply
         self._rows = params.rows
+        self._ahead = params.ahead
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._batches = None
-        self._rest = None
+        self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
@@ -66,12 +74,17 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
             take = min(room, self._rows, batch.num_rows)
             self.output.produce(batch.slice(0, take))
             self._rest = batch.slice(take) if take < batch.num_rows else None
-            done += take
+            done += max(1, take) if self._ahead else quantum.rows
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
-        self._batches = None
-        self._rest = None
+        self._stop()
+
+    def _stop(self) -> None:
+        """Let go of the supplier; a generator is closed now, not when it is collected."""
+        batches, self._batches, self._rest = self._batches, None, None
+        if isinstance(batches, Generator):
+            batches.close()
 
     def _next(self) -> B | None:
         if self._batches is None:

@@ -19,6 +19,7 @@ EXAMPLES = [
     errors.DeviceError("The device is closed."),
     errors.DeviceBusyError(["uio:0"], "10 s", {"uio:0": "process 7"}, "end that process"),
     errors.IllegalWordError("sim:x"),
+    errors.DeviceLockError("The lock file of the device is a symbolic link."),
     errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
     errors.BuildError("the model", "the compiler was killed", log="…"),
     errors.MissingToolError("verilator", "to simulate", "run `make setup`"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from host import CountWindow, TimeWindow
 from host import bundles as host_bundles
 from host.__main__ import main, parser
+from host.device.lock import claim_device
 from host.durations import parse_duration
 from host.errors import UsageError
 from host.files import read_table, write_table
@@ -76,6 +78,32 @@ def test_a_join_of_any_type_is_written(files, capsys, more):
         shown = capsys.readouterr()
         assert f"{JoinType.of(how)} join: left.k = right.k" in shown.out
         assert more != ["--verify"] or f"all {len(expected)} results agree" in shown.err
+
+
+def test_a_device_that_processes_share_is_joined_on_in_turns(files, capsys, monkeypatch):
+    folder, *_ = files
+    monkeypatch.setenv("SPLITJOIN_LOCK_FOLDER", str(folder / "locks"))
+    (folder / "cards").mkdir()
+    (folder / "cards" / "link.py").write_text(
+        "from host import open_device as _open\n"
+        "def open_device(place):\n    return _open('software:')\n"
+    )
+    monkeypatch.syspath_prepend(folder)
+    more = ("--equal", "k", "--within", "10min")
+    join = arguments(folder, *more, "--device-wait", "100ms", device="cards.link:3")
+    with claim_device(["cards.link:3"], holder="another join", seconds=0):
+        assert main(join) == 1
+        assert "cards.link" not in sys.modules
+        held = rf"held by process {os.getpid()} \(another join\) since [\d:]+"
+        told = capsys.readouterr().err
+        assert re.search(rf"device: waiting up to 0\.1 s for 'cards.link:3'; .* {held}", told)
+        assert re.search(rf"within 0\.1 s; .* {held}; wait longer \(--device-wait\), or", told)
+        assert main(arguments(folder, *more)) == 0  # software: is made for this process alone
+    capsys.readouterr()
+    assert main(join) == 0
+    assert "on cards.link:3" in capsys.readouterr().err
+    assert main([*join[:-1], "soon"]) == 2
+    assert "Option --device-wait: " in capsys.readouterr().err
 
 
 def test_sorted_parquet_is_streamed(files, capsys):

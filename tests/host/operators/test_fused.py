@@ -35,12 +35,12 @@ class Act(Operator):
         self.mutable_output = lets_go
         self.submits = submits
 
-    def apply(self, rows, emit):
+    def apply(self, rows):
         self.log.append((self.name, rows.array("x").tolist()))
         if self.mutates_input:
             rows.writable("x")[:] += 1
         if self.submits:
-            emit(rows if self.mutates_input else rows.handed_on())
+            yield rows if self.mutates_input else rows.handed_on()
             if not self.mutable_output:
                 # The tuple is expected to be unchanged after the submit call returns.
                 self.log.append((f"{self.name} after", rows.array("x").tolist()))
@@ -67,11 +67,11 @@ def test_the_figure_of_nine_operators_copies_twice():
         o2,
         [Node(o3, [Node(o4)]), Node(o5, [Node(o6)]), Node(o7, [Node(o8)]), Node(o9)],
     )
-    fused = Fused(Node(o1, [tree]), mutable_input=True, leave=None)
+    fused = Fused(Node(o1, [tree]), mutable_input=True)
     assert fused.copies == [("O2", "O5"), ("O5", "O6")]
 
     counters = CopyCounters()
-    fused.push(owned([10], counters))
+    assert list(fused.pull(owned([10], counters))) == []
     assert counters.copies == 2
     assert log == [
         ("O1", [10]), ("O2", [10]), ("O3", [11]), ("O4", [11]),
@@ -83,7 +83,7 @@ def test_the_figure_of_nine_operators_copies_twice():
 def test_rows_of_ones_own_are_written_in_place():
     log, counters = [], CopyCounters()
     chain = [Act("O1", log, mutates=True), Act("O2", log, mutates=True)]
-    Fused.chain(chain, mutable_input=True, leave=lambda rows: None).push(owned([1], counters))
+    assert len(list(Fused.chain(chain, mutable_input=True).pull(owned([1], counters)))) == 1
     assert (counters.copies, counters.columns) == (0, 0)
 
 
@@ -116,18 +116,17 @@ def test_in_any_tree_nobody_sees_the_change_of_another(tree):
         return Node(operator, [build(each, numbers) for each in consumers])
 
     log, expected = [], []
-    Fused(build(tree, iter(range(99))), mutable_input=True, leave=None).push(
-        owned([5], CopyCounters())
-    )
+    fused = Fused(build(tree, iter(range(99))), mutable_input=True)
+    assert len(list(fused.pull(owned([5], CopyCounters())))) <= 1
     simulate(tree, 5, iter(range(99)), expected)
     assert [entry for entry in log if "after" not in entry[0]] == expected
 
 
 def run(batch, *operators):
-    counters, out = CopyCounters(), []
-    fused = Fused.chain(operators, mutable_input=False, leave=lambda rows: out.append(rows.batch()))
-    fused.push(Rows.of_batch(batch, counters))
-    return out, counters
+    counters = CopyCounters()
+    fused = Fused.chain(operators, mutable_input=False)
+    pulled = fused.pull(Rows.of_batch(batch, counters))
+    return [rows.batch() for rows in pulled if rows is not None], counters
 
 
 BATCH = pa.record_batch({"x": [1, 2, None, 4], "y": [10, 20, 30, 40], "s": ["a", "b", "c", "d"]})
@@ -193,8 +192,9 @@ def test_what_was_shown_is_not_changed_afterwards():
 
 def test_writing_through_a_constant_reference_raises():
     class Liar(Operator):
-        def apply(self, rows, emit):
+        def apply(self, rows):
             rows.writable("y")[:] = 0
+            yield rows
 
     with pytest.raises(ReadOnlyError, match="must declare that it mutates"):
         run(BATCH, Liar())
