@@ -111,7 +111,9 @@ class Difference:
         """Return the difference, and the function of a bound to what it is compared with."""
         if not self.is_whole or all(isinstance(kind, _NARROW) for kind in self.kinds):
             return left - right, lambda limit: limit
-        if all(limit is not None and abs(limit) <= MOST_LONG for limit in (self.low, self.high)):
+        if all(
+            limit is not None and abs(int(limit)) <= MOST_LONG for limit in (self.low, self.high)
+        ):
             # A difference that overflows is null: it is outside of any such bounds.
             return F.try_subtract(left, right), lambda limit: limit
         return left.cast("decimal(20,0)") - right.cast("decimal(20,0)"), Decimal
