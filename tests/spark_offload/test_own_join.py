@@ -95,31 +95,27 @@ def berlin(spark):
 
 @pytest.mark.parametrize(
     "seeds",
-    [(7, 20, 38, 53), pytest.param(range(60), marks=pytest.mark.long)],
-    ids=["few", "many"],
+    [
+        (7, 20, 38, 53),
+        *(pytest.param(range(at, at + 4), marks=pytest.mark.long) for at in range(0, 60, 4)),
+    ],
 )
 def test_random_queries_of_every_type_have_the_rows_of_the_reference_join(berlin, seeds):
-    for group in range(0, len(seeds), 4):
-        found, expected = [], Counter()
-        for seed in seeds[group : group + 4]:
-            left, right, query = random_case(seed)
-            frames = (frame_of_table(berlin, table, "a table") for table in (left, right))
-            inputs = tuple(frames)
-            for how in JoinType:
-                typed = replace(query, how=how)
-                name = f"{seed}: {typed}"
-                own = own_join(*inputs, typed)
-                other = F.col("row_right") if how.has_pairs else F.lit(None).cast("int")
-                found.append(own.select(F.lit(name), "row", other))
-                expected.update(
-                    (name, *(None if row < 0 else row for row in pair))
-                    for pair in zip(
-                        *(rows.tolist() for rows in reference_pairs(left, right, typed)),
-                        strict=True,
-                    )
-                )
-        rows = reduce(lambda one, more: one.unionAll(more), found).collect()
-        assert Counter(map(tuple, rows)) == expected
+    found, expected = [], Counter()
+    for seed in seeds:
+        left, right, query = random_case(seed)
+        frames = [frame_of_table(berlin, table, "a table") for table in (left, right)]
+        for how in JoinType:
+            typed = replace(query, how=how)
+            name = f"{seed}: {typed}"
+            own = own_join(*frames, typed)
+            other = F.col("row_right") if how.has_pairs else F.lit(None).cast("int")
+            found.append(own.select(F.lit(name), "row", other))
+            rows = (numbers.tolist() for numbers in reference_pairs(left, right, typed))
+            for pair in zip(*rows, strict=True):
+                expected[name, *(None if row < 0 else row for row in pair)] += 1
+    joined = reduce(lambda one, more: one.unionAll(more), found)
+    assert Counter(map(tuple, joined.collect())) == expected
 
 
 @pytest.mark.parametrize("how", JoinType)
