@@ -74,7 +74,7 @@ KINDS = {
         lambda steps: 1e308 * (steps // 9) if abs(steps) == 9 else steps / 10,
     ),
 }
-ORDERS = ["int", "long", "date", "instant", "time without zone"]
+ORDERS = ["int", "long", "date", "instant", "time without zone", "interval"]
 
 
 def random_case(seed):
