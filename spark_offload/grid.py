@@ -53,10 +53,15 @@ class Cells:
 
     def of(self, column: Column, side: int) -> Column:
         """Return the cell that a row lies in; null if its value is."""
-        return self._cell(self.difference.number(column, side))
+        return F.when(column.isNotNull(), self._cell(self.difference.number(column, side)))
 
     def reached(self, column: Column, side: int) -> tuple[Column, Column]:
-        """Return the first and the last cell in which a row's partners can lie."""
+        """Return the first and the last cell in which a row's partners can lie, or two nulls."""
+        # `least` and `greatest` skip nulls, which would meet one another in one cell.
+        first, last = self._reached(column, side)
+        return F.when(column.isNotNull(), first), F.when(column.isNotNull(), last)
+
+    def _reached(self, column: Column, side: int) -> tuple[Column, Column]:
         low, high = self._bounds
         nearest, farthest = (-high, -low) if side == 0 else (low, high)
         number = self.difference.number(column, side)
