@@ -96,7 +96,7 @@ def berlin(spark):
 @pytest.mark.parametrize(
     "seeds",
     [
-        (7, 20, 38, 53),
+        (14, 35, 43, 49),
         *(pytest.param(range(at, at + 4), marks=pytest.mark.long) for at in range(0, 60, 4)),
     ],
 )
