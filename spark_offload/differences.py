@@ -42,7 +42,7 @@ MOST_LONG = (1 << 63) - 1
 _NARROW = (BooleanType, ByteType, ShortType, IntegerType, DateType)
 """Types whose differences fit 64 bits."""
 
-_FARTHEST = {True: 1 << 40, False: 1 << 65}
+_FARTHEST = {True: 1 << 33, False: 1 << 65}
 """No two whole numbers are so far apart: of narrow types, and of those of 64 bits."""
 
 _MOST_DIGITS = 10**38 - 1
@@ -80,6 +80,11 @@ class Difference:
     def is_whole(self) -> bool:
         """Whether the numbers are whole numbers of 64 bits."""
         return self.types.left.kind not in (Kind.FLOAT, Kind.DECIMAL)
+
+    @property
+    def farthest(self) -> int:
+        """A distance that no two of the numbers have, if they are whole."""
+        return _farthest(self.kinds)
 
     def number(self, column: Column, side: int) -> Column:
         """Return a column of one side as the number that is compared."""
@@ -156,7 +161,7 @@ def _limit(
             return math.inf if ticks > 0 else -math.inf
     whole = inwards(ticks)
     if types.left.kind is not Kind.DECIMAL:
-        farthest = _FARTHEST[all(isinstance(kind, _NARROW) for kind in kinds)]
+        farthest = _farthest(kinds)
         return max(-farthest, min(whole, farthest))
     scale = max(kind.scale for kind in kinds if isinstance(kind, DecimalType))
     return Decimal(max(-_MOST_DIGITS, min(whole, _MOST_DIGITS))).scaleb(-scale)
@@ -164,6 +169,11 @@ def _limit(
 
 def _long(number: Column) -> Column:
     return number.cast("bigint")
+
+
+def _farthest(kinds: tuple[DataType, DataType]) -> int:
+    """A distance that no two whole numbers of these types have."""
+    return _FARTHEST[all(isinstance(kind, _NARROW) for kind in kinds)]
 
 
 def _microseconds(interval: Column) -> Column:

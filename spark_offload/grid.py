@@ -104,7 +104,7 @@ def cells_of(difference: Difference) -> Cells | None:
     farthest = max(abs(low), abs(high))
     if difference.is_whole:
         count = max(1, int(high) - int(low) + 1)
-        return Cells(difference, 2 * count) if farthest < MOST_LONG // 4 else None
+        return Cells(difference, 2 * count) if farthest < difference.farthest // 16 else None
     width = max(2.0 * (high - low), farthest * _FINEST, 1 / _GREATEST)
     return Cells(difference, width) if farthest < _GREATEST / _LAST_CELL**2 else None
 
