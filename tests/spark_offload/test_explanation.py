@@ -10,7 +10,7 @@ from host import Manifest, TimeWindow
 from host.cycles import JoinSize
 from host.query import JoinQuery
 from spark_offload import explain, metrics, stream_join
-from spark_offload.cost import InputSize, estimate_cost, join_size
+from spark_offload.cost import NESTED_LOOPS, InputSize, estimate_cost, join_size
 from spark_offload.metrics import JoinMetrics, TaskMetrics
 from spark_offload.plan import plan_of
 from spark_offload.profile import OrderProfile
@@ -59,7 +59,7 @@ def test_a_window_that_excludes_nothing_is_a_nested_loop_whose_pairs_are_counted
     left, right = frames(spark, LEFT, RIGHT)
     query = JoinQuery(order=("t", "t"), window=TimeWindow(1 << 62))
     cost = estimate_cost(left, right, query, None, JoinSize((900.0, 600.0), (900.0, 600.0)))
-    assert cost.operator == "BroadcastNestedLoopJoin"
+    assert cost.operator in NESTED_LOOPS
     assert cost.pairs == 540_000
 
 
