@@ -118,8 +118,9 @@ bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/
 	$(PY) -m sim figures
 
 .PHONY: bench-spark
-bench-spark: need-compiler need-java $(STAMP) ## Measure the join against Spark's own (minutes)
+bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's own, and streams (minutes)
 	$(PY) -m spark_offload bench
+	$(PY) -m spark_offload bench-stream
 
 .PHONY: spark-zip
 spark-zip: $(STAMP) ## Write the packages as an archive for spark-submit --py-files

@@ -58,7 +58,7 @@ def own_join_plan(
         partitioning=(
             "by the equal columns, as Spark decides"
             if equal
-            else "without an equality Spark compares every row with every row"
+            else "by cells of a grid over bounded differences, or over time, as Spark decides"
         ),
         join=f"{query.how}: {query.how.answer}",
         terms=tuple(

@@ -2,6 +2,7 @@
 """The benchmark of streaming joins runs, and measures what it says."""
 
 from datetime import timedelta
+import json
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +11,7 @@ from host import FailureError
 from host.durations import as_duration, parse_duration
 from spark_offload.__main__ import main
 from spark_offload.streaming import MicroBatch
-from spark_offload.streaming.bench import TICK, StreamBenchmark, sustained_rate
+from spark_offload.streaming.benchmark import CASES, TICK, StreamBenchmark, sustained_rate
 
 
 def test_rows_come_out_of_order_but_never_late(tmp_path):
@@ -31,6 +32,17 @@ def test_rows_come_out_of_order_but_never_late(tmp_path):
     assert parse_duration(benchmark.within) == as_duration(timedelta(microseconds=100 * TICK))
 
 
+def test_the_large_state_is_full_before_it_is_measured():
+    small, large = CASES["small"], CASES["large"]
+    assert 2 * small.window < small.rows
+    assert 2 * large.window == 10 * large.rows
+    for case in (small, large):
+        assert case.warm_up * case.rows > 2 * case.window
+        assert case.batches >= case.warm_up + 8
+    # As many rows of a window have a key as there are values for six.
+    assert (small.values, large.values) == (30_000, 300_000)
+
+
 def micro_batch(rows, seconds):
     return MicroBatch(0, "splitjoin", "", seconds, rows, 0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
 
@@ -47,14 +59,21 @@ def test_a_number_that_cannot_be_is_named(capsys):
     assert "--keys must be at least 1, not 0" in capsys.readouterr().err
     assert main(["bench-stream", "--batches", "3", "--warm-up", "3"]) == 2
     assert "less than the 3 micro-batches" in capsys.readouterr().err
+    assert main(["bench-stream", "--batches", "3"]) == 2
+    assert "not 4" in capsys.readouterr().err
 
 
 @pytest.mark.long
-def test_the_command_prints_every_micro_batch_and_the_rate(spark, capsys):
+def test_the_command_prints_every_micro_batch_and_the_rate(spark, tmp_path, capsys):
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]
-    assert main(["bench-stream", *arguments, "--warm-up", "1"]) == 0
+    path = tmp_path / "bench" / "stream.json"
+    assert main(["bench-stream", *arguments, "--warm-up", "1", "--output", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("groups") for line in lines)
     assert sum(line.split()[1:2] == ["2,000"] for line in lines) == 3
-    assert "rows/s" in lines[-1]
+    assert lines[-1].startswith("spark.stream.rows_per_s_chosen_state")
+    (figure,) = json.loads(path.read_text())
+    assert f"{figure['value']:,.0f}  rows/s" in lines[-1]
+    assert figure["micro_batch_rows"] == 2000
+    assert 2000 <= figure["state_rows"] <= 6000

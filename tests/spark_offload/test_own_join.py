@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spark's own join of a query has the rows of the offloaded one."""
 
+from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 import random
 
+from pyspark.sql import functions as F
 import pytest
 
-from host import UsageError
+from host import TimeWindow, UsageError
+from host.join_type import JoinType
+from host.query import JoinQuery, Term
+from host.verification import reference_pairs
 from spark_offload import stream_join
 from spark_offload.own_join import own_join
 from spark_offload.request import build_query
+from spark_offload.spark_tables import frame_of_table
+from tests.spark_offload.own_join_cases import random_case
 
 ZONED = "t timestamp, k int, x int"
 CASES = {
@@ -73,3 +82,48 @@ def test_a_count_window_is_no_condition_on_two_rows(spark):
     )
     with pytest.raises(UsageError, match="give a window by time"):
         own_join(frame, frame, query)
+
+
+@pytest.fixture
+def berlin(spark):
+    """The session in a zone whose clocks leave out an hour."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    yield spark
+    spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        (14, 35, 43, 49),
+        *(pytest.param(range(at, at + 4), marks=pytest.mark.long) for at in range(0, 60, 4)),
+    ],
+)
+def test_random_queries_of_every_type_have_the_rows_of_the_reference_join(berlin, seeds):
+    found, expected = [], Counter()
+    for seed in seeds:
+        left, right, query = random_case(seed)
+        frames = [frame_of_table(berlin, table, "a table") for table in (left, right)]
+        for how in JoinType:
+            typed = replace(query, how=how)
+            name = f"{seed}: {typed}"
+            own = own_join(*frames, typed)
+            other = F.col("row_right") if how.has_pairs else F.lit(None).cast("int")
+            found.append(own.select(F.lit(name), "row", other))
+            rows = (numbers.tolist() for numbers in reference_pairs(left, right, typed))
+            for pair in zip(*rows, strict=True):
+                expected[name, *(None if row < 0 else row for row in pair)] += 1
+    joined = reduce(lambda one, more: one.unionAll(more), found)
+    assert Counter(map(tuple, joined.collect())) == expected
+
+
+@pytest.mark.parametrize("how", JoinType)
+@pytest.mark.parametrize("band", [("x", "x", -2, 3), ("t", "t", -1, 5)])
+def test_no_type_of_join_compares_every_row_with_every_row(spark, how, band):
+    frame = spark.createDataFrame([(1, 0.5)], "t bigint, x double")
+    query = JoinQuery(terms=[Term(*band)], order=("t", "t"), window=TimeWindow(9), how=how)
+    plan = own_join(frame, frame, query)._jdf.queryExecution().executedPlan().toString()
+    assert "Join" in plan
+    assert "NestedLoop" not in plan
+    assert "Cartesian" not in plan
