@@ -24,6 +24,7 @@ from hdl.parameters import PRESETS
 from hdl.verilog import to_verilog
 from tests.conftest import ROOT
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 CLOCK = "posedge $glbnet$clk$TRELLIS_IO_IN"
 SCANNER = "accelerator.core_0.left.engine.scanner"
 QUEUE = "accelerator.core_0.left.engine.queue"
@@ -383,6 +384,16 @@ def test_the_markdown_of_a_published_route_is_that_of_its_json(path):
     report, text = json.loads(path.read_text()), path.with_suffix(".md").read_text()
     named = re.search(r"\*\*Of an earlier design\*\* \((.*?)\):", text)
     assert text == routing_markdown(report, named and named[1])
+
+
+@pytest.mark.parametrize("preset", CURRENT)
+def test_a_current_route_is_what_the_command_of_the_readme_gives(preset):
+    (report,) = [
+        report for report in published(ROOT / REPORTS).values() if report["preset"] == preset
+    ]
+    commands = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", README, re.MULTILINE)
+    assert report["command"] in commands
+    assert all(router["locked"] for router in [report["synthesis"], *report["routers"]])
 
 
 def test_reports_lists_what_is_published_and_marks_earlier_designs(
