@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
-import re
 import shlex
 
 from amaranth import *
@@ -9,72 +8,18 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.accelerator import Accelerator
-from hdl.fpga import provenance
+from hdl.fpga import published
 from hdl.fpga import route as flow
-from hdl.fpga.critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.hierarchy import Hierarchy
-from hdl.fpga.provenance import Program, design_hash, identify, release_of
-from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published
+from hdl.fpga.provenance import Program, design_hash
 from hdl.fpga.rates import comparators, counted, describe, rate_name
 from hdl.fpga.route import nextpnr_command
-from hdl.fpga.routing_report import design_name, routing_markdown
+from hdl.fpga.routing_report import design_name
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.parameters import PRESETS
 from hdl.verilog import to_verilog
-from tests.conftest import ROOT
-
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-CLOCK = "posedge $glbnet$clk$TRELLIS_IO_IN"
-SCANNER = "accelerator.core_0.left.engine.scanner"
-QUEUE = "accelerator.core_0.left.engine.queue"
-
-
-def endpoint(cell, port, delay, event=CLOCK):
-    return {"cell": cell, "event": event, "port": port, "delay": [0.5, delay]}
-
-
-def step(kind, delay, source, sink, **more):
-    return {"type": kind, "delay": delay, "from": {"cell": source}, "to": {"cell": sink}, **more}
-
-
-#: Cut from a report of nextpnr 0.11.1 on the tiny preset; names shortened.
-REPORT = {
-    "fmax": {"$glbnet$clk$TRELLIS_IO_IN": {"achieved": 123.456, "constraint": 200}},
-    "utilization": {
-        "TRELLIS_COMB": {"used": 4182, "available": 83640},
-        "TRELLIS_FF": {"used": 2000, "available": 83640},
-        "DP16KD": {"used": 104, "available": 208},
-    },
-    "critical_paths": [
-        {"from": "<async>", "to": CLOCK, "path": [step("routing", 99.0, "pad", "x", net="x")]},
-        {
-            "from": CLOCK,
-            "to": CLOCK,
-            "path": [
-                step("clk-to-q", 0.5, f"{SCANNER}.row_TRELLIS_FF_Q", f"{SCANNER}.row_TRELLIS_FF_Q"),
-                step("routing", 1.0, f"{SCANNER}.row_TRELLIS_FF_Q", f"{SCANNER}.a_LUT4_Z", net="n"),
-                step("logic", 0.25, f"{SCANNER}.a_LUT4_Z", f"{SCANNER}.a_LUT4_Z"),
-                step("routing", 0.0, f"{SCANNER}.a_LUT4_Z", "$nextpnr_CCU2C_1", net="carry"),
-                step("logic", 0.5, "$nextpnr_CCU2C_1", "$nextpnr_CCU2C_1"),
-                step("routing", 2.0, "$nextpnr_CCU2C_1", f"{QUEUE}.w_TRELLIS_FF_Q", net="w"),
-                step("setup", 0.0, f"{QUEUE}.w_TRELLIS_FF_Q", f"{QUEUE}.w_TRELLIS_FF_Q"),
-            ],
-        },
-    ],
-    "detailed_net_timings": [
-        {
-            "event": CLOCK,
-            "net": "w",
-            "endpoints": [
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q", "DI", 4.25),
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q_1", "M", 2),
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q", "CE", 3),
-                endpoint("pad", "I", 9, event="<async>"),
-            ],
-        }
-    ],
-}  # fmt: skip
+from tests.hdl.nextpnr_report import REPORT
 
 
 @pytest.fixture(scope="module")
@@ -102,36 +47,6 @@ def test_every_port_of_the_accelerator_meets_a_register(verilog):
     shell = verilog.partition(f"module {SHELL}(")[2]
     assert f"reg [{widths[wiring.In] - 1}:0] shifted" in shell
     assert f"reg [{widths[wiring.Out] - 1}:0] taken" in shell
-
-
-def test_clock_and_utilization_are_read_from_the_report():
-    assert fmax_mhz(REPORT) == 123.46
-    assert utilization(REPORT) == {
-        "lut4": {"used": 4182, "available": 83640, "share": 0.05},
-        "registers": {"used": 2000, "available": 83640, "share": 0.0239},
-        "block_rams": {"used": 104, "available": 208, "share": 0.5},
-    }
-
-
-def test_the_critical_path_names_components(hierarchy):
-    scanner, queue = critical_path(REPORT, hierarchy)
-    assert scanner == {
-        "component": "scan_engine.scanner", "instance": SCANNER,
-        "net": f"{SCANNER}.row_TRELLIS_FF_Q", "cells": 3, "logic_ns": 1.25, "routing_ns": 1.0,
-    }  # fmt: skip
-    assert queue == {
-        "component": "scan_engine.match_queue", "instance": QUEUE,
-        "net": "w", "cells": 0, "logic_ns": 0.0, "routing_ns": 2.0,
-    }  # fmt: skip
-
-
-def test_slow_registers_are_gathered_by_component(hierarchy):
-    data, enable = slow_registers(REPORT, hierarchy)
-    assert data == {
-        "component": "scan_engine.match_queue", "register": "w", "port": "D",
-        "endpoints": 2, "worst_ns": 4.25, "net": "w",
-    }  # fmt: skip
-    assert (enable["port"], enable["worst_ns"]) == ("CE", 3)
 
 
 def test_nextpnr_is_told_device_grade_seed_and_router():
@@ -192,7 +107,7 @@ def measured(tmp_path):
 def without_running(monkeypatch, verilog):
     """Both tools are there and give the sample report; the clock falls with the seed."""
     monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device: verilog)
-    monkeypatch.setattr(publishing, "routed_verilog", lambda parameters, device: verilog)
+    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device: verilog)
 
     def run_tool(command, *, folder, log, step, deadline):
         seed = int(command[command.index("--seed") + 1])
@@ -332,70 +247,6 @@ def test_seeds_are_added_to_a_report_of_the_same_design(
     assert [run["seed"] for run in json.loads(path.read_text())["runs"]] == [9]
 
 
-def test_a_program_is_the_locked_package_or_what_a_variable_names(tmp_path, monkeypatch):
-    lock = tmp_path / "lock"
-    monkeypatch.setattr(provenance, "LOCK", lock)
-    monkeypatch.setattr(provenance, "package_version", lambda name: "0.11.1.0.post2")
-    for line, locked in ((f"{flow.NEXTPNR}==0.11.1.0.post2 \\\n", True), ("other==1\n", False)):
-        lock.write_text(line)
-        found = identify(flow.NEXTPNR)
-        assert (found.locked, found.release) == (locked, "0.11.1")
-        assert found.source.startswith("make setup-fpga" if locked else "pip install yowasp")
-
-    native = tmp_path / "nextpnr-native"
-    native.write_text("#!/bin/sh\necho '\"x\" -- Place and Route (Version nextpnr-0.11.1)' >&2\n")
-    native.chmod(0o755)
-    monkeypatch.setenv("NEXTPNR_ECP5", str(native))
-    found = identify(flow.NEXTPNR)
-    assert (found.name, found.version, found.release, found.locked) == (
-        "nextpnr-native", "nextpnr-0.11.1", "0.11.1", False,
-    )  # fmt: skip
-    assert release_of("nextpnr-0.11.1-7-gabcdef0") == "0.11.1-7-gabcdef0"
-
-
-@pytest.mark.parametrize("option", ["--seeds", "--jobs"])
-def test_no_seeds_or_jobs_are_refused(option, capsys):
-    assert main(["route", "--preset", "tiny", option, "0"]) == 2
-    assert option in capsys.readouterr().err
-
-
-def published_reports():
-    """The published reports: one that need not be current takes long to hold against its design."""
-    return [
-        pytest.param(
-            path, report, id=path.stem,
-            marks=[] if report["preset"] in CURRENT else [pytest.mark.long],
-        )
-        for path, report in published(ROOT / REPORTS).items()
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "report"), published_reports())
-def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
-    """After a change of the hardware: `python -m hdl reports`, and `route` for CURRENT."""
-    earlier = earlier_design(report)
-    if report["preset"] in CURRENT:
-        assert earlier is None, "the design has changed: route it anew"
-    assert path.with_suffix(".md").read_text() == routing_markdown(report, earlier)
-
-
-@pytest.mark.parametrize("path", list(published(ROOT / REPORTS)), ids=lambda path: path.stem)
-def test_the_markdown_of_a_published_route_is_that_of_its_json(path):
-    report, text = json.loads(path.read_text()), path.with_suffix(".md").read_text()
-    named = re.search(r"\*\*Of an earlier design\*\* \((.*?)\):", text)
-    assert text == routing_markdown(report, named and named[1])
-
-
-@pytest.mark.parametrize("preset", CURRENT)
-def test_a_current_route_is_what_the_command_of_the_readme_gives(preset):
-    (report,) = [
-        report for report in published(ROOT / REPORTS).values() if report["preset"] == preset
-    ]
-    commands = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", README, re.MULTILINE)
-    assert report["command"] in commands
-    assert all(router["locked"] for router in [report["synthesis"], *report["routers"]])
-
-
 def test_reports_lists_what_is_published_and_marks_earlier_designs(
     without_running, measured, tmp_path, monkeypatch, capsys
 ):
@@ -437,3 +288,9 @@ def test_seeds_of_something_else_are_refused_before_the_work(
             earlier=same | {name: "else"},
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--jobs"])
+def test_no_seeds_or_jobs_are_refused(option, capsys):
+    assert main(["route", "--preset", "tiny", option, "0"]) == 2
+    assert option in capsys.readouterr().err
