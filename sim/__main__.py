@@ -8,7 +8,7 @@ from pathlib import Path
 import shlex
 import sys
 
-from hdl.fpga.rates import describe
+from hdl.fpga.rates import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.errors import JoinError
@@ -17,9 +17,9 @@ __all__ = ["main"]
 
 
 #: Where the figures are.
-MODULES = ("scan_figures", "index_figures", "host_figures", "pipeline_figures")
-#: One pair in so many matches, unless it is said otherwise: the rate of the paper's benchmark.
-ONE_IN = 250_000
+MODULES = (
+    "scan_figures", "routed_figures", "index_figures", "host_figures", "pipeline_figures",
+)  # fmt: skip
 
 
 def say(text):
@@ -81,6 +81,17 @@ def saturate(options):
     return 0
 
 
+def calibrate(options):
+    """Print how fast this machine runs the calibration kernel."""
+    from .calibration import REFERENCE, kernel_speed
+
+    for name, wall in (("CPU time of one core", False), ("wall-clock time of all cores", True)):
+        speeds = [kernel_speed(wall=wall) for _ in range(5)]
+        print(f"{name}: {min(speeds):,.0f} to {max(speeds):,.0f} cycles/s")
+    print(f"reference: {REFERENCE:,.0f} cycles/s")
+    return 0
+
+
 def figures(options):
     """Measure and print the figures."""
     for module in MODULES:  # they register what they can measure
@@ -124,6 +135,11 @@ def parser():
     command.add_argument("--window", type=int, metavar="N", help="tuples per side; default: all")
     command.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
     command.set_defaults(run=saturate)
+
+    command = commands.add_parser(
+        "calibrate", help="print how fast this machine is, beside the reference of timed figures"
+    )
+    command.set_defaults(run=calibrate)
 
     command = commands.add_parser("figures", help="measure; print a row per figure")
     command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")

@@ -5,8 +5,10 @@ A rate means little without what it was counted under, so the two are one record
 share a star, how often a pair matches, how large the windows were, how much of a key is compared.
 """
 
-__all__ = ["comparators", "conditions", "counted", "describe", "per_second", "rate_name"]
+__all__ = ["ONE_IN", "comparators", "conditions", "counted", "describe", "per_second", "rate_name"]
 
+#: About one pair in so many matches, unless it is said otherwise: as in the paper's benchmark.
+ONE_IN = 250_000
 #: The counter behind the name of an engine's rate.
 COUNTED = {"scan": "comparisons", "index": "tuples"}
 
