@@ -159,10 +159,11 @@ def saturate(parameters, report, *, matches, window=None, passes=200):
         Groups of each side that are counted.
     """
     records = []
-    for one_in in matches:
-        band = parameters.comparator == "band"
-        values = SPREAD if band else one_in
-        with closing(SaturatedRun(parameters, report, window=window, values=values)) as run:
+    band = parameters.comparator == "band"
+    with closing(SaturatedRun(parameters, report, window=window)) as run:
+        for one_in in matches:
+            run.values = SPREAD if band else one_in
+            run.ordering = Ordering(parameters.probes)
             run.bound(band_width(one_in, len(parameters.keys)) if band else 0)
             for precision in sorted({parameters.probes, 1}, reverse=True):
                 run.order(precision)
