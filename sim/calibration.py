@@ -15,9 +15,9 @@ from .toolchain import find_toolchain, workers
 
 __all__ = ["REFERENCE", "calibrated", "kernel_speed"]
 
-#: Cycles of the kernel per second of CPU time on the machine that goals are set for: two cores of a
-#: shared x86-64 server, g++ 12. Obtained there as the most of several runs of
-#: `python -m sim calibrate`.
+#: Cycles of the kernel per second of CPU time on the machine that goals are set for: a virtual
+#: machine with two x86-64 processors, g++ 12. It is the most that four runs of the kernel gave
+#: there (19,980), rounded; `python -m sim calibrate` prints what a machine gives.
 REFERENCE = 20_000.0
 #: Cycles of one run: about a second.
 CYCLES = 20_000
