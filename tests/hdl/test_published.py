@@ -46,5 +46,6 @@ def test_a_current_route_is_what_the_command_of_the_readme_gives(preset):
         report for report in published(ROOT / REPORTS).values() if report["preset"] == preset
     ]
     commands = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", README, re.MULTILINE)
-    assert report["command"] in commands
+    jobs = re.compile(r" --jobs \d+")  # seeds that ran at the same time: no matter
+    assert jobs.sub("", report["command"]) in [jobs.sub("", command) for command in commands]
     assert all(router["locked"] for router in [report["synthesis"], *report["routers"]])
