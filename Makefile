@@ -133,14 +133,17 @@ doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 
 # ---- check
 
+# Nothing may be skipped for want of a tool there: `make setup-fpga` installs what `make setup` does
+# not. tests/skips.py lists what may be skipped.
 .PHONY: check
+check: TEST_OPTIONS := --fail-on-unlisted-skip
 check: lint types test ## Everything that CI runs: lint, types, test
 
 # The tests of a file stay on one worker, for they share bundles and folders. (Groups by mark do not
 # work with pytest 9.2: pytest-xdist 3.8 sets a name of tests that it no longer has.)
 .PHONY: test
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
-	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile $(TESTS)
+	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile $(TEST_OPTIONS) $(TESTS)
 
 # Tests with the mark `long`, which `make test` leaves out.
 .PHONY: test-long

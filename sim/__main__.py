@@ -3,9 +3,12 @@
 
 import argparse
 from importlib import import_module
+import json
 from pathlib import Path
+import shlex
 import sys
 
+from hdl.fpga.rates import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.errors import JoinError
@@ -14,7 +17,9 @@ __all__ = ["main"]
 
 
 #: Where the figures are.
-MODULES = ("scan_figures", "index_figures", "host_figures", "pipeline_figures")
+MODULES = (
+    "scan_figures", "routed_figures", "index_figures", "host_figures", "pipeline_figures",
+)  # fmt: skip
 
 
 def say(text):
@@ -52,6 +57,41 @@ def bench(options):
     return 0
 
 
+def saturate(options):
+    """Count what an accelerator does with full windows; write it for the routing reports."""
+    from hdl.fpga.provenance import commit
+
+    from .saturated_run import saturate as count
+
+    parameters = parameters_from(options)
+    records = count(parameters, say, matches=options.one_in or [ONE_IN], window=options.window)
+    for record in records:
+        share = record.get("cycle_efficiency")
+        print(f"{'-' if share is None else format(share, '.4f'):>6}  {describe(record)}")
+    measurement = {
+        "parameters": parameters.to_dict(),
+        "commit": commit(),
+        "command": shlex.join(["python", "-m", "sim", *options.arguments]),
+        "runs": records,
+    }
+    path = Path(options.output or Path("build") / "saturated" / f"{options.preset or 'other'}.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(measurement, indent=2) + "\n", encoding="utf-8")
+    print(path)
+    return 0
+
+
+def calibrate(options):
+    """Print how fast this machine runs the calibration kernel."""
+    from .calibration import REFERENCE, kernel_speed
+
+    for name, wall in (("CPU time of one core", False), ("wall-clock time of all cores", True)):
+        speeds = [kernel_speed(wall=wall) for _ in range(5)]
+        print(f"{name}: {min(speeds):,.0f} to {max(speeds):,.0f} cycles/s")
+    print(f"reference: {REFERENCE:,.0f} cycles/s")
+    return 0
+
+
 def figures(options):
     """Measure and print the figures."""
     for module in MODULES:  # they register what they can measure
@@ -84,6 +124,23 @@ def parser():
     command.add_argument("--tuples", type=int, default=400, metavar="N", help="per scenario")
     command.set_defaults(run=bench)
 
+    command = commands.add_parser(
+        "saturate", help="count cycles, pairs, results under load, for the routing reports"
+    )
+    add_parameter_options(command)
+    command.add_argument(
+        "--one-in", type=int, action="append", metavar="N",
+        help=f"let one pair in N match; several times: a run for each; default: {ONE_IN}",
+    )  # fmt: skip
+    command.add_argument("--window", type=int, metavar="N", help="tuples per side; default: all")
+    command.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
+    command.set_defaults(run=saturate)
+
+    command = commands.add_parser(
+        "calibrate", help="print how fast this machine is, beside the reference of timed figures"
+    )
+    command.set_defaults(run=calibrate)
+
     command = commands.add_parser("figures", help="measure; print a row per figure")
     command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")
     command.add_argument("--output", default="build/bench/figures.json", metavar="FILE")
@@ -93,7 +150,8 @@ def parser():
 
 def main(arguments=None):
     """Run the command line; return the exit code."""
-    options = parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)
     except JoinError as error:

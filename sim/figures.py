@@ -1,15 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured figures of the kit: one function each, in a registry; ``python -m sim figures``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import json
 import os
 
-__all__ = ["FIGURES", "Figure", "NotMeasured", "figure", "measure"]
+__all__ = ["FIGURES", "Figure", "NotMeasured", "Result", "figure", "measure"]
 
 
 class NotMeasured(Exception):
     """A figure lacks what it is computed from; the message says how to get that."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a figure's function returns if there is more to say than a value.
+
+    Parameters
+    ----------
+    value : float
+        As measured.
+    judged : float or None
+        Held against the goal; the value if None.
+    decided : bool
+        Whether it can be held against the goal at all.
+    notes : tuple of str
+        Printed below the row: under which conditions the value holds.
+    details : dict
+        Added to the row of the JSON file.
+    """
+
+    value: float
+    judged: float | None = None
+    decided: bool = True
+    notes: tuple[str, ...] = ()
+    details: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -19,23 +44,35 @@ class Figure:
     Parameters
     ----------
     function : callable
-        Returns the value; gets a function that reports progress.
+        Returns the value or a :class:`Result`; gets a function that reports progress.
     unit : str
         Of the value.
-    goal : str
-        ``">= 1.5e7"``, ``"< 120"``.
+    goal : str or None
+        ``">= 1.5e7"``, ``"< 120"``; None if the figure only stands beside another.
     """
 
     function: object
     unit: str
-    goal: str
+    goal: str | None
 
     def met(self, value):
-        """Does ``value`` reach the goal?"""
+        """Does ``value`` reach the goal? None without one."""
+        if self.goal is None:
+            return None
         sign, limit = self.goal.split()
         return {">=": value >= float(limit), "<": value < float(limit)}[sign]
 
+    def measured(self, report):
+        """Return the :class:`Result` of the function, and whether it reaches the goal."""
+        result = self.function(report)
+        if not isinstance(result, Result):
+            result = Result(result)
+        judged = result.value if result.judged is None else result.judged
+        return result, self.met(judged) if result.decided else None
 
+
+#: What a row says of its goal; "?" where the machine was too unsteady to tell.
+OUTCOMES = {True: "yes", False: "NO", None: "?"}
 #: All figures, by name.
 FIGURES = {}
 
@@ -58,8 +95,9 @@ def measure(names, path, *, report):
     names : list of str
         Of the figures.
     path : Path
-        JSON file: a list of objects with the keys name, value, unit, goal, met. The value of a
-        figure that could not be measured is null.
+        JSON file: a list of objects with the keys name, value, unit, goal, met, and details of
+        the figure. The value of a figure that could not be measured is null; ``met`` is null
+        without a goal, and where the machine was too unsteady to tell.
     report : callable
         Receives lines about the progress.
 
@@ -73,16 +111,20 @@ def measure(names, path, *, report):
     print(f"{'name':{width}} {'value':>12}  {'unit':16} {'goal':14} met")
     for name in names:
         entry = FIGURES[name]
+        goal = entry.goal or "-"
+        row = {"name": name, "value": None, "unit": entry.unit, "goal": entry.goal, "met": False}
         try:
-            value = round(entry.function(report), 6)
-            text, met = f"{value:12.4g}", entry.met(value)
-            outcome = "yes" if met else "NO"
+            result, met = entry.measured(report)
+            row |= {"value": round(result.value, 6), "met": met, **result.details}
+            text, outcome = f"{result.value:12.4g}", OUTCOMES[met]
+            outcome = outcome if entry.goal else "-"
+            notes = result.notes
         except NotMeasured as error:
-            value, text, met, outcome = None, f"{'-':>12}", False, f"NO: {error}"
-        rows.append(
-            {"name": name, "value": value, "unit": entry.unit, "goal": entry.goal, "met": met}
-        )
-        print(f"{name:{width}} {text}  {entry.unit:16} {entry.goal:14} {outcome}", flush=True)
+            text, outcome, notes = f"{'-':>12}", f"NO: {error}", ()
+        rows.append(row)
+        print(f"{name:{width}} {text}  {entry.unit:16} {goal:14} {outcome}", flush=True)
+        for note in notes:
+            print(f"    {note}", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the index engine: cycles per tuple, its clock, and how quick its simulation is."""
+"""Figures of the index engine: cycles per tuple, and how quick its simulation is."""
 
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +16,11 @@ from host.driver import TableJoin
 from host.predicate import Bounds
 from host.query import JoinQuery, Term
 
+from .calibration import calibrated
 from .figures import figure
+from .instructions import Instructions
 from .library import build_library
 from .saturated_run import RARE, SaturatedRun, tuples
-from .scan_figures import routed_mhz
 
 __all__ = ["BAND", "EQUI"]
 
@@ -111,14 +112,11 @@ def inequality_times_index(report):
     return engine_ratio({"x": Bounds(9_900, None)}, "index", "scan", 1 << 11, report)
 
 
-@figure("index.routed_mhz", unit="MHz", goal=">= 160")
-def index_routed_mhz(report):
-    """Clock of the preset `ecp5-index`, the largest ring of an LFE5U-85F, at grade 8."""
-    return routed_mhz("ecp5-index", 8)
-
-
 def arrow_rate(parameters, terms, values, report):
-    """Return tuples per second from Arrow tables to Arrow batches, the median of five joins."""
+    """Return tuples per second of CPU time from Arrow tables to Arrow batches, calibrated.
+
+    The median of five joins.
+    """
     bundle = Path("build") / "figures" / f"arrow-{parameters.comparator}"
     write_bundle(parameters, bundle)
     build_library(bundle, report=report)
@@ -137,24 +135,29 @@ def arrow_rate(parameters, terms, values, report):
         terms=terms, order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD),
         sorted=True,
     )  # fmt: skip
-    rates = []
+
+    def measure(device):
+        rates = []
+        with Instructions() as executed:
+            for _ in range(5):
+                start = time.process_time()
+                join = TableJoin(*tables, query, device)
+                results = sum(batch.num_rows for batch in join.batches())
+                seconds = time.process_time() - start
+                rates.append(2 * rows / seconds)
+                report(
+                    f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s of CPU "
+                    f"time, {join.device_seconds:.2f} s in the device"
+                )
+        return statistics.median(rates), executed.count and executed.count / (5 * 2 * rows)
+
     with open_device(f"sim:{bundle}") as device:
-        for _ in range(5):
-            start = time.perf_counter()
-            join = TableJoin(*tables, query, device)
-            results = sum(batch.num_rows for batch in join.batches())
-            seconds = time.perf_counter() - start
-            rates.append(2 * rows / seconds)
-            report(
-                f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s, "
-                f"{join.device_seconds:.2f} s of them in the device"
-            )
-    return statistics.median(rates)
+        return calibrated(lambda: measure(device), rate=True, report=report)
 
 
 @figure("index.equi.sim_tuples_per_s", unit="tuples/s", goal=">= 5e6")
 def equi_sim_tuples_per_s(report):
-    """Tuples per second of wall-clock time, Arrow to Arrow through the simulator library."""
+    """Tuples per second of CPU time, Arrow to Arrow through the simulator library."""
     return arrow_rate(EQUI.with_(**SIMULATED), [Term("x", "x")], WINDOW, report)
 
 

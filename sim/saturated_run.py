@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """An accelerator under load: full windows, and words as fast as it takes them."""
 
+from contextlib import closing
 from pathlib import Path
 import time
 
 import numpy as np
 
 from hdl.bundle import write_bundle
+from hdl.fpga.rates import counted, describe
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
 from host.ordering import Ordering
@@ -17,13 +19,22 @@ from host.words import WordCodec
 
 from .library import build_library
 
-__all__ = ["FREQUENT", "RARE", "SaturatedRun", "tuples"]
+__all__ = ["FREQUENT", "RARE", "SaturatedRun", "saturate", "tuples"]
 
 #: Bounds of a band in two fields, both uniform in 1 .. 10,000, by how many keys match one probe:
 #: the paper's one in 250,000, and one in 1,000.
 RARE, FREQUENT = 10, 158
+#: Tuples that an index is counted with at the least: it takes one in a cycle or two.
+LEAST = 1 << 14
+#: How many values a field of a band has.
+SPREAD = 10_000
 #: Cycles without a word in or out after which a run has failed.
 SILENCE = 1 << 20
+
+
+def band_width(one_in, fields):
+    """Return the bound of a band in so many fields, of which about one pair in ``one_in`` is."""
+    return round((SPREAD / one_in ** (1 / fields) - 1) / 2)
 
 
 def tuples(counts):
@@ -68,7 +79,7 @@ class SaturatedRun:
         self.results = np.zeros((1 << 14, self.manifest.result_word.columns), np.uint64)
         self.window = CountWindow(window or self.manifest.capacity)
         self.ordering = Ordering(period or self.manifest.probes)
-        self.values = values or (10_000 if parameters.comparator == "band" else 250_000)
+        self.values = values or (SPREAD if parameters.comparator == "band" else 250_000)
 
     def close(self):
         """Let go of the device."""
@@ -84,6 +95,11 @@ class SaturatedRun:
         """Let tuples match whose fields are within ``bounds``; fill the windows."""
         self.send(configuration(self.manifest, bounds, self.window, self.ordering), marks=3)
         self.send(self.tuples(2 * self.window.size))
+
+    def order(self, period):
+        """Let a star come every ``period`` probes of a side; the windows stay as they are."""
+        self.ordering = Ordering(period)
+        self.send(self.codec.pack_control("PRECISION", 0, period), marks=2)
 
     def tuples(self, count):
         """Return tuples of both sides in turn, fields uniform."""
@@ -113,11 +129,50 @@ class SaturatedRun:
             marks -= int((kinds == self.codec.mark).sum())
 
     def measure(self, tuples):
-        """Return seconds and counter differences of so many more tuples."""
+        """Return seconds of CPU time and counter differences of so many more tuples."""
         words = self.tuples(tuples)
         before = self.device.counters()
-        start = time.perf_counter()
+        start = time.process_time()
         self.send(words)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         after = self.device.counters()
         return seconds, {name: after[name] - before[name] for name in after}
+
+
+def saturate(parameters, report, *, matches, window=None, passes=200):
+    """Count what an accelerator does under load; return a record for each condition.
+
+    Each rate of matches is counted with full groups, and with groups of one beside it: the strict
+    outer order, in which every probe has a pass of its own.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        With comparator ``"band"`` or ``"equality"``.
+    report : callable
+        Receives lines about the progress.
+    matches : sequence of int
+        About one pair in so many matches, one run for each.
+    window : int or None
+        Tuples per side; all that the accelerator holds if None.
+    passes : int
+        Groups of each side that are counted.
+    """
+    records = []
+    band = parameters.comparator == "band"
+    with closing(SaturatedRun(parameters, report, window=window)) as run:
+        for one_in in matches:
+            run.values = SPREAD if band else one_in
+            run.ordering = Ordering(parameters.probes)
+            run.bound(band_width(one_in, len(parameters.keys)) if band else 0)
+            for precision in sorted({parameters.probes, 1}, reverse=True):
+                run.order(precision)
+                least = LEAST if parameters.engine == "index" else 0
+                _, counts = run.measure(max(least, 2 * passes * precision))
+                record = counted(
+                    parameters, counts,
+                    precision=precision, window=run.window.size, one_in=one_in,
+                )  # fmt: skip
+                report(f"saturate: {describe(record)}: {record['counters']}")
+                records.append(record)
+    return records

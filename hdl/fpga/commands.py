@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``cost``, ``depth`` and ``route`` of ``python -m hdl``."""
+"""The commands ``cost``, ``depth``, ``route`` and ``reports`` of ``python -m hdl``."""
 
 import json
+import os
 from pathlib import Path
 import shlex
 
 from hdl.options import add_parameter_options, parameters_from
+from hdl.parameters import JoinParameters
 
 from .devices import DEVICES, SPEEDS, find_device
+from .tools import VARIABLES
 
 __all__ = ["add_commands"]
 
@@ -38,6 +41,21 @@ def depth(options):
     return 0
 
 
+def read(path):
+    """Return what is in a JSON file."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def typed(arguments):
+    """Return the command line, with the variables that name other programs."""
+    named = [
+        f"{variable}={shlex.quote(Path(os.environ[variable]).name)}"
+        for variable in VARIABLES.values()
+        if os.environ.get(variable)
+    ]
+    return " ".join([*named, shlex.join(["python", "-m", "hdl", *arguments])])
+
+
 def route(options):
     """Route an accelerator and write the report."""
     device, parameters = find_device(options.device), parameters_from(options)
@@ -45,6 +63,7 @@ def route(options):
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
+    from .published import of_parameters
     from .route import route as run
     from .routing_report import design_name, write_report
 
@@ -52,7 +71,8 @@ def route(options):
     written = Path(options.output) / f"{name}.json"
     earlier = None
     if options.add and written.exists():
-        earlier = json.loads(written.read_text(encoding="utf-8"))
+        earlier = read(written)
+    measured = options.measured and of_parameters(read(options.measured), parameters)
     report = run(
         parameters,
         device,
@@ -63,13 +83,41 @@ def route(options):
         deadline=60 * options.deadline,
         jobs=options.jobs,
         preset=options.preset,
-        efficiency=options.efficiency,
-        efficiency_source=options.efficiency_source,
-        command=shlex.join(["python", "-m", "hdl", *options.arguments]),
+        measured=measured,
+        command=typed(options.arguments),
         earlier=earlier,
     )
     paths = write_report(report, options.output, name)
     print(f"{report['fmax_mhz']} MHz, {report['comparators']} comparators: {paths[1]}")
+    return 0
+
+
+def reports(options):
+    """List the published reports; write their Markdown anew."""
+    from .published import earlier_design, of_parameters, published
+    from .routing_report import write_report
+
+    measured = [read(path) for path in options.measured]
+    for path, report in published(options.output).items():
+        earlier = earlier_design(report)
+        parameters = JoinParameters.from_dict(report["parameters"])
+        for each in measured:
+            if JoinParameters.from_dict(each["parameters"]) != parameters:
+                continue
+            if earlier is not None:
+                raise ValueError(
+                    f"The report {path} is of an earlier design ({earlier}): what is measured now "
+                    "does not belong to it; route it again"
+                )
+            report["measured"] = of_parameters(each, parameters)
+        write_report(report, path.parent, path.stem, earlier)
+        locked = any(router["locked"] for router in report["routers"])
+        print(
+            f"{path.stem}: {report['fmax_mhz']} MHz, "
+            f"{'of today' if earlier is None else f'of an earlier design ({earlier})'}, "
+            f"{'with' if locked else 'without'} a seed of the locked package",
+            flush=True,
+        )
     return 0
 
 
@@ -82,6 +130,13 @@ def add_device_options(command):
         help=f"one of {', '.join(DEVICES)}; default: {DEVICE}",
     )  # fmt: skip
     return group
+
+
+def add_output_option(command):
+    """Add the option that names the folder of the reports."""
+    command.add_argument(
+        "--output", default="docs/routing", metavar="DIR", help="default: docs/routing"
+    )
 
 
 def add_commands(commands):
@@ -117,16 +172,23 @@ def add_commands(commands):
         help="add the seeds to the report that is there, if it is of the same design",
     )  # fmt: skip
     command.add_argument(
-        "--efficiency", type=float, metavar="SHARE",
-        help="comparisons per cycle and comparator, measured in simulation; without it, the report "
-        "has no comparisons per second",
+        "--measured", metavar="FILE",
+        help="what `python -m sim saturate` counted of the same parameters; without it, the report "
+        "has no rates",
     )  # fmt: skip
-    command.add_argument("--efficiency-source", metavar="TEXT", help="where that was measured")
     command.add_argument(
         "--deadline", type=float, default=120.0, metavar="MINUTES",
         help="for one run of nextpnr; default: 120",
     )  # fmt: skip
-    command.add_argument(
-        "--output", default="docs/routing", metavar="DIR", help="default: docs/routing"
-    )
+    add_output_option(command)
     command.set_defaults(run=route)
+
+    command = commands.add_parser(
+        "reports", help="list the routing reports, mark those of an earlier design"
+    )
+    command.add_argument(
+        "--measured", action="append", default=[], metavar="FILE",
+        help="put what `python -m sim saturate` counted into the reports of the same parameters",
+    )  # fmt: skip
+    add_output_option(command)
+    command.set_defaults(run=reports)

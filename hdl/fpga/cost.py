@@ -7,8 +7,9 @@ from hdl.accelerator import Accelerator
 from hdl.verilog import TOP, to_verilog
 
 from .hierarchy import Hierarchy, class_of
+from .provenance import identify
 from .synthesis import synthesize_modules
-from .tools import YOSYS, find_tool, tool_version
+from .tools import YOSYS, find_tool
 
 __all__ = ["Cost", "cost_report", "cost_table", "module_costs"]
 
@@ -127,7 +128,7 @@ def cost_report(parameters, device, *, folder, preset=None):
         ],
         "total": total.to_dict(),
         "share": {name: round(share, 4) for name, share in shares.items()},
-        "tools": {YOSYS: tool_version(YOSYS)},
+        "synthesis": identify(YOSYS).to_dict(),
     }
 
 

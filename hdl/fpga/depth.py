@@ -9,9 +9,10 @@ from hdl.verilog import to_verilog
 
 from .critical_path import PORTS, register_of
 from .hierarchy import Hierarchy
+from .provenance import identify
 from .shell import SHELL, RoutingShell
 from .synthesis import synthesize_netlist
-from .tools import YOSYS, find_tool, tool_version
+from .tools import YOSYS, find_tool
 
 __all__ = ["depth_report", "depth_table", "logic_depth"]
 
@@ -123,7 +124,7 @@ def depth_report(parameters, device, *, folder, preset=None):
         "device": device.name,
         "endpoints": {str(levels): count for levels, count in endpoints.items()},
         "paths": paths,
-        "tools": {YOSYS: tool_version(YOSYS)},
+        "synthesis": identify(YOSYS).to_dict(),
     }
 
 

@@ -2,20 +2,20 @@
 """``python -m hdl route``: synthesis, placement and routing of an accelerator."""
 
 from concurrent.futures import ThreadPoolExecutor
-import hashlib
 import json
 from pathlib import Path
-
-from hdl.verilog import to_verilog
 
 from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from .floorplan import lay_out
 from .hierarchy import Hierarchy
-from .shell import SHELL, RoutingShell
+from .provenance import commit, design_hash, identify, routed_verilog
+from .rates import comparators
+from .seeds import merge_reports, outcome, require_same
+from .shell import SHELL
 from .synthesis import synthesize_netlist
-from .tools import NEXTPNR, YOSYS, find_tool, run_tool, tool_version
+from .tools import NEXTPNR, YOSYS, find_tool, run_tool
 
-__all__ = ["comparators", "nextpnr_command", "route"]
+__all__ = ["nextpnr_command", "route"]
 
 #: How an accelerator is routed, for the reader of a report.
 METHOD = (
@@ -31,18 +31,6 @@ METHOD = (
     "nextpnr knows; nothing ran on a device."
 )
 
-#: What a report says of the slowest of its seeds alone.
-OF_SLOWEST = ("utilization", "critical_path", "slow_registers", "seed", "nextpnr")
-
-
-def comparators(parameters):
-    """Return the comparators of an accelerator.
-
-    A region has one for every lane and probe; with an index, one.
-    """
-    shared = parameters.probes if parameters.engine == "scan" else 1
-    return 2 * parameters.cores * parameters.lanes * shared
-
 
 def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
     """Return the arguments of nextpnr, to be run in the folder of the netlist."""
@@ -54,14 +42,9 @@ def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
     ]  # fmt: skip
 
 
-def comparison_rate(number, efficiency, fmax):
-    """Return the comparisons per second of ``number`` comparators; None without an efficiency."""
-    return None if efficiency is None else round(number * efficiency * fmax * 1e6)
-
-
-def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
-    """Place and route with one seed; return what is reported of it."""
-    name, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
+def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadline):
+    """Place and route with one seed by the program ``router``; return what is reported of it."""
+    _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
     seconds = run_tool(
         [find_tool(NEXTPNR), *arguments],
         folder=folder,
@@ -72,18 +55,19 @@ def run_seed(device, hierarchy, folder, *, speed, seed, frequency, deadline):
     timing = json.loads((folder / f"seed{seed}.json").read_text(encoding="utf-8"))
     return {
         "seed": seed,
+        "program": router.name,
         "fmax_mhz": fmax_mhz(timing),
         "seconds": round(seconds),
         "utilization": utilization(timing),
         "critical_path": critical_path(timing, hierarchy),
         "slow_registers": slow_registers(timing, hierarchy),
-        "nextpnr": " ".join([name, *arguments]),
+        "nextpnr": " ".join([router.name, *arguments]),
     }
 
 
 def route(
     parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1,
-    preset=None, efficiency=None, efficiency_source=None, command=None, earlier=None,
+    preset=None, measured=None, command=None, earlier=None,
 ):  # fmt: skip
     """Synthesize an accelerator once, route it with every seed; return the report.
 
@@ -106,11 +90,9 @@ def route(
         Seeds that run at the same time.
     preset : str or None
         Name of the parameters.
-    efficiency : float or None
-        Share of its comparators that the accelerator uses per cycle; without it, the report has no
-        comparisons per second.
-    efficiency_source : str or None
-        Where it was measured.
+    measured : dict or None
+        What ``python -m sim saturate`` counted of an accelerator of these parameters; without it,
+        the report has no rates.
     command : str or None
         What was typed.
     earlier : dict or None
@@ -126,16 +108,18 @@ def route(
     ValueError
         If the earlier report is of something else. Nothing is synthesized then.
     """
+    synthesis, router = identify(YOSYS), identify(NEXTPNR)
     for tool in (YOSYS, NEXTPNR):  # before the work begins
         find_tool(tool)
     folder = Path(folder)
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+    verilog = routed_verilog(parameters, device)
     routed = {
         "device": device.name,
         "speed": speed,
         "target_mhz": frequency,
-        "design": hashlib.sha256(verilog.encode()).hexdigest(),
-        "tools": {tool: tool_version(tool) for tool in (YOSYS, NEXTPNR)},
+        "design": design_hash(verilog),
+        "synthesis": synthesis.to_dict(),
+        "nextpnr_release": router.release,
     }
     if earlier is not None:
         require_same(earlier, routed)
@@ -146,7 +130,7 @@ def route(
 
     def run(seed):
         return run_seed(
-            device, hierarchy, folder,
+            device, hierarchy, folder, router,
             speed=speed, seed=seed, frequency=frequency, deadline=deadline,
         )  # fmt: skip
 
@@ -154,57 +138,15 @@ def route(
         runs = list(pool.map(run, seeds))
     report = {
         **routed,
+        "commit": commit(),
         "preset": preset,
         "parameters": parameters.to_dict(),
         "predicate": parameters.comparator,
         "comparators": comparators(parameters),
-        **outcome(runs, comparators(parameters), efficiency, efficiency_source),
+        **outcome(runs, router),
+        "measured": measured,
         "command": command,
         "placed_block_rams": placed,
         "method": METHOD,
     }
     return report if earlier is None else merge_reports(earlier, report)
-
-
-def outcome(runs, number, efficiency, efficiency_source):
-    """Return what a report says of its seeds; the slowest one counts."""
-    worst = min(runs, key=lambda run: run["fmax_mhz"])
-    return {
-        "fmax_mhz": worst["fmax_mhz"],
-        "cycle_efficiency": efficiency,
-        "cycle_efficiency_source": efficiency_source,
-        "comparisons_per_second": comparison_rate(number, efficiency, worst["fmax_mhz"]),
-        **{name: worst[name] for name in OF_SLOWEST},
-        "runs": [{name: run[name] for name in ("seed", "fmax_mhz", "seconds")} for run in runs],
-    }
-
-
-def require_same(earlier, routed):
-    """Raise ValueError unless an earlier report has the same values, and so is of the same thing.
-
-    Parameters are not among them: the Verilog tells what they mean, and new ones may be added.
-    """
-    for name, value in routed.items():
-        if earlier.get(name) != value:
-            raise ValueError(
-                f"The report that is there is of another {name}: route without --add, or all seeds"
-            )
-
-
-def merge_reports(earlier, later):
-    """Return the report of the seeds of both, which are of the same design; the slowest counts.
-
-    ``earlier`` comes from a file. A seed that was routed twice is reported as it was the last time.
-    """
-    runs = {run["seed"]: run for report in (earlier, later) for run in report["runs"]}
-    slowest = min(runs.values(), key=lambda run: run["fmax_mhz"])
-    of_slowest = later if slowest in later["runs"] else earlier
-    return {
-        **later,
-        **{name: of_slowest[name] for name in ("fmax_mhz", *OF_SLOWEST)},
-        "comparisons_per_second": comparison_rate(
-            later["comparators"], later["cycle_efficiency"], of_slowest["fmax_mhz"]
-        ),
-        "runs": [runs[seed] for seed in sorted(runs)],
-        "command": f"{earlier['command']}; {later['command']}",
-    }

@@ -4,7 +4,9 @@
 import json
 from pathlib import Path
 
-from hdl.parameters import PRESETS
+from hdl.parameters import PRESETS, JoinParameters
+
+from .rates import describe, per_second
 
 __all__ = ["design_name", "routing_markdown", "write_report"]
 
@@ -30,30 +32,80 @@ def table(heads, rows):
     return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
 
 
-def digests(bits):
-    """Return what comparators of digests leave to others, as a row of facts."""
-    return [] if bits is None else [("compared", f"{bits} bits of a key; candidates in full")]
+def program(values):
+    """Return a program as a reader needs it: name, version, and how to get it."""
+    locked = "the locked package, " if values["locked"] else ""
+    return f"`{values['name']}` {values['version']} ({locked}{values['source']})"
 
 
-def routing_markdown(report):
-    """Return the report of :func:`hdl.fpga.route.route` as Markdown."""
-    rate = report["comparisons_per_second"]
-    efficiency = report["cycle_efficiency"]
+def rate_rows(report):
+    """Return a row for each measured run: what a second brings, and the conditions."""
+    parameters = JoinParameters.from_dict(report["parameters"])
+    rows = []
+    for record in report["measured"]["runs"]:
+        rates = per_second(parameters, record, report["fmax_mhz"])
+        rows.append(
+            (
+                *(f"{rates[name]:.3g}" for name in rates),
+                record.get("cycle_efficiency", "—"),
+                describe(record),
+            )
+        )
+    return ["a second: " + name for name in rates] + ["cycle efficiency", "under"], rows
+
+
+def rate_lines(report):
+    """Return the section about rates."""
+    if report["measured"] is None:
+        return ["No rates: nothing was counted in simulation (`python -m sim saturate`).", ""]
+    measured = report["measured"]
+    return [
+        *table(*rate_rows(report)), "",
+        "Counted by the hardware counters of the simulated accelerator"
+        + (f" (commit {measured['commit']})" if measured["commit"] else "")
+        + f", times the clock above: `{measured['command']}`.",
+        "",
+    ]  # fmt: skip
+
+
+def notes(report, earlier):
+    """Return what a reader must know before the figures: another design, another program."""
+    texts = []
+    if earlier is not None:
+        texts.append(
+            f"**Of an earlier design** ({earlier}): the Verilog has changed since. The clock and "
+            "the utilization are those of the design that was routed."
+        )
+    if not any(router["locked"] for router in report["routers"]):
+        texts.append(
+            "**Not with the locked packages**: no seed was routed with the packages that "
+            "`make setup-fpga` installs, whose clocks differ. The command below gives other "
+            "figures with them."
+        )
+    return [line for text in texts for line in (text, "")]
+
+
+def routing_markdown(report, earlier=None):
+    """Return a report as Markdown.
+
+    Parameters
+    ----------
+    report : dict
+        Of :func:`hdl.fpga.route.route`.
+    earlier : str or None
+        Of which earlier design it is, if not of today's.
+    """
     facts = [
         ("device", f"{report['device']}, speed grade {report['speed']}"),
         ("preset", report["preset"]),
         ("predicate", report["predicate"]),
         ("comparators", report["comparators"]),
-        *digests(report["parameters"].get("digest_bits")),
         ("clock", f"{report['fmax_mhz']} MHz, the slowest of {len(report['runs'])} seed(s)"),
-        (
-            "cycle efficiency",
-            "not given" if efficiency is None
-            else f"{efficiency} ({report['cycle_efficiency_source'] or 'source not given'})",
-        ),
-        ("comparisons per second", "—" if rate is None else f"{rate:.3g}"),
-        ("tools", ", ".join(f"{name} {version}" for name, version in report["tools"].items())),
+        ("synthesis", program(report["synthesis"])),
+        ("place and route", "; ".join(program(router) for router in report["routers"])),
         ("command", f"`{report['command']}`"),
+        ("design", f"Verilog {report['design'][:12]}"
+         + (f", commit {report['commit']}" if report["commit"] else "")),
     ]  # fmt: skip
     used = [
         (name.replace("_", " ").replace("lut4", "LUT4"), use["used"], use["available"],
@@ -69,13 +121,16 @@ def routing_markdown(report):
         (row["component"], f"`{row['register']}`", row["port"], row["endpoints"], row["worst_ns"])
         for row in report["slow_registers"]
     ]
-    runs = [tuple(run.values()) for run in report["runs"]]
+    runs = [
+        (run["seed"], run["program"], run["fmax_mhz"], run["seconds"]) for run in report["runs"]
+    ]
     title = f"{report['preset'] or 'custom'}, {report['device']}, grade {report['speed']}"
     lines = [
-        f"# Routing: {title}", "", *table(["", ""], facts), "",
+        f"# Routing: {title}", "", *notes(report, earlier), *table(["", ""], facts), "",
         report["method"], "",
+        "## Rates", "", *rate_lines(report),
         "## Utilization", "", *table(["resource", "used", "of", "share"], used), "",
-        "## Seeds", "", *table(["seed", "MHz", "seconds of nextpnr"], runs), "",
+        "## Seeds", "", *table(["seed", "program", "MHz", "seconds of nextpnr"], runs), "",
         "## Critical path", "",
         *table(["component", "instance", "cells", "logic ns", "routing ns"], path), "",
     ]  # fmt: skip
@@ -86,13 +141,16 @@ def routing_markdown(report):
     return "\n".join(lines)
 
 
-def write_report(report, output, name):
-    """Write ``name.json`` and ``name.md`` into the folder ``output``; return their paths."""
+def write_report(report, output, name, earlier=None):
+    """Write ``name.json`` and ``name.md`` into the folder ``output``; return their paths.
+
+    The Markdown is marked if the report is of an ``earlier`` design, which says which one.
+    """
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
         ".json": json.dumps(report, indent=2, ensure_ascii=False) + "\n",
-        ".md": routing_markdown(report),
+        ".md": routing_markdown(report, earlier),
     }
     paths = [folder / f"{name}{suffix}" for suffix in texts]
     for path, text in zip(paths, texts.values(), strict=True):

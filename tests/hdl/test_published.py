@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The published routing reports say what they are of."""
+
+import json
+import re
+
+import pytest
+
+from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published
+from hdl.fpga.routing_report import routing_markdown
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def published_reports():
+    """The published reports: one that need not be current takes long to hold against its design."""
+    return [
+        pytest.param(
+            path, report, id=path.stem,
+            marks=[] if report["preset"] in CURRENT else [pytest.mark.long],
+        )
+        for path, report in published(ROOT / REPORTS).items()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "report"), published_reports())
+def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
+    """After a change of the hardware: `python -m hdl reports`, and `route` for CURRENT."""
+    earlier = earlier_design(report)
+    if report["preset"] in CURRENT:
+        assert earlier is None, "the design has changed: route it anew"
+    assert path.with_suffix(".md").read_text() == routing_markdown(report, earlier)
+
+
+@pytest.mark.parametrize("path", list(published(ROOT / REPORTS)), ids=lambda path: path.stem)
+def test_the_markdown_of_a_published_route_is_that_of_its_json(path):
+    report, text = json.loads(path.read_text()), path.with_suffix(".md").read_text()
+    named = re.search(r"\*\*Of an earlier design\*\* \((.*?)\):", text)
+    assert text == routing_markdown(report, named and named[1])
+
+
+@pytest.mark.parametrize("preset", CURRENT)
+def test_a_current_route_is_what_the_command_of_the_readme_gives(preset):
+    (report,) = [
+        report for report in published(ROOT / REPORTS).values() if report["preset"] == preset
+    ]
+    commands = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", README, re.MULTILINE)
+    jobs = re.compile(r" --jobs \d+")  # seeds that ran at the same time: no matter
+    assert jobs.sub("", report["command"]) in [jobs.sub("", command) for command in commands]
+    assert all(router["locked"] for router in [report["synthesis"], *report["routers"]])
