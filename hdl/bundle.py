@@ -28,7 +28,8 @@ def check_target(folder):
     """Raise :exc:`ValueError` unless ``folder`` can become, or already is, a bundle."""
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.name != MANIFEST and not path.name.startswith("splitjoin."):
+            # A name with a dot in front is what a killed process left while it wrote that file.
+            if path.name != MANIFEST and not path.name.startswith(("splitjoin.", ".splitjoin.")):
                 raise ValueError(
                     f"Folder {str(folder)!r} holds {path.name!r}, which belongs to no bundle; "
                     f"choose another output folder"

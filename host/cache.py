@@ -25,7 +25,7 @@ def bundle_folders() -> list[Path]:
     """
     places = [_cache_folder()]
     build = _checkout_build()
-    if build is not None and CACHE_VARIABLE not in os.environ and build not in places:
+    if build is not None and not os.environ.get(CACHE_VARIABLE) and build not in places:
         places.append(build)
     return [place / "bundles" for place in places]
 
@@ -53,7 +53,7 @@ def prepare_folder(folder: Path) -> Path:
 
 def _cache_folder() -> Path:
     if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen).expanduser().absolute()
+        return Path(chosen).absolute()
     build = _checkout_build()
     if build is not None and _can_be_written(build):
         return build

@@ -30,7 +30,9 @@ def atomic_output(path: str | Path) -> Iterator[Path]:
         with atomic_file(path) as place:
             yield place
     except OSError as error:
-        raise FailureError(f"Writing {str(path)!r} failed: {error.strerror or error}.") from error
+        # PyArrow's own text is longer than the reason.
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise FailureError(f"Writing {str(path)!r} failed: {reason}.") from error
 
 
 def inputs_of(options: argparse.Namespace) -> dict[str, Path]:

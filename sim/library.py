@@ -32,6 +32,11 @@ from .toolchain import Heartbeat, find_toolchain
 
 __all__ = ["build_library"]
 
+#: How long to wait, at most, for another process that builds the same library, and between two
+#: looks whether it has ended.
+WAIT_SECONDS = 1800
+PAUSE_SECONDS = 0.1
+
 
 def key_of(tools, manifest, verilog):
     """Return the hash of everything that a library is made from."""
@@ -56,12 +61,25 @@ def hash_of(parts):
 def locked(path, report):
     """Hold the lock file ``path``, which no process keeps beyond its own end."""
     with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another process builds this library: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+        wait_for_lock(file, report)
         yield
+
+
+def wait_for_lock(file, report):
+    """Lock an open file, waiting for the process that holds it."""
+    heartbeat, deadline = Heartbeat(report), time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise BuildError(
+                    "the simulator library",
+                    f"another process has been building the same for {WAIT_SECONDS} s; end the "
+                    f"process that holds {file.name!r}",
+                ) from None
+        heartbeat.beat("another process builds this library: waiting for it")
+        time.sleep(PAUSE_SECONDS)
 
 
 def cached(name, make, *, report):

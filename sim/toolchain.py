@@ -183,6 +183,8 @@ def failure(what, command, code, output, log):
         log.write_text(f"$ {' '.join(command)}\n{text}", encoding="utf-8")
         kept = f"log file: {log}"
     except OSError as error:
+        with suppress(OSError):
+            log.unlink()
         kept = f"its log file could not be written: {error.strerror}"
     tail = text.splitlines()[-TAIL:] or ["It said nothing"]
     return BuildError(what, "\n".join([f"{program} {ended}; {kept}", *tail]), log=text)

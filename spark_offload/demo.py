@@ -74,7 +74,8 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise UsageError(f"--{name} must be at least 1, not {value}.")
     window = options.window if options.rows is None else options.rows
-    outputs = _prepared_report(options)
+    _make_folder("--report", options.report)
+    outputs = {"--report": options.report}
     if options.output is not None:
         format_of(options.output)
         outputs["--output"] = Path(options.output)
@@ -117,8 +118,9 @@ def demonstrate_files(options: argparse.Namespace) -> int:
     """Join the user's files, compare with the reference join, and report."""
     options.verify = True
     if options.output == str(OUTPUT):
-        OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    answer, verdict = join_files(options, outputs=_prepared_report(options), trace=True)
+        _make_folder("--output", OUTPUT)
+    _make_folder("--report", options.report)
+    answer, verdict = join_files(options, outputs={"--report": options.report}, trace=True)
     explain_and_write(options, answer, verdict)
     metrics = answer.plan.metrics()
     _show(
@@ -136,15 +138,14 @@ def demonstrate_files(options: argparse.Namespace) -> int:
     return 0
 
 
-def _prepared_report(options: argparse.Namespace) -> dict[str, Path]:
-    """Make the folder of the report; return the report's place, by its option."""
+def _make_folder(option: str, path: Path) -> None:
+    """Make the folder that a file will be written in."""
     try:
-        options.report.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"The folder of --report {str(options.report)!r} cannot be made: {error.strerror}."
+            f"The folder of {option} {str(path)!r} cannot be made: {error.strerror}."
         ) from error
-    return {"--report": options.report}
 
 
 def _warm_up(spark: SparkSession) -> None:

@@ -153,6 +153,9 @@ def test_what_a_killed_process_left_is_removed_and_what_is_being_written_is_not(
     assert {path.name for path in tmp_path.iterdir()} == {
         "a[b]", written.name, ".ab.3.partial",
     }  # fmt: skip
+    (tmp_path / "a[b]" / ".splitjoin.so.12.partial").write_text("half")
+    write_bundle(TINY.with_(sub_window=9), tmp_path / "a[b]")
+    assert set(contents(tmp_path / "a[b]")) == {"manifest.json", "splitjoin.v"}
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):

@@ -30,7 +30,7 @@ from host.errors import (
 from host.manifest import Manifest
 from host.words import WordCodec
 from sim.__main__ import main
-from sim.library import build_library
+from sim.library import build_library, locked
 from sim.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
@@ -310,6 +310,14 @@ def test_two_processes_build_once(bundle, tmp_path):
     assert len(list(libraries.glob("*.so"))) == 1
     assert not list(libraries.glob(".*"))
     assert converse(bundle) == converse(copy)
+
+
+def test_a_build_does_not_wait_for_another_one_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("sim.library.WAIT_SECONDS", 0.3)
+    with locked(tmp_path / "lock", print):
+        with pytest.raises(BuildError, match=rf"holds '{tmp_path / 'lock'}'"):
+            with locked(tmp_path / "lock", print):
+                pass
 
 
 def test_a_killed_build_leaves_nothing_half_done(bundle, tmp_path):
