@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing a bundle: a folder with the Verilog and the manifest of one accelerator."""
 
+from contextlib import suppress
+import glob
 import json
 import os
 from pathlib import Path
 import shutil
 import tempfile
+import time
 
 from .accelerator import Accelerator
 from .manifest import describe
@@ -16,12 +19,17 @@ __all__ = ["MANIFEST", "VERILOG", "write_bundle"]
 MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
 
+#: What the name of a folder that is being written ends with.
+PARTIAL = ".partial"
+ABANDONED_SECONDS = 3600
+
 
 def check_target(folder):
     """Raise :exc:`ValueError` unless ``folder`` can become, or already is, a bundle."""
     if folder.is_dir():
         for path in folder.iterdir():
-            if path.name != MANIFEST and not path.name.startswith("splitjoin."):
+            # A name with a dot in front is what a killed process left while it wrote that file.
+            if path.name != MANIFEST and not path.name.startswith(("splitjoin.", ".splitjoin.")):
                 raise ValueError(
                     f"Folder {str(folder)!r} holds {path.name!r}, which belongs to no bundle; "
                     f"choose another output folder"
@@ -30,24 +38,38 @@ def check_target(folder):
         raise ValueError(f"Output {str(folder)!r} is a file, not a folder")
 
 
-def replace_folder(new, old):
-    """Put folder ``new`` in the place of ``old``, which may exist."""
+def remove_abandoned(folder):
+    """Remove what killed processes have left of bundles that were to become ``folder``.
+
+    A bundle is written within a second; what is older than an hour is being written by nobody.
+    """
+    for path in folder.parent.glob(f".{glob.escape(folder.name)}.*{PARTIAL}"):
+        with suppress(OSError):  # another process has just removed or finished it
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(path)
+
+
+def replace_folder(new, old, aside):
+    """Put folder ``new`` in the place of ``old``, which goes to ``aside`` if it exists."""
     if not old.exists():
         new.rename(old)
         return
-    aside = Path(tempfile.mkdtemp(prefix=f".{old.name}.", dir=old.parent)) / old.name
     old.rename(aside)
-    new.rename(old)
-    shutil.rmtree(aside.parent)
+    try:
+        new.rename(old)
+    except BaseException:
+        aside.rename(old)
+        raise
 
 
 def write_bundle(parameters, output):
     """Write the bundle of the accelerator with ``parameters``.
 
-    The folder appears complete or not at all: it is written beside its place and then moved. An
-    older bundle in that place goes, with everything that was built from it; if it is the same
-    bundle, nothing is touched and what was built from it stays valid. A folder with any file that
-    does not belong to a bundle (``manifest.json``, ``splitjoin.*``) is refused.
+    The folder appears complete or not at all: it is written beside its place and then moved. If
+    that fails, an older bundle in that place stays as it was; else it goes, with everything that
+    was built from it. If it is the same bundle, nothing is touched and what was built from it stays
+    valid. A folder with any file that does not belong to a bundle (``manifest.json``,
+    ``splitjoin.*``) is refused.
 
     Parameters
     ----------
@@ -70,15 +92,16 @@ def write_bundle(parameters, output):
         return manifest
 
     folder.parent.mkdir(parents=True, exist_ok=True)
-    workplace = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    remove_abandoned(folder)
+    workplace = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=PARTIAL, dir=folder.parent))
     try:
         new = workplace / folder.name
         new.mkdir()
         for name, text in texts.items():
             (new / name).write_text(text, encoding="utf-8")
-        replace_folder(new, folder)
+        replace_folder(new, folder, workplace / "older")
     finally:
-        shutil.rmtree(workplace)
+        shutil.rmtree(workplace, ignore_errors=True)
     return manifest
 
 

@@ -9,28 +9,23 @@ from pathlib import Path
 import shutil
 import subprocess
 import sys
-import tempfile
 
-from host.device.simulator_library import LIBRARY
-from host.errors import BuildError, JoinError, MissingToolError
+from host.atomic import workplace
+from host.cache import bundle_folders, library_folder, prepare_folder
+from host.device.simulator_library import LIBRARY, is_usable, read_library
+from host.errors import BuildError, JoinError, ManifestError, MissingToolError
 from host.manifest import Manifest
 from host.presets import PRESETS
 
-__all__ = ["bundle_directory", "default_bundle", "find_bundles", "source_hash"]
+__all__ = ["default_bundle", "find_bundles", "source_hash"]
 
 #: Packages that a bundle is made by.
 MAKERS = ("hdl", "sim")
 
+#: What an error of the builder begins with.
+COMPLAINT = "python -m sim: "
+
 _SOURCES = {".py", ".cpp", ".h", ".vlt", ".v"}
-
-
-def bundle_directory() -> Path:
-    """Return where bundles are kept: the checkout's ``build`` folder, else the user's cache."""
-    root = Path(__file__).resolve().parent.parent
-    if all((root / maker).is_dir() for maker in MAKERS):
-        return root / "build" / "bundles"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "splitjoin" / "bundles"
 
 
 def source_hash() -> str | None:
@@ -53,15 +48,17 @@ def source_hash() -> str | None:
 
 
 def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
-    """Return the usable bundles under ``directory``, newest first."""
-    place = bundle_directory() if directory is None else directory
+    """Return the usable bundles under ``directory``, or of this machine, newest first."""
     found = []
-    for folder in place.glob("*/manifest.json"):
-        try:
-            found.append((folder.parent, Manifest.load(folder.parent)))
-        except JoinError:
-            continue  # a bundle that cannot be used is not offered
-    return sorted(found, key=lambda bundle: -bundle[0].stat().st_mtime)
+    for place in bundle_folders() if directory is None else [directory]:
+        for manifest in place.glob("*/manifest.json"):
+            folder = manifest.parent
+            try:
+                found.append((folder.stat().st_mtime, folder, Manifest.load(folder)))
+            except (JoinError, OSError):
+                continue  # a bundle that cannot be used, or has just been removed, is not offered
+    found.sort(key=lambda bundle: -bundle[0])
+    return [(folder, manifest) for _, folder, manifest in found]
 
 
 def default_bundle(
@@ -74,14 +71,15 @@ def default_bundle(
     """Return the bundle of the default device with an engine, building it first if need be.
 
     Its folder is named after the sources that made it, so a bundle of an older kit is never taken
-    for the one of this. Two processes may build at once: the first to finish wins.
+    for the one of this. One with a damaged library, or one for another processor, is built again.
+    Two processes may build at once: the first to finish wins.
 
     Parameters
     ----------
     engine : str
         One of :data:`~host.presets.PRESETS`; see :func:`host.engine_choice.suitable_engine`.
     directory : Path, optional
-        Where bundles are kept; default :func:`bundle_directory`.
+        Where bundles are kept; default: see :mod:`host.cache`.
     options : sequence of str
         Of ``python -m sim build``, over those of the preset.
     quiet : bool
@@ -91,50 +89,73 @@ def default_bundle(
     ------
     MissingToolError
         If there is none, and the packages that build it are not installed.
+    CacheError
+        If it must be built, and the folder that it is kept in cannot be written.
     BuildError
         If building it fails.
     """
-    place = bundle_directory() if directory is None else directory
+    places = bundle_folders() if directory is None else [directory]
     preset = PRESETS[engine]
     name = "-".join([preset, *(option.strip("-").replace(":", "-") for option in options)])
     sources = source_hash()
     if sources is None:
-        for folder, _ in find_bundles(place):
-            if folder.name.rpartition("-")[0] == name and (folder / LIBRARY).is_file():
+        for folder, _ in find_bundles(directory):
+            if folder.name.rpartition("-")[0] == name and is_usable(folder):
                 return folder
         raise MissingToolError(
             "The bundle builder (packages hdl and sim)",
             "to build the default bundle",
-            f"install the kit with its extra 'sim', copy a built bundle to {place / name}-1, or "
-            f"name a device, such as --device software:",
+            f"install the kit with its extra 'sim', copy a built bundle to {places[0] / name}-1, "
+            f"or name a device, such as --device software:",
         )
-    bundle = place / f"{name}-{sources[:16]}"
-    if not (bundle / LIBRARY).is_file():
-        _build(["--preset", preset, *options], bundle, quiet)
-    return bundle
+    name = f"{name}-{sources[:16]}"
+    for place in places:
+        if _is_ready(place / name):
+            return place / name
+    _build(["--preset", preset, *options], places[0] / name, quiet)
+    return places[0] / name
 
 
 def _build(options: list[str], bundle: Path, quiet: bool) -> None:
     """Build beside the final place, then move there in one step."""
-    bundle.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=bundle.parent, prefix=".building-") as temporary:
-        work = Path(temporary) / bundle.name
-        command = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
-        if not quiet:
-            print(f"Building the default bundle, once, in {bundle} …", file=sys.stderr)
-        log = run_builder(command, quiet)
-        if not (work / LIBRARY).is_file():
-            raise BuildError("the default bundle", f"it has no {LIBRARY}", log=log)
-        if bundle.exists():
-            # Left by a build that was cut short, or made by another process meanwhile.
-            if (bundle / LIBRARY).is_file():
-                return
-            shutil.rmtree(bundle)
-        try:
-            work.rename(bundle)
-        except OSError:
-            if not (bundle / LIBRARY).is_file():
-                raise
+    for folder in (bundle.parent, library_folder()):
+        prepare_folder(folder)
+    what = "the default bundle"
+    try:
+        with workplace(bundle.parent, bundle.name) as place:
+            work = place / bundle.name
+            command = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
+            if not quiet:
+                print(f"Building {what}, once, in {bundle} …", file=sys.stderr)
+            log = run_builder(command, quiet)
+            if not (work / LIBRARY).is_file():
+                raise BuildError(what, f"it has no {LIBRARY}", log=log)
+            _move(work, bundle)
+    except OSError as error:
+        raise BuildError(what, f"{error.strerror or error} ({bundle.parent})") from error
+
+
+def _move(work: Path, bundle: Path) -> None:
+    """Put a built bundle in its place, unless another process has done so meanwhile."""
+    if bundle.exists():
+        if _is_ready(bundle):
+            return
+        shutil.rmtree(bundle)  # a part of it is missing, damaged or for another processor
+    try:
+        work.rename(bundle)
+    except OSError:
+        if not _is_ready(bundle):
+            raise
+
+
+def _is_ready(bundle: Path) -> bool:
+    """Tell whether all parts of a bundle are there and can be used on this machine."""
+    try:
+        Manifest.load(bundle)
+        read_library(bundle)
+    except ManifestError:
+        return False
+    return True
 
 
 def run_builder(command: list[str], quiet: bool) -> str:
@@ -159,12 +180,20 @@ def run_builder(command: list[str], quiet: bool) -> str:
         except BaseException:
             process.terminate()
             raise
-    log = "".join(lines)
-    if process.returncode < 0:
-        raise BuildError(
-            "the default bundle", f"it was killed (signal {-process.returncode})", log=log
-        )
     if process.returncode:
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
-        raise BuildError("the default bundle", last.rstrip("."), log=log)
-    return log
+        reason = _reason(process.returncode, lines)
+        raise BuildError("the default bundle", reason, log="".join(lines))
+    return "".join(lines)
+
+
+def _reason(code: int, lines: list[str]) -> str:
+    """Say in one line why the builder stopped: what it said itself, and what its tool said last."""
+    if code < 0:
+        return f"it was killed (signal {-code})"
+    said = [text for line in lines if (text := line.strip().rstrip("."))]
+    own = next((n for n, text in enumerate(said) if text.startswith(COMPLAINT)), None)
+    if own is None:
+        words = said[-1:]
+    else:
+        words = [said[own].removeprefix(COMPLAINT), *said[own + 1 :][-1:]]
+    return ": ".join(words) or f"the builder ended with code {code} and no message"

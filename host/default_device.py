@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from host.bundles import default_bundle, find_bundles
-from host.device.simulator_library import LIBRARY
+from host.device.simulator_library import is_usable
 from host.engine_choice import suitable_engine
 from host.manifest import Manifest
 from host.query import JoinQuery
@@ -74,7 +74,7 @@ def default_device(
     others = [
         (manifest.capacity, len(manifest.keys), str(folder))
         for folder, manifest in find_bundles(directory)
-        if (folder / LIBRARY).is_file() and needs.met_by(manifest)
+        if needs.met_by(manifest) and is_usable(folder)
     ]
     if others:
         smallest = Path(min(others)[2])

@@ -2,9 +2,12 @@
 """`python -m host devices`: the kinds of devices, and the bundles on this machine."""
 
 import argparse
+from pathlib import Path
 
-from host.bundles import bundle_directory, find_bundles
-from host.device.simulator_library import LIBRARY
+from host.bundles import find_bundles
+from host.cache import bundle_folders
+from host.device.simulator_library import read_library
+from host.errors import ManifestError, MissingManifestError
 from host.manifest import Manifest
 
 __all__ = ["KINDS", "add_parser", "main"]
@@ -32,13 +35,23 @@ def main(options: argparse.Namespace) -> int:
     print("Kinds of devices:")
     for form, meaning in KINDS.items():
         print(f"  {form:21} {meaning}")
-    place = bundle_directory()
-    bundles = find_bundles(place)
-    print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")
-    for folder, manifest in bundles:
-        built = "" if (folder / LIBRARY).is_file() else " (no simulator library yet)"
-        print(f"  sim:{folder}{built}\n    {describe(manifest)}")
+    for place in bundle_folders():
+        bundles = find_bundles(place)
+        print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")
+        for folder, manifest in bundles:
+            print(f"  sim:{folder}{_lack(folder)}\n    {describe(manifest)}")
     return 0
+
+
+def _lack(folder: Path) -> str:
+    """Say why a bundle cannot be simulated as it is."""
+    try:
+        read_library(folder)
+    except MissingManifestError:
+        return " (no simulator library yet)"
+    except ManifestError as error:
+        return f" (it {error.reason})"
+    return ""
 
 
 def describe(manifest: Manifest) -> str:

@@ -112,6 +112,7 @@ TOOLS = (
     Tool(name="numpy", needed=">=1.26,<3", purpose="words and windows as arrays"),
     Tool(name="pyarrow", needed=">=18,<27", purpose="tables in and out, files"),
     Tool(name="pandas", needed=">=2.2,<3", purpose="PySpark's Arrow functions import it"),
+    Tool(name="platformdirs", needed=">=4.3,<5", purpose="the user's cache folder"),
     Tool(name="pyspark", needed=">=4.0,<5", purpose="the distributed engine"),
     Tool(name="protobuf", needed=">=6.33.5", purpose="speaks to Spark's state store"),
     Tool(name="tqdm", needed=">=4.66,<5", purpose="progress bars"),

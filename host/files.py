@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables in files: the format by the ending, the output whole or not at all."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 import json
-import os
 from pathlib import Path
-import tempfile
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +11,10 @@ from pyarrow import csv
 from pyarrow import json as arrow_json
 import pyarrow.parquet as pq
 
-from host.errors import FailureError, UsageError
+from host.errors import UsageError
+from host.outputs import atomic_output
 
-__all__ = ["FORMATS", "atomic_output", "format_of", "read_table", "require_writable", "write_table"]
+__all__ = ["FORMATS", "format_of", "read_table", "write_table"]
 
 #: Endings that are understood.
 FORMATS = (".parquet", ".csv", ".json")
@@ -64,22 +62,6 @@ def read_table(path: str | Path) -> pa.Table:
         ) from error
 
 
-def require_writable(path: str | Path) -> None:
-    """Raise, before any work is done, unless ``path`` can be written.
-
-    Raises
-    ------
-    UsageError
-        If its ending is unknown or its folder is missing.
-    """
-    format_of(path)
-    folder = Path(path).absolute().parent
-    if not folder.is_dir():
-        raise UsageError(f"Folder {str(folder)!r}, where the output should go, does not exist.")
-    if Path(path).is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"Output {str(path)!r} cannot be written.")
-
-
 def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
     """Write batches as they come; return the number of rows.
 
@@ -90,6 +72,8 @@ def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str 
     ------
     UsageError
         If the format cannot hold a column.
+    FailureError
+        If the file cannot be written.
     """
     writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], int]] = {
         ".parquet": _write_parquet,
@@ -99,34 +83,6 @@ def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str 
     writer = writers[format_of(path)]
     with atomic_output(path) as place:
         return writer(batches, schema, place)
-
-
-@contextmanager
-def atomic_output(path: str | Path) -> Iterator[Path]:
-    """Yield a file to write beside ``path``, which it replaces if the block ends well."""
-    target = Path(path).absolute()
-    try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name}.", suffix=".partial", dir=target.parent
-        )
-    except OSError as error:
-        raise FailureError(f"Cannot write beside {str(path)!r}: {error.strerror}.") from error
-    os.close(handle)
-    place = Path(name)
-    try:
-        yield place
-        place.chmod(0o666 & ~_umask())
-        place.replace(target)
-    except OSError as error:
-        raise FailureError(f"Writing {str(path)!r} failed: {error.strerror or error}.") from error
-    finally:
-        place.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _read_json(path: Path) -> pa.Table:

@@ -15,7 +15,8 @@ from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.driver import TableJoin
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
-from host.files import format_of, read_table, require_writable, write_table
+from host.files import format_of, read_table, write_table
+from host.outputs import inputs_of, require_outputs
 from host.pipeline import Pipeline
 from host.query import JoinQuery
 from host.query_arguments import add_join_arguments, query_from
@@ -48,7 +49,8 @@ def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = query_from(options)
     wait = parse_wait(options.device_wait, _WAIT)
-    require_writable(options.output)
+    format_of(options.output)
+    require_outputs({"--output": options.output}, inputs_of(options))
     uri = options.device or default_device(query, build=options.build).uri
     with open_in_turn(
         uri,

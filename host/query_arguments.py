@@ -22,7 +22,10 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
     files.add_argument("--left", required=True, metavar="FILE", help="the left table")
     files.add_argument("--right", required=True, metavar="FILE", help="the right table")
-    files.add_argument("--output", required=True, metavar="FILE", help="where the result goes")
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes, which is no input; the file appears whole or not at all",
+    )  # fmt: skip
     query = parser.add_argument_group("query")
     query.add_argument(
         "--order", required=True, metavar="LEFT:RIGHT",

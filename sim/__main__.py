@@ -11,6 +11,7 @@ import sys
 from hdl.fpga.rates import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
+from host.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
 __all__ = ["main"]
@@ -36,6 +37,7 @@ def build(options):
     described = parameters_from(options)
     if options.bundle is not None and described != JoinParameters():
         raise ValueError("A BUNDLE that exists has its parameters; give --output DIR for others")
+    prepare_folder(library_folder())
     if options.output is not None:
         from hdl.bundle import write_bundle
 
@@ -111,7 +113,13 @@ def parser():
     top = argparse.ArgumentParser(prog="python -m sim", description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    command = commands.add_parser("build", help="build the simulator library of a bundle")
+    command = commands.add_parser(
+        "build",
+        help="build the simulator library of a bundle",
+        description="Build the simulator library of a bundle, also in the place of a damaged one. "
+        "Libraries are kept in $SPLITJOIN_CACHE/libraries; by default, in build/libraries of a "
+        "checkout that can be written, else in the user's cache folder.",
+    )
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
     command.add_argument("--output", metavar="DIR", help="generate the bundle there first")
     add_parameter_options(command)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator library of a bundle: Verilog, Verilator, shared object, cached by content.
 
-The cache is ``$SPLITJOIN_CACHE``, or else ``build/cache`` of this checkout. A library is found
-there by a hash of everything it is made from: the Verilog, the manifest's hash, the harness, all
-options and the versions of the tools. Several processes may build at once: the first locks the
-entry, the others wait for it. The lock is the operating system's, so it ends with its process; a
-build that was killed leaves a folder that the next one removes, and never half a library.
+The cache is where :mod:`host.cache` says. A library is found there by a hash of everything it is
+made from: the Verilog, the manifest's hash, the harness, all options, the versions of the tools and
+the kind of machine. Several processes may build at once: the first locks the entry, the others wait
+for it. The lock is the operating system's, so it ends with its process; a build that was killed
+leaves a folder that the next one removes, and never half a library. An entry that no longer agrees
+with its checksum is built again.
 
-In the bundle, ``splitjoin.so`` appears in one step, and names the bundle that it was built from.
+In the bundle, ``splitjoin.so`` appears in one step with a checksum beside it, and names the bundle
+that it was built from.
 """
 
 from contextlib import contextmanager
@@ -15,10 +17,12 @@ import fcntl
 import hashlib
 import os
 from pathlib import Path
-import shutil
-import tempfile
+import platform
 import time
 
+from host.atomic import workplace
+from host.cache import library_folder, prepare_folder
+from host.checksum import is_intact, publish
 from host.device.simulator_library import LIBRARY
 from host.errors import BuildError
 from host.manifest import Manifest
@@ -26,20 +30,23 @@ from host.manifest import Manifest
 from .model import compile_model, compile_runtime, recipe, runtime_recipe
 from .toolchain import Heartbeat, find_toolchain
 
-__all__ = ["build_library", "cache_folder"]
+__all__ = ["build_library"]
 
-
-def cache_folder():
-    """Return where libraries are kept."""
-    if folder := os.environ.get("SPLITJOIN_CACHE"):
-        return Path(folder).absolute()
-    return Path(__file__).parents[1] / "build" / "cache"
+#: How long to wait, at most, for another process that builds the same library, and between two
+#: looks whether it has ended.
+WAIT_SECONDS = 1800
+PAUSE_SECONDS = 0.1
 
 
 def key_of(tools, manifest, verilog):
     """Return the hash of everything that a library is made from."""
     text = verilog.read_text(encoding="utf-8")
-    return hash_of([text, *recipe(manifest), *runtime_recipe(), *tools.versions()])
+    return hash_of([text, *recipe(manifest), *runtime_recipe(), *made_with(tools)])
+
+
+def made_with(tools):
+    """Return texts about the tools and the machine that a library is made by."""
+    return [*tools.versions(), platform.machine()]
 
 
 def hash_of(parts):
@@ -54,25 +61,25 @@ def hash_of(parts):
 def locked(path, report):
     """Hold the lock file ``path``, which no process keeps beyond its own end."""
     with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another process builds this library: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+        wait_for_lock(file, report)
         yield
 
 
-def publish(library, place):
-    """Put a copy of ``library`` at ``place`` in one step."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-    os.close(handle)
-    try:
-        shutil.copyfile(library, temporary)
-        os.chmod(temporary, 0o755)
-        os.replace(temporary, place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def wait_for_lock(file, report):
+    """Lock an open file, waiting for the process that holds it."""
+    heartbeat, deadline = Heartbeat(report), time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise BuildError(
+                    "the simulator library",
+                    f"another process has been building the same for {WAIT_SECONDS} s; end the "
+                    f"process that holds {file.name!r}",
+                ) from None
+        heartbeat.beat("another process builds this library: waiting for it")
+        time.sleep(PAUSE_SECONDS)
 
 
 def cached(name, make, *, report):
@@ -87,26 +94,22 @@ def cached(name, make, *, report):
     report : callable
         Receives lines about the progress.
     """
-    folder, key = cache_folder(), name.partition(".")[0]
+    folder, key = library_folder(), name.partition(".")[0]
     entry, log = folder / name, folder / f"{key}.log"
-    folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / f"{key}.lock", report):
-        if entry.is_file():
+        if is_intact(entry):
             return entry
-        for leftover in folder.glob(f"{key}.build-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        workplace = Path(tempfile.mkdtemp(prefix=f"{key}.build-", dir=folder))
-        try:
-            publish(make(workplace, log), entry)
-            log.unlink(missing_ok=True)
-        finally:
-            shutil.rmtree(workplace, ignore_errors=True)
+        if entry.exists():
+            report(f"{entry} is damaged: it is built again")
+        with workplace(folder, key) as place:
+            publish(make(place, log), entry)
+        log.unlink(missing_ok=True)
     return entry
 
 
 def cached_runtime(tools, *, what, report):
     """Return Verilator's own part of all libraries from the cache, built if it is not there yet."""
-    key = hash_of([*runtime_recipe(), *tools.versions()])
+    key = hash_of([*runtime_recipe(), *made_with(tools)])
     heartbeat = Heartbeat(report)
     return cached(
         f"runtime-{key}.o",
@@ -151,6 +154,8 @@ def build_library(bundle, *, report=lambda text: None):
         If there is no such bundle, or its parts do not belong together.
     MissingToolError
         If Verilator or the compiler is not installed.
+    CacheError
+        If the cache, or the bundle's folder, cannot be written.
     BuildError
         If a tool fails.
     """
@@ -158,11 +163,14 @@ def build_library(bundle, *, report=lambda text: None):
     manifest = Manifest.load(bundle)
     what = f"{bundle.name} ({manifest.storage.cores} cores)"
     tools = find_toolchain()
+    place = bundle / LIBRARY
+    prepare_folder(library_folder())
+    if not is_intact(place):
+        prepare_folder(bundle)
     started = time.monotonic()
     try:
         entry = cached_library(tools, manifest, what=what, report=report)
-        place = bundle / LIBRARY
-        if not (place.is_file() and place.read_bytes() == entry.read_bytes()):
+        if not (is_intact(place) and place.read_bytes() == entry.read_bytes()):
             publish(entry, place)
     except OSError as error:
         raise BuildError(what, str(error)) from error

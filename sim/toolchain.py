@@ -175,9 +175,16 @@ def wait_for_any(running):
 
 def failure(what, command, code, output, log):
     """Keep the output of a failed command and return the error to raise."""
+    program = Path(command[0]).name
     output.seek(0)
     text = output.read().decode(errors="replace")
-    log.write_text(f"$ {' '.join(command)}\n{text}", encoding="utf-8")
-    tail = "\n".join(text.splitlines()[-TAIL:])
-    reason = f"{Path(command[0]).name} ended with code {code}; log file: {log}\n{tail}"
-    return BuildError(what, reason, log=text)
+    ended = f"was killed (signal {-code})" if code < 0 else f"ended with code {code}"
+    try:
+        log.write_text(f"$ {' '.join(command)}\n{text}", encoding="utf-8")
+        kept = f"log file: {log}"
+    except OSError as error:
+        with suppress(OSError):
+            log.unlink()
+        kept = f"its log file could not be written: {error.strerror}"
+    tail = text.splitlines()[-TAIL:] or ["It said nothing"]
+    return BuildError(what, "\n".join([f"{program} {ended}; {kept}", *tail]), log=text)

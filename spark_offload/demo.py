@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
-from host.files import write_table
+from host.files import format_of, write_table
+from host.outputs import require_outputs
 from host.query_arguments import add_join_arguments
 from spark_offload.accelerator import choose_device
 from spark_offload.benchmark import Benchmark
@@ -73,6 +74,12 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise UsageError(f"--{name} must be at least 1, not {value}.")
     window = options.window if options.rows is None else options.rows
+    _make_folder("--report", options.report)
+    outputs = {"--report": options.report}
+    if options.output is not None:
+        format_of(options.output)
+        outputs["--output"] = Path(options.output)
+    require_outputs(outputs)
     benchmark = Benchmark(rows=options.tuples, window=window)
     print(benchmark, file=sys.stderr)
     query = benchmark.query(counted=options.rows is not None)
@@ -111,8 +118,9 @@ def demonstrate_files(options: argparse.Namespace) -> int:
     """Join the user's files, compare with the reference join, and report."""
     options.verify = True
     if options.output == str(OUTPUT):
-        OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    answer, verdict = join_files(options, trace=True)
+        _make_folder("--output", OUTPUT)
+    _make_folder("--report", options.report)
+    answer, verdict = join_files(options, outputs={"--report": options.report}, trace=True)
     explain_and_write(options, answer, verdict)
     metrics = answer.plan.metrics()
     _show(
@@ -128,6 +136,16 @@ def demonstrate_files(options: argparse.Namespace) -> int:
         options.report,
     )
     return 0
+
+
+def _make_folder(option: str, path: Path) -> None:
+    """Make the folder that a file will be written in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"The folder of {option} {str(path)!r} cannot be made: {error.strerror}."
+        ) from error
 
 
 def _warm_up(spark: SparkSession) -> None:

@@ -2,11 +2,14 @@
 """``python -m spark_offload join``: join two files through Spark."""
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 import sys
 from typing import Any
 
 from host import FailureError
-from host.files import read_table, require_writable, write_table
+from host.files import format_of, read_table, write_table
+from host.outputs import inputs_of, require_outputs
 from host.query_arguments import add_join_arguments, query_from
 from host.verification import Verdict, compare_pairs, reference_pairs
 from spark_offload.file_join import ArrivalOrder, TableAnswer, join_tables_in_spark
@@ -43,8 +46,19 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def join_files(options: argparse.Namespace, **settings: Any) -> tuple[TableAnswer, Verdict | None]:
+def join_files(
+    options: argparse.Namespace, *, outputs: Mapping[str, Path] | None = None, **settings: Any
+) -> tuple[TableAnswer, Verdict | None]:
     """Join the files that the options name; all that can be wrong with them comes first.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Parsed options of the command.
+    outputs : mapping of str to Path, optional
+        What the command writes besides ``--output``, by option.
+    **settings
+        Passed to :func:`~spark_offload.file_join.join_tables_in_spark`.
 
     Returns
     -------
@@ -54,7 +68,8 @@ def join_files(options: argparse.Namespace, **settings: Any) -> tuple[TableAnswe
         What the reference join says of them, if it was asked.
     """
     query = query_from(options)
-    require_writable(options.output)
+    format_of(options.output)
+    require_outputs({"--output": options.output, **(outputs or {})}, inputs_of(options))
     left, right = read_table(options.left), read_table(options.right)
     ArrivalOrder(left, right, query)  # meets bad values before Spark is started
     spark = open_session("splitjoin join", master=options.master)

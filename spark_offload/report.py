@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from host.outputs import atomic_output
 from spark_offload.charts import bar_chart, line_chart, share_chart
 from spark_offload.figures import Run, derive_figures, percentile, stages
 
@@ -34,9 +35,8 @@ def write_report(run: Run, path: Path) -> None:
         explanation=escape(run.explanation),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page, "utf-8")
-    partial.replace(path)
+    with atomic_output(path) as place:
+        place.write_text(page, "utf-8")
 
 
 def _tiles(rows: list[tuple[str, str]]) -> str:

@@ -4,6 +4,7 @@
 import argparse
 from pathlib import Path
 
+from host.outputs import atomic_output
 from spark_offload.shipping import write_packages
 
 __all__ = ["OUTPUT", "add_parser", "main"]
@@ -26,6 +27,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def main(options: argparse.Namespace) -> int:
     """Write the archive; return the exit code."""
-    count = write_packages(options.output)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_output(options.output) as place:
+        count = write_packages(place)
     print(f"{options.output}: {count} files; spark-submit --py-files {options.output} PROGRAM")
     return 0

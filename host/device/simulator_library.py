@@ -5,12 +5,20 @@ from collections import Counter
 import ctypes
 import hashlib
 from pathlib import Path
+import shlex
 import threading
 
-from host.errors import MissingManifestError, StaleManifestError
+from host.checksum import checksum_file, matches
+from host.device.processor import processor_of, this_processor
+from host.errors import (
+    ForeignLibraryError,
+    ManifestError,
+    MissingManifestError,
+    StaleManifestError,
+)
 from host.manifest import Manifest
 
-__all__ = ["LIBRARY", "Done", "load_library"]
+__all__ = ["LIBRARY", "Done", "is_usable", "load_library", "read_library"]
 
 #: The simulator library in a bundle's folder; `python -m sim build` puts it there.
 LIBRARY = "splitjoin.so"
@@ -54,6 +62,53 @@ _loads: Counter[Path] = Counter()
 _loading = threading.Lock()
 
 
+def read_library(folder: Path) -> bytes:
+    """Return the contents of a bundle's simulator library, if they can be loaded on this machine.
+
+    Nothing is loaded: a damaged library would end the process.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the bundle.
+
+    Raises
+    ------
+    ManifestError
+        If there is no library, or it is damaged, or is for another processor.
+    """
+    path = folder / LIBRARY
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise MissingManifestError(
+            folder, f"has no simulator library; {_remedy(folder)}"
+        ) from error
+    if not matches(contents, path):
+        raise StaleManifestError(
+            folder,
+            f"has a simulator library that is damaged, as it differs from its checksum in "
+            f"{checksum_file(path).name!r}; {_remedy(folder)}",
+        )
+    processor, here = processor_of(contents), this_processor()
+    if processor and here and processor != here:
+        raise ForeignLibraryError(
+            folder,
+            f"has a simulator library for another processor: it is for {processor}, and this "
+            f"machine is {here}; {_remedy(folder)} on this machine",
+        )
+    return contents
+
+
+def is_usable(folder: Path) -> bool:
+    """Tell whether a bundle has a simulator library that can be loaded on this machine."""
+    try:
+        read_library(folder)
+    except ManifestError:
+        return False
+    return True
+
+
 def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
     """Load the library of a bundle after checking that it belongs to it.
 
@@ -74,13 +129,10 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
     """
     folder = bundle if bundle.is_dir() else bundle.parent
     path = folder / LIBRARY
-    remedy = f"build it with `python -m sim build {folder}`"
+    remedy = _remedy(folder)
     foreign = f"has a simulator library that was built from something else; {remedy}"
     name = f"splitjoin-bundle:{manifest.hash}\0".encode()
-    try:
-        contents = path.read_bytes()
-    except OSError as error:
-        raise MissingManifestError(folder, f"has no simulator library; {remedy}") from error
+    contents = read_library(folder)
     if name not in contents:
         raise StaleManifestError(folder, foreign)
     key = hashlib.sha256(contents).digest()
@@ -101,6 +153,10 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
             function.restype, function.argtypes = result, arguments
         _loaded[key] = library
     return library
+
+
+def _remedy(folder: Path) -> str:
+    return f"build it with `python -m sim build {shlex.quote(str(folder))}`"
 
 
 def _unused_name(path: Path) -> str:

@@ -14,6 +14,8 @@ from host.errors.base import (
 )
 from host.errors.bundles import (
     BuildError,
+    CacheError,
+    ForeignLibraryError,
     ForeignManifestError,
     ManifestError,
     MissingManifestError,
@@ -48,6 +50,7 @@ from host.errors.order import (
 __all__ = [
     "AcceleratorLimitError",
     "BuildError",
+    "CacheError",
     "CapacityError",
     "DeviceBusyError",
     "DeviceError",
@@ -57,6 +60,7 @@ __all__ = [
     "DisorderError",
     "DuplicateKeyError",
     "FailureError",
+    "ForeignLibraryError",
     "ForeignManifestError",
     "IllegalWordError",
     "JoinError",

@@ -5,6 +5,8 @@ from host.errors.base import FailureError, UsageError
 
 __all__ = [
     "BuildError",
+    "CacheError",
+    "ForeignLibraryError",
     "ForeignManifestError",
     "ManifestError",
     "MissingManifestError",
@@ -40,6 +42,30 @@ class ForeignManifestError(ManifestError):
 
 class StaleManifestError(ManifestError):
     """The parts of the bundle do not belong together: one was changed after it was generated."""
+
+
+class ForeignLibraryError(ManifestError):
+    """The simulator library was compiled for another processor."""
+
+
+class CacheError(FailureError):
+    """The folder that bundles and simulator libraries are kept in cannot be written.
+
+    Parameters
+    ----------
+    folder : object
+        The folder.
+    reason : str
+        Why it cannot be written.
+    """
+
+    def __init__(self, folder: object, reason: str) -> None:
+        self.folder = str(folder)
+        self.reason = reason
+        super().__init__(
+            f"Nothing can be built: folder {self.folder!r} cannot be written ({reason}); set "
+            f"SPLITJOIN_CACHE to a folder that can be."
+        )
 
 
 class BuildError(FailureError):

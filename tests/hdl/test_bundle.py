@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
+from pathlib import Path
 import subprocess
 import sys
 
@@ -15,6 +17,12 @@ from hdl.parameters import PRESETS, JoinParameters, KeyField
 from host.manifest import Manifest, digest
 
 TINY = PRESETS["tiny"]
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Let the Verilog be one line, for tests that look at files only."""
+    monkeypatch.setattr(hdl.bundle, "to_verilog", lambda design: "module splitjoin; endmodule\n")
 
 
 def contents(folder):
@@ -99,12 +107,12 @@ def test_the_same_bundle_is_left_as_it_is(tmp_path):
     assert Manifest.load(folder).parameters["sub_window"] == 9
 
 
-def test_a_failure_leaves_the_older_bundle_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failure_leaves_the_older_bundle_and_nothing_else(tmp_path, monkeypatch, short):
     folder = tmp_path / "bundle"
     write_bundle(TINY, folder)
     before = contents(folder)
 
-    def fail(new, old):
+    def fail(new, old, aside):
         raise OSError("No space left on device")
 
     monkeypatch.setattr(hdl.bundle, "replace_folder", fail)
@@ -112,6 +120,44 @@ def test_a_failure_leaves_the_older_bundle_and_nothing_else(tmp_path, monkeypatc
         write_bundle(TINY.with_(sub_window=9), folder)
     assert contents(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_an_older_bundle_comes_back_if_the_new_one_cannot_take_its_place(
+    tmp_path, monkeypatch, short, error
+):
+    folder = tmp_path / "bundle"
+    write_bundle(TINY, folder)
+    before = contents(folder)
+    rename = Path.rename
+
+    def fail(path, target):
+        if path.name == target.name:  # the new one; the older one has gone aside already
+            assert not folder.exists()
+            raise error
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(type(error)):
+        write_bundle(TINY.with_(sub_window=9), folder)
+    assert contents(folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["bundle"]
+
+
+def test_what_a_killed_process_left_is_removed_and_what_is_being_written_is_not(tmp_path, short):
+    left, written = tmp_path / ".a[b].1.partial", tmp_path / ".a[b].2.partial"
+    for place in (left, written, tmp_path / ".ab.3.partial"):
+        (place / "a[b]").mkdir(parents=True)
+        (place / "a[b]" / "splitjoin.v").write_text("half")
+    for place in (left, tmp_path / ".ab.3.partial"):
+        os.utime(place, (0, 0))
+    write_bundle(TINY, tmp_path / "a[b]")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "a[b]", written.name, ".ab.3.partial",
+    }  # fmt: skip
+    (tmp_path / "a[b]" / ".splitjoin.so.12.partial").write_text("half")
+    write_bundle(TINY.with_(sub_window=9), tmp_path / "a[b]")
+    assert set(contents(tmp_path / "a[b]")) == {"manifest.json", "splitjoin.v"}
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):

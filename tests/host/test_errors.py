@@ -15,6 +15,8 @@ EXAMPLES = [
     errors.MissingManifestError("build/x", "is not there"),
     errors.ForeignManifestError("build/x", "is none"),
     errors.StaleManifestError("build/x", "was changed"),
+    errors.ForeignLibraryError("build/x", "is for another processor"),
+    errors.CacheError("/cache", "Read-only file system"),
     errors.DeviceUriError("fpga:0", "is unknown"),
     errors.DeviceError("The device is closed."),
     errors.DeviceBusyError(["uio:0"], "10 s", {"uio:0": "process 7"}, "end that process"),

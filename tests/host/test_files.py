@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from host.errors import FailureError, UsageError
-from host.files import atomic_output, format_of, read_table, require_writable, write_table
+from host.files import format_of, read_table, write_table
 
 TABLE = pa.table(
     {
@@ -79,15 +79,6 @@ def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
             format_of(path)
 
 
-def test_an_output_that_cannot_be_is_noticed_first(tmp_path):
-    with pytest.raises(UsageError, match="does not exist"):
-        require_writable(tmp_path / "missing" / "out.csv")
-    (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(UsageError, match="cannot be written"):
-        require_writable(tmp_path / "folder.csv")
-    require_writable(tmp_path / "out.csv")
-
-
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.json"])
 @pytest.mark.parametrize("before", [None, "old"])
 def test_a_failure_leaves_no_partial_file_and_the_old_one_as_it_was(tmp_path, name, before):
@@ -104,14 +95,6 @@ def test_a_failure_leaves_no_partial_file_and_the_old_one_as_it_was(tmp_path, na
     assert os.listdir(tmp_path) == ([] if before is None else [name])
     if before is not None:
         assert path.read_text() == before
-
-
-def test_output_has_the_usual_permissions(tmp_path):
-    with atomic_output(tmp_path / "a.csv") as place:
-        place.write_text("x")
-    mask = os.umask(0)
-    os.umask(mask)
-    assert (tmp_path / "a.csv").stat().st_mode & 0o777 == 0o666 & ~mask
 
 
 def test_a_column_that_a_format_cannot_hold_is_an_error(tmp_path):

@@ -205,7 +205,7 @@ def test_a_bundle_that_was_changed_is_refused(files, capsys):
 def test_without_a_device_the_default_bundle_is_used(files, capsys, monkeypatch):
     folder, _, _ = files
     monkeypatch.setattr(host_bundles, "MAKERS", ("no_such_package",))
-    monkeypatch.setattr(host_bundles, "bundle_directory", lambda: folder / "none")
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(folder / "none"))
     command = [
         word for word in arguments(folder, "--rows", "5") if word not in ("--device", "software:")
     ]
@@ -214,14 +214,17 @@ def test_without_a_device_the_default_bundle_is_used(files, capsys, monkeypatch)
 
 
 def test_devices_lists_kinds_and_bundles(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("host.devices_command.bundle_directory", lambda: tmp_path)
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path))
     assert main(["devices"]) == 0
-    assert "No bundles in" in capsys.readouterr().out
-    bundle(tmp_path / "mine", timestamp_bits=9)
+    assert f"No bundles in {tmp_path / 'bundles'}" in capsys.readouterr().out
+    mine = bundle(tmp_path / "bundles" / "mine", timestamp_bits=9)
     assert main(["devices"]) == 0
     shown = capsys.readouterr().out
-    assert f"sim:{tmp_path / 'mine'} (no simulator library yet)" in shown
+    assert f"sim:{mine} (no simulator library yet)" in shown
     assert "3 cores, 150 tuples a side, keys f0 int32, timestamps of 9 bits" in shown
+    (mine / "splitjoin.so").write_bytes(bytes(999))
+    assert main(["devices"]) == 0
+    assert "simulator library that is damaged" in capsys.readouterr().out
 
 
 def test_the_command_line_is_a_program_with_exit_codes(files, root):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from pathlib import Path
+import re
 import shutil
 import signal
 import subprocess
@@ -13,13 +14,23 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from host.checksum import checksum_file, is_intact, publish
 from host.device import simulator_library
+from host.device.processor import processor_of, this_processor
 from host.device.simulated import SimulatedDevice
 from host.device.simulator_library import LIBRARY
-from host.errors import BuildError, ManifestError, MissingToolError, StaleManifestError
+from host.errors import (
+    BuildError,
+    CacheError,
+    ForeignLibraryError,
+    ManifestError,
+    MissingToolError,
+    StaleManifestError,
+)
 from host.manifest import Manifest
 from host.words import WordCodec
-from sim.library import build_library, cache_folder
+from sim.__main__ import main
+from sim.library import build_library, locked
 from sim.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
@@ -44,6 +55,7 @@ def bundle(built, tmp_path):
     """A copy of the bundle without its library."""
     shutil.copytree(built, tmp_path / "bundle")
     (tmp_path / "bundle" / LIBRARY).unlink()
+    checksum_file(tmp_path / "bundle" / LIBRARY).unlink()
     return tmp_path / "bundle"
 
 
@@ -75,7 +87,6 @@ def converse(bundle, **options):
 
 
 def test_a_second_build_takes_the_library_from_the_cache(bundle):
-    assert cache_folder().is_absolute()
     before = time.perf_counter()
     said = []
     library = build_library(bundle, report=said.append)
@@ -128,7 +139,8 @@ def test_opening_and_closing_returns_the_memory(built):
 
 def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
     write_bundle(SMALL.with_(sub_window=3), tmp_path / "other")
-    shutil.copy(built / LIBRARY, tmp_path / "other")
+    for path in built.glob(f"{LIBRARY}*"):
+        shutil.copy(path, tmp_path / "other")
     with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):
         SimulatedDevice(tmp_path / "other")
     verilog = tmp_path / "other" / "splitjoin.v"
@@ -170,11 +182,123 @@ def test_a_missing_library_names_the_command(bundle):
         SimulatedDevice(bundle)
 
 
-def test_a_damaged_library_is_refused(built, bundle):
-    whole = (built / LIBRARY).read_bytes()
-    (bundle / LIBRARY).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(StaleManifestError, match=r"sim build"):
+def cut(contents):
+    return contents[: len(contents) * 9 // 10]
+
+
+def zeroed(contents):
+    return contents[:4096] + bytes(len(contents) - 4096)
+
+
+def altered(contents):
+    middle = len(contents) // 2
+    return contents[:middle] + bytes([contents[middle] ^ 1]) + contents[middle + 1 :]
+
+
+def emptied(contents):
+    return b""
+
+
+@pytest.mark.parametrize("damage", [cut, zeroed, altered, emptied])
+def test_a_damaged_library_is_refused_before_it_is_loaded_and_built_again(
+    bundle, tmp_path, damage, capsys, monkeypatch
+):
+    spaced = tmp_path / "a place"
+    bundle.rename(spaced)
+    library = build_library(spaced)
+    whole = library.read_bytes()
+    library.write_bytes(damage(whole))
+    with monkeypatch.context() as patch:
+        patch.setattr("ctypes.CDLL", None)
+        with pytest.raises(StaleManifestError, match=rf"damaged.*`python -m sim build '{spaced}'`"):
+            SimulatedDevice(spaced)
+    assert main(["build", str(spaced)]) == 0
+    assert library.read_bytes() == whole
+    checksum_file(library).unlink()
+    with pytest.raises(StaleManifestError, match=r"splitjoin.so.sha256"):
+        SimulatedDevice(spaced)
+    assert main(["build", str(spaced)]) == 0
+    assert converse(spaced)
+    subprocess.run(["sha256sum", "--check", checksum_file(library)], cwd=spaced, check=True)
+
+
+def test_a_damaged_entry_of_the_cache_is_built_again(built, bundle, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(built.parent / "cache", tmp_path / "cache")
+    whole = build_library(bundle).read_bytes()
+    libraries = tmp_path / "cache" / "libraries"
+    (entry,) = (path for path in libraries.glob("*.so") if path.read_bytes() == whole)
+    (runtime,) = libraries.glob("*.o")
+
+    def compiled(tools, *parts, **options):
+        folder = parts[-1]
+        (folder / "made").write_bytes(whole)
+        return folder / "made"
+
+    monkeypatch.setattr("sim.library.compile_runtime", compiled)
+    monkeypatch.setattr("sim.library.compile_model", compiled)
+    for path in (entry, runtime):
+        path.write_bytes(zeroed(path.read_bytes()))
+    (bundle / LIBRARY).unlink()
+    said = []
+    build_library(bundle, report=said.append)
+    for path in (entry, runtime):
+        assert is_intact(path)
+        assert any(f"{path} is damaged" in line for line in said)
+    assert converse(bundle) == converse(built)
+
+
+def test_a_library_for_another_processor_says_which(built, bundle):
+    library = build_library(bundle)
+    contents = bytearray(library.read_bytes())
+    contents[18:20] = (183).to_bytes(2, "little")
+    (bundle.parent / "foreign").write_bytes(contents)
+    publish(bundle.parent / "foreign", library)
+    here = this_processor()
+    with pytest.raises(
+        ForeignLibraryError,
+        match=rf"it is for AArch64 \(64 bits, little-endian\), .* is {re.escape(here)}; build it",
+    ):
         SimulatedDevice(bundle)
+    build_library(bundle)
+    assert converse(bundle) == converse(built)
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        (b"\x7fELF\x02\x01" + bytes(12) + b"\xf3\0", "RISC-V (64 bits, little-endian)"),
+        (b"\x7fELF\x01\x02" + bytes(12) + b"\0\x15", "POWER (32 bits, big-endian)"),
+        (b"\x7fELF\x01\x01" + bytes(12) + b"\xff\0", "processor 255 (32 bits, little-endian)"),
+        (b"\xcf\xfa\xed\xfe" + bytes(28), None),
+        (b"\x7fELF", None),
+    ],
+)
+def test_the_header_of_a_library_names_its_processor(header, name):
+    assert processor_of(header) == name
+    assert processor_of(Path(sys.executable).read_bytes()) == this_processor() is not None
+
+
+def test_places_that_cannot_be_written_are_noticed_before_the_build(
+    bundle, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "file").touch()
+    with monkeypatch.context() as patch:
+        patch.setenv("SPLITJOIN_CACHE", str(tmp_path / "file"))
+        patch.setattr("hdl.bundle.write_bundle", None)
+        assert main(["build", "--preset", "tiny", "--output", str(tmp_path / "new")]) == 1
+        assert "set SPLITJOIN_CACHE to a folder that can be" in capsys.readouterr().err
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("sim.library.compile_runtime", None)
+
+    def read_only(folder):
+        if folder == bundle:
+            raise CacheError(folder, "Read-only file system")
+        folder.mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr("sim.library.prepare_folder", read_only)
+    with pytest.raises(CacheError, match="Read-only"):
+        build_library(bundle)
 
 
 def test_two_processes_build_once(bundle, tmp_path):
@@ -182,23 +306,32 @@ def test_two_processes_build_once(bundle, tmp_path):
     shutil.copytree(bundle, copy)
     processes = [start(bundle, cache), start(copy, cache)]
     assert [process.wait() for process in processes] == [0, 0]
-    assert len(list(cache.glob("*.so"))) == 1
-    assert not list(cache.glob("*.build-*"))
+    libraries = cache / "libraries"
+    assert len(list(libraries.glob("*.so"))) == 1
+    assert not list(libraries.glob(".*"))
     assert converse(bundle) == converse(copy)
+
+
+def test_a_build_does_not_wait_for_another_one_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("sim.library.WAIT_SECONDS", 0.3)
+    with locked(tmp_path / "lock", print):
+        with pytest.raises(BuildError, match=rf"holds '{tmp_path / 'lock'}'"):
+            with locked(tmp_path / "lock", print):
+                pass
 
 
 def test_a_killed_build_leaves_nothing_half_done(bundle, tmp_path):
     cache = tmp_path / "cache"
     process = start(bundle, cache)
-    while not list(cache.glob("*.build-*/*.cpp")):
+    while not list(cache.glob("libraries/.*/work/*.cpp")):
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not (bundle / LIBRARY).exists()
-    assert not list(cache.glob("*.so"))
+    assert not list(cache.glob("libraries/*.so"))
     assert start(bundle, cache).wait() == 0
-    assert not list(cache.glob("*.build-*"))
+    assert not list(cache.glob("libraries/.*"))
     assert converse(bundle)
 
 
@@ -226,10 +359,22 @@ def test_a_failing_compiler_shows_what_it_said(bundle, tmp_path, monkeypatch):
         BuildError, match=r"ended with code 3; log file: (.*)\ndisk on fire"
     ) as caught:
         build_library(bundle)
-    (log,) = (tmp_path / "cache").glob("*.log")
+    (log,) = (tmp_path / "cache" / "libraries").glob("*.log")
     assert "disk on fire" in log.read_text()
     assert str(log) in str(caught.value)
-    assert not list((tmp_path / "cache").glob("*.build-*"))
+    assert not list((tmp_path / "cache" / "libraries").glob(".*"))
+
+
+def test_a_failure_is_told_where_even_its_log_does_not_fit(tmp_path):
+    with pytest.raises(BuildError) as caught:
+        run_all(
+            [["false"], ["sh", "-c", "kill -9 $$"]], what="x", log=tmp_path / "none" / "log",
+            environment=None, folder=tmp_path, beat=lambda done: None,
+        )  # fmt: skip
+    assert str(caught.value) == (
+        "Building x failed: false ended with code 1; its log file could not be written: "
+        "No such file or directory\nIt said nothing."
+    )
 
 
 def test_a_failure_stops_the_commands_beside_it(tmp_path):

@@ -86,6 +86,22 @@ def test_bad_input_is_one_line_and_no_file(spark, files, tmp_path, capsys, chang
     assert not (tmp_path / "out.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("command", "option"), [("join", "--output"), ("demo", "--output"), ("demo", "--report")]
+)
+def test_an_output_that_is_an_input_is_refused_before_spark_starts(
+    files, tmp_path, capsys, monkeypatch, command, option
+):
+    monkeypatch.setattr("spark_offload.join_command.open_session", None)
+    before = (tmp_path / "trades.parquet").read_bytes()
+    (tmp_path / "link.parquet").hardlink_to(tmp_path / "trades.parquet")
+    assert main([command, *files, *FLAGS, option, str(tmp_path / "link.parquet")]) == 2
+    message = capsys.readouterr().err
+    assert f"{option} {str(tmp_path / 'link.parquet')!r} is the same file as --left" in message
+    assert len(message.splitlines()) == 1
+    assert (tmp_path / "trades.parquet").read_bytes() == before
+
+
 def test_an_error_inside_an_executor_is_one_line_too(
     spark, files, tmp_path, capsys, software_bundle
 ):

@@ -47,3 +47,16 @@ def test_demo_of_files_takes_the_options_of_join(spark, tmp_path, capsys):
 def test_a_size_of_zero_is_wrong_usage(capsys):
     assert main(["demo", "--tuples", "0"]) == 2
     assert "--tuples must be at least 1" in capsys.readouterr().err
+
+
+def test_places_that_cannot_be_written_are_noticed_first(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("spark_offload.demo.open_session", None)
+    (tmp_path / "file").touch()
+    for option, place, words in (
+        ("--output", tmp_path / "none" / "out.csv", "does not exist"),
+        ("--output", tmp_path / "out.xlsx", "must end in"),
+        ("--report", tmp_path / "file" / "report.html", "cannot be made"),
+        ("--report", tmp_path, "is a folder"),
+    ):
+        assert main(["demo", option, str(place)]) == 2
+        assert words in capsys.readouterr().err
