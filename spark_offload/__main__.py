@@ -5,12 +5,12 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-from py4j.protocol import Py4JError
-import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-from host import JoinError
+from host.endings import INTERRUPTED, OutputFile, ending
 from spark_offload import bench_command, demo, join_command, zip_command
+from spark_offload.failures import kit_errors
+from spark_offload.interrupts import stop_session
 from spark_offload.streaming import bench
 
 __all__ = ["main", "parser"]
@@ -35,30 +35,24 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 2 for wrong usage, 1 for a failure."""
+    """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     of_files = any(word.startswith(("--left", "--right")) for word in words)
     options = parser(of_files=of_files).parse_args(words)
+    output = OutputFile(options)
+    before = SparkSession.getActiveSession()
     try:
-        return int(options.run(options))
-    except JoinError as error:
-        return _complain(options.command, str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _complain(options.command, "interrupted", 130)
-    except (PySparkException, Py4JError) as error:
-        return _complain(options.command, f"Spark: {_first_line(error)}", 1)
-    except (OSError, MemoryError, pa.ArrowException) as error:
-        return _complain(options.command, _first_line(error), 1)
-
-
-def _complain(command: str, message: str, code: int) -> int:
-    print(f"python -m spark_offload {command}: {message}", file=sys.stderr)
-    return code
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+        with kit_errors():
+            return int(options.run(options))
+    except (Exception, KeyboardInterrupt) as error:
+        end = ending(error, output)
+        if end is None:
+            raise
+        print(f"python -m spark_offload {options.command}: {end[0]}", file=sys.stderr)
+        session = SparkSession.getActiveSession()
+        if end[1] == INTERRUPTED and session is not None and session is not before:
+            stop_session(session)
+        return end[1]
 
 
 if __name__ == "__main__":

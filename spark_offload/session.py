@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from host import FailureError
 from host.errors import MissingToolError
+from spark_offload.interrupts import no_orphan
 
 __all__ = ["open_session", "use_this_python"]
 
@@ -63,7 +64,7 @@ def open_session(
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    with _java_output_aside() as output:
+    with _java_output_aside() as output, no_orphan():
         try:
             session = builder.getOrCreate()
         except (PySparkException, OSError) as error:

@@ -5,6 +5,7 @@ from collections import Counter
 import ctypes
 import hashlib
 from pathlib import Path
+import shlex
 import threading
 
 from host.errors import MissingManifestError, StaleManifestError
@@ -74,7 +75,7 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
     """
     folder = bundle if bundle.is_dir() else bundle.parent
     path = folder / LIBRARY
-    remedy = f"build it with `python -m sim build {folder}`"
+    remedy = f"build it with `python -m sim build {shlex.quote(str(folder))}`"
     foreign = f"has a simulator library that was built from something else; {remedy}"
     name = f"splitjoin-bundle:{manifest.hash}\0".encode()
     try:

@@ -30,6 +30,7 @@ from host.errors.columns import (
     PredicateError,
     UnknownColumnError,
     UnsupportedTypeError,
+    UntypedColumnError,
 )
 from host.errors.devices import (
     DeviceBusyError,
@@ -65,6 +66,7 @@ __all__ = [
     "StaleManifestError",
     "UnknownColumnError",
     "UnsupportedTypeError",
+    "UntypedColumnError",
     "UsageError",
     "WindowOverflowError",
 ]

@@ -74,7 +74,7 @@ def test_output_formats(spark, files, tmp_path, ending):
         (["--left", "nowhere.csv"], 2, ["nowhere.csv"]),
         (["--output", "out.xlsx"], 2, ["out.xlsx", ".parquet"]),
         (["--output", "no/such/folder/out.csv"], 2, ["no/such/folder"]),
-        (["--device", "sim:/nowhere"], 2, ["/nowhere", "python -m hdl generate"]),
+        (["--device", "sim:/nowhere"], 2, ["/nowhere", "python -m sim build"]),
     ],
 )
 def test_bad_input_is_one_line_and_no_file(spark, files, tmp_path, capsys, change, code, words):
