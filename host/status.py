@@ -54,9 +54,10 @@ class Status:
 
     def __enter__(self) -> Self:
         if self._shown:
+            stream = sys.stderr if self._stream is None else self._stream
             self._thread = threading.Thread(
                 target=self._follow,
-                args=(_own(sys.stderr if self._stream is None else self._stream),),
+                args=(stream, _copied_descriptor(stream)),
                 name="splitjoin-status",
                 daemon=True,
             )
@@ -90,7 +91,14 @@ class Status:
         with self._writing:
             self._stage, self._count = stage, count
 
-    def _follow(self, stream: TextIO) -> None:
+    def _follow(self, stream: TextIO, descriptor: int | None) -> None:
+        if descriptor is None:
+            self._write(stream)
+            return
+        with open(descriptor, "w", encoding=stream.encoding, errors="replace") as own:
+            self._write(own)
+
+    def _write(self, stream: TextIO) -> None:
         is_terminal, began = _is_terminal(stream), time.monotonic()
         shown = False
         while not self._ended.wait(GLANCE if is_terminal else PERIOD):
@@ -118,12 +126,12 @@ class Status:
         return f"{self._command}: {told}, {seconds:.0f} s"
 
 
-def _own(stream: TextIO) -> TextIO:
-    """Return a file of one's own behind ``stream``, which is turned elsewhere as Java starts."""
+def _copied_descriptor(stream: TextIO) -> int | None:
+    """Return a descriptor that stays where it is while standard error is turned elsewhere."""
     try:
-        return open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors="replace")
-    except OSError:  # it has no descriptor, as in a test or a notebook
-        return stream
+        return os.dup(stream.fileno())
+    except OSError:  # it has none, as in a test or a notebook
+        return None
 
 
 def _is_terminal(stream: TextIO) -> bool:

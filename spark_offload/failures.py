@@ -71,7 +71,8 @@ def task_error(error: BaseException) -> JoinError:
     if own is not None:
         return own
     if not isinstance(error, (PySparkException, Py4JError)):
-        return FailureError(f"{type(error).__name__}: {_sentence(text)}.")
+        said = _sentence(text)
+        return FailureError(f"{type(error).__name__}{f': {said}' if said else ''}.")
     causes = jvm_causes(error, text)
     for found in (_in_worker(text), _of_file(causes)):
         if found is not None:

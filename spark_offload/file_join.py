@@ -181,9 +181,10 @@ def join_tables_in_spark(
     pairs = rows[0], rows[1] if query.how.has_pairs else np.full_like(rows[0], NO_ROW)
     if not plan.follows_time:
         # Each partition is in order of arrival; the whole is, after this.
-        order = arrival.of_results(*pairs)
-        answer = answer.take(pa.array(order))
-        pairs = pairs[0][order], pairs[1][order]
+        with status.stage("putting the results in order"):
+            order = arrival.of_results(*pairs)
+            answer = answer.take(pa.array(order))
+            pairs = pairs[0][order], pairs[1][order]
     columns = [column for index, column in enumerate(answer.columns) if index not in numbering]
     table = pa.Table.from_arrays(
         [_restored(column, field) for column, field in zip(columns, schema, strict=True)],
