@@ -22,6 +22,12 @@ from host.query_arguments import query_from
 from tests.host.tables import bundle, naive_join, naive_results
 
 
+@pytest.fixture(autouse=True)
+def _no_lines_of_progress(monkeypatch):
+    """A busy machine may take so long that there would be one."""
+    monkeypatch.setattr(status, "PERIOD", 3600.0)
+
+
 @pytest.fixture
 def files(tmp_path):
     """Two small tables, in files."""
