@@ -4,6 +4,7 @@
 It knows an accelerator by its manifest only, and needs no hardware tools.
 """
 
+from host import startup  # before all that takes long to load
 from host.arrivals import Arrivals
 from host.device import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
@@ -32,4 +33,5 @@ __all__ = [
     "UsageError",
     "open_device",
     "reference_join",
+    "startup",
 ]

@@ -5,10 +5,8 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-import pyarrow as pa
-
 from host import devices_command, doctor, join_command, types_command
-from host.errors import JoinError
+from host.endings import OutputFile, ending
 
 __all__ = ["main", "parser"]
 
@@ -25,20 +23,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 2 for wrong usage, 1 for a failure."""
+    """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
     options = parser().parse_args(arguments)
+    output = OutputFile(options)
     try:
         return int(options.run(options))
-    except JoinError as error:
-        print(f"python -m host {options.command}: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print(f"python -m host {options.command}: interrupted", file=sys.stderr)
-        return 130
-    except (OSError, MemoryError, pa.ArrowException) as error:
-        reason = str(error).strip() or type(error).__name__
-        print(f"python -m host {options.command}: {reason}", file=sys.stderr)
-        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        end = ending(error, output)
+        if end is None:
+            raise
+        print(f"python -m host {options.command}: {end[0]}", file=sys.stderr)
+        return end[1]
 
 
 if __name__ == "__main__":

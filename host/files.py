@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from host.errors import UsageError
 from host.outputs import atomic_output
+from host.text_files import encoding_error
 
 __all__ = ["FORMATS", "format_of", "read_table", "write_table"]
 
@@ -46,7 +47,7 @@ def read_table(path: str | Path) -> pa.Table:
     """
     readers: dict[str, Callable[[Path], pa.Table]] = {
         ".parquet": pq.read_table,
-        ".csv": csv.read_csv,
+        ".csv": _read_csv,
         ".json": _read_json,
     }
     reader = readers[format_of(path)]
@@ -57,7 +58,8 @@ def read_table(path: str | Path) -> pa.Table:
         reason = error.strerror or str(error)
         raise UsageError(f"File {str(path)!r} cannot be read: {reason}.") from error
     except (pa.ArrowException, ValueError) as error:
-        raise UsageError(
+        cause = None if format_of(path) == ".parquet" else encoding_error(Path(path))
+        raise cause or UsageError(
             f"File {str(path)!r} is not valid {format_of(path)[1:]}: {_first_line(error)}."
         ) from error
 
@@ -85,13 +87,24 @@ def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str 
         return writer(batches, schema, place)
 
 
+def _read_csv(path: Path) -> pa.Table:
+    table = csv.read_csv(path)
+    # PyArrow takes text that is no UTF-8 for binary values, which a CSV file cannot have.
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if pa.types.is_binary(kind):
+            raise ValueError(f"column {name!r} holds bytes that are no text")
+    return table
+
+
 def _read_json(path: Path) -> pa.Table:
     with path.open("rb") as stream:
         first = next((line.strip() for line in stream if line.strip()), b"")
     if not first:
         return pa.table({})
     if not first.startswith(b"["):
-        return arrow_json.read_json(path)
+        table = arrow_json.read_json(path)
+        table.validate(full=True)  # PyArrow reads text that is no UTF-8 as it stands
+        return table
     rows = json.loads(path.read_bytes())
     if not all(isinstance(row, dict) for row in rows):
         raise ValueError("the array holds something that is no object")

@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 import sys
 import time
@@ -12,7 +13,7 @@ import pyarrow as pa
 from host.default_device import default_device
 from host.device import Device
 from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
-from host.driver import TableJoin
+from host.driver import Progress, TableJoin
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
 from host.files import format_of, read_table, write_table
@@ -20,7 +21,8 @@ from host.outputs import inputs_of, require_outputs
 from host.pipeline import Pipeline
 from host.query import JoinQuery
 from host.query_arguments import add_join_arguments, query_from
-from host.streams.device_join import PreparedJoin
+from host.status import Status
+from host.streams.device_join import JoinOptions, PreparedJoin
 from host.verification import compare_pairs, reference_pairs
 
 __all__ = ["add_parser", "explain", "main"]
@@ -51,19 +53,26 @@ def main(options: argparse.Namespace) -> int:
     wait = parse_wait(options.device_wait, _WAIT)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
-    uri = options.device or default_device(query, build=options.build).uri
-    with open_in_turn(
-        uri,
-        holder="python -m host join",
-        seconds=wait.nanoseconds / 1e9,
-        remedy=f"wait longer ({_WAIT}), or end that process",
-        report=lambda text: print(f"device: {text}", file=sys.stderr),
-    ) as device:
-        work = _streamed(options, query, device) or _gathered(options, query, device)
+    with Status("join") as status, ExitStack() as held:
+        # A build tells of itself, line by line.
+        uri = options.device or default_device(query, build=options.build).uri
+        with status.stage(f"opening {uri}"):
+            device = held.enter_context(
+                open_in_turn(
+                    uri,
+                    holder="python -m host join",
+                    seconds=wait.nanoseconds / 1e9,
+                    remedy=f"wait longer ({_WAIT}), or end that process",
+                    report=lambda text: print(f"device: {text}", file=sys.stderr),
+                )
+            )
+        work = _streamed(options, query, device, status)
+        work = work or _gathered(options, query, device, status)
         if options.explain:
             print(work.explanation)
         began = time.monotonic()
-        rows = write_table(work.batches(), work.schema, options.output)
+        with status.stage("joining", work.passed):
+            rows = write_table(work.batches(), work.schema, options.output)
         seconds = time.monotonic() - began
         left, right = work.rows
         print(
@@ -83,9 +92,35 @@ class _Work:
     rows: tuple[int, int]
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
+    passed: "_Passed"
 
 
-def _streamed(options: argparse.Namespace, query: JoinQuery, device: Device) -> _Work | None:
+class _Passed:
+    """What has passed the device so far, in words.
+
+    Parameters
+    ----------
+    total : int
+        Rows of both inputs.
+    """
+
+    def __init__(self, total: int = 0) -> None:
+        self.total = total
+        self._progress = Progress(0, 0, 0)
+
+    def note(self, progress: Progress) -> None:
+        """Take the newest numbers."""
+        self._progress = progress
+
+    def __call__(self) -> str:
+        now = self._progress
+        cycles = f", {now.cycles:,} cycles" if now.cycles else ""
+        return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
+
+
+def _streamed(
+    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+) -> _Work | None:
     """Stream sorted Parquet files, whatever their size; None if the files must be read whole."""
     paths = options.left, options.right
     if options.verify or not query.sorted or {format_of(path) for path in paths} != {".parquet"}:
@@ -95,40 +130,54 @@ def _streamed(options: argparse.Namespace, query: JoinQuery, device: Device) -> 
         for path, column in zip(paths, query.order, strict=True)
     )
     prepared: list[PreparedJoin] = []
-    joined = left.join(right, query, device, started=prepared.append)
-    execution = joined.execution()
-    try:
-        execution.graph()
-    except KeyRangeError:
-        return None  # with all values at hand their common divisor may still make them fit
-    counts = [side.execution().traits.rows or 0 for side in (left, right)]
-    plan = prepared[-1].plan
-    text = f"{_heading(query, device, plan)}\n{joined.explain()}"
+    passed = _Passed()
+    joined = left.join(
+        right, query, device, options=JoinOptions(report=passed.note), started=prepared.append
+    )
+    with status.stage("planning"):
+        execution = joined.execution()
+        try:
+            execution.graph()
+        except KeyRangeError:
+            return None  # with all values at hand their common divisor may still make them fit
+        counts = [side.execution().traits.rows or 0 for side in (left, right)]
+        plan = prepared[-1].plan
+        text = f"{_heading(query, device, plan)}\n{joined.explain()}"
+    passed.total = sum(counts)
 
     def cycles() -> int:
         watch = prepared[-1].accelerator.watch
         return 0 if watch is None else watch.cycles
 
-    return _Work(text, execution.schema, (counts[0], counts[1]), execution.batches, cycles)
+    rows = counts[0], counts[1]
+    return _Work(text, execution.schema, rows, execution.batches, cycles, passed)
 
 
-def _gathered(options: argparse.Namespace, query: JoinQuery, device: Device) -> _Work:
+def _gathered(
+    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+) -> _Work:
     """Read both files whole."""
-    left, right = read_table(options.left), read_table(options.right)
-    join = TableJoin(left, right, query, device, record=options.verify)
+    tables = []
+    for path in (options.left, options.right):
+        with status.stage(f"reading {path}"):
+            tables.append(read_table(path))
+    left, right = tables
+    passed = _Passed(left.num_rows + right.num_rows)
+    with status.stage("planning", lambda: f"{passed.total:,} rows"):
+        join = TableJoin(left, right, query, device, record=options.verify, report=passed.note)
 
     def checked() -> Iterator[pa.RecordBatch]:
         yield from join.batches()
         if options.verify:
-            expected = reference_pairs(left, right, query)
-            verdict = compare_pairs(join.pairs, expected, ordered=True)
+            with status.stage("comparing with the reference join"):
+                expected = reference_pairs(left, right, query)
+                verdict = compare_pairs(join.pairs, expected, ordered=True)
             print(f"verify: {verdict.text}", file=sys.stderr)
             if not verdict.agrees:
                 raise FailureError(f"Verification failed: {verdict.text}.")
 
-    return _Work(
-        explain(join), join.schema, (left.num_rows, right.num_rows), checked, lambda: join.cycles
-    )
+    rows = left.num_rows, right.num_rows
+    return _Work(explain(join), join.schema, rows, checked, lambda: join.cycles, passed)
 
 
 def explain(join: TableJoin) -> str:

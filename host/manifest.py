@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import hashlib
 import json
 from pathlib import Path
+import shlex
 from typing import Any
 
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
@@ -188,8 +189,9 @@ class Manifest:
         except OSError as error:
             raise MissingManifestError(
                 path,
-                f"has no readable manifest ({error.strerror or error}); write one by "
-                f"`python -m hdl generate --preset demo --output {place}`",
+                f"has no readable manifest ({error.strerror or error}); generate the bundle, with "
+                f"its simulator library, by "
+                f"`python -m sim build --preset demo --output {shlex.quote(str(place))}`",
             ) from error
         except UnicodeDecodeError as error:
             raise ForeignManifestError(path, "has a manifest that is no text") from error

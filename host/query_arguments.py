@@ -90,8 +90,15 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
     )
 
 
-def parse_length(text: str) -> int | Fraction | Duration:
+def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
     """Read a number or a duration.
+
+    Parameters
+    ----------
+    text : str
+        Either of them.
+    what : str
+        What it is the length of, to begin a message with.
 
     Raises
     ------
@@ -100,7 +107,7 @@ def parse_length(text: str) -> int | Fraction | Duration:
     """
     text = text.strip()
     if not _NUMBER.fullmatch(text):
-        return parse_duration(text)
+        return parse_duration(text, what)
     number = Fraction(text)
     return number.numerator if number.denominator == 1 else number
 
@@ -118,19 +125,22 @@ def _band(text: str) -> Term:
         raise UsageError(
             f"--band takes LEFT:RIGHT:LO:HI, two column names and two bounds, not {text!r}."
         )
-    low, high = (_bound(part) for part in parts[2:])
+    low, high = (
+        _bound(part, f"In --band {text!r}, {name}")
+        for name, part in zip(("LO", "HI"), parts[2:], strict=True)
+    )
     return Term(parts[0], parts[1], low, high)
 
 
-def _bound(text: str) -> Bound:
-    return parse_length(text) if text.strip() else None
+def _bound(text: str, what: str) -> Bound:
+    return parse_length(text, what) if text.strip() else None
 
 
 def _window(options: argparse.Namespace) -> Width:
     if options.rows is not None:
         rows = _require_positive(options.rows)
         return CountWindow(rows)
-    width = parse_length(options.within)
+    width = parse_length(options.within, "--within")
     if isinstance(width, Duration):
         return width
     if width < 0:

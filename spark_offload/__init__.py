@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sliding-window stream joins of Spark DataFrames on an accelerator."""
 
+from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
 from spark_offload.explanation import Explanation, TermExplanation
 from spark_offload.failures import task_error
 from spark_offload.join import explain, metrics, plan_join, stream_join
@@ -17,6 +18,7 @@ from spark_offload.verification import Verification, verify
 
 __all__ = [
     "Explanation",
+    "JoinError",
     "JoinMetrics",
     "JoinPlan",
     "MicroBatch",

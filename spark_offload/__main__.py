@@ -5,12 +5,13 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-from py4j.protocol import Py4JError
-import pyarrow as pa
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.sql import SparkSession
 
-from host import JoinError
+from host.endings import INTERRUPTED, OutputFile, ending
 from spark_offload import bench_command, demo, join_command, zip_command
+from spark_offload.failures import kit_errors
+from spark_offload.interrupts import stop_session
 from spark_offload.java_log import kept_java_log
 from spark_offload.streaming import bench
 
@@ -36,32 +37,36 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 2 for wrong usage, 1 for a failure."""
+    """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     of_files = any(word.startswith(("--left", "--right")) for word in words)
     options = parser(of_files=of_files).parse_args(words)
+    output = OutputFile(options)
+    before = SparkSession.getActiveSession()
     try:
-        return int(options.run(options))
-    except JoinError as error:
-        return _complain(options.command, str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _complain(options.command, "interrupted", 130)
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        log = kept_java_log()
-        printed = "" if log is None else f" (what Java has printed is in {log})"
-        return _complain(options.command, f"Spark: {_first_line(error)}{printed}", 1)
-    except (OSError, MemoryError, pa.ArrowException) as error:
-        return _complain(options.command, _first_line(error), 1)
+        with kit_errors():
+            return int(options.run(options))
+    except (Exception, KeyboardInterrupt) as error:
+        end = ending(error, output)
+        if end is None:
+            raise
+        said = f"{end[0]}{_java_note(error)}"
+        print(f"python -m spark_offload {options.command}: {said}", file=sys.stderr)
+        session = SparkSession.getActiveSession()
+        if end[1] == INTERRUPTED and session is not None and session is not before:
+            stop_session(session)
+        return end[1]
 
 
-def _complain(command: str, message: str, code: int) -> int:
-    print(f"python -m spark_offload {command}: {message}", file=sys.stderr)
-    return code
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def _java_note(error: BaseException) -> str:
+    """Return where to read what Java has printed, if Java did not answer any more."""
+    silent = (Py4JError, ConnectionError)
+    unanswered = any(
+        isinstance(each, silent) and not isinstance(each, Py4JJavaError)
+        for each in (error, error.__cause__)
+    )
+    log = kept_java_log() if unanswered else None
+    return "" if log is None else f" What Java has printed is in {log}."
 
 
 if __name__ == "__main__":

@@ -43,12 +43,21 @@ def check_batch_frame(frame: object, side: str) -> None:
 def check_frame(frame: object, side: str) -> None:
     """Raise unless ``frame`` is a frame whose column names differ."""
     if not isinstance(frame, DataFrame):
-        raise UsageError(f"The {side} input must be a DataFrame, not {type(frame).__name__}.")
+        raise UsageError(
+            f"The {side} input must be a pyspark.sql.DataFrame, not a {_full_name(type(frame))}; "
+            f"spark.createDataFrame(...) makes one out of rows, a pandas frame or an Arrow table."
+        )
     repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
     if repeated:
         raise UsageError(
             f"The {side} input has several columns called {repeated[0]!r}; rename all but one."
         )
+
+
+def _full_name(kind: type) -> str:
+    """Return the name of a class with its module: every library has its own ``DataFrame``."""
+    module = kind.__module__
+    return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 
 
 def find_column(schema: StructType, name: str, side: str) -> StructField:

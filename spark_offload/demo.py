@@ -13,6 +13,7 @@ from host import FailureError, UsageError
 from host.files import format_of, write_table
 from host.outputs import require_outputs
 from host.query_arguments import add_join_arguments
+from host.status import Status
 from spark_offload.accelerator import choose_device
 from spark_offload.benchmark import Benchmark
 from spark_offload.figures import Run, derive_figures, table
@@ -84,12 +85,17 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     print(benchmark, file=sys.stderr)
     query = benchmark.query(counted=options.rows is not None)
     left, right = benchmark.tables()
-    spark = open_session("splitjoin demo", master=options.master)
-    device = choose_device(options.device, query, spark).uri
-    _warm_up(spark)
-    answer = join_tables_in_spark(spark, left, right, query, device=device, trace=True)
-    print("Now the same by Spark's own join …", file=sys.stderr)
-    expected, seconds = _spark_answer(spark, benchmark, left, right)
+    with Status("demo") as status:
+        with status.stage("starting Spark"):
+            spark = open_session("splitjoin demo", master=options.master)
+        device = choose_device(options.device, query, spark).uri
+        with status.stage("warming up"):
+            _warm_up(spark)
+        answer = join_tables_in_spark(
+            spark, left, right, query, device=device, trace=True, status=status
+        )
+        with status.stage("the same by Spark's own join"):
+            expected, seconds = _spark_answer(spark, benchmark, left, right)
     agrees = answer.table.equals(expected)
     verdict = (
         f"All {answer.table.num_rows:,} rows agree with Spark's own join, in order."
@@ -120,8 +126,11 @@ def demonstrate_files(options: argparse.Namespace) -> int:
     if options.output == str(OUTPUT):
         _make_folder("--output", OUTPUT)
     _make_folder("--report", options.report)
-    answer, verdict = join_files(options, outputs={"--report": options.report}, trace=True)
-    explain_and_write(options, answer, verdict)
+    with Status("demo") as status:
+        answer, verdict = join_files(
+            options, status, outputs={"--report": options.report}, trace=True
+        )
+        explain_and_write(options, answer, verdict, status)
     metrics = answer.plan.metrics()
     _show(
         _run(
@@ -151,7 +160,7 @@ def _make_folder(option: str, path: Path) -> None:
 def _warm_up(spark: SparkSession) -> None:
     """Let Spark start its Python workers and compile, so that the figures are of the join alone."""
     left, right = Benchmark(rows=4).tables()
-    join_tables_in_spark(spark, left, right, Benchmark().query(), device="software:", shown=False)
+    join_tables_in_spark(spark, left, right, Benchmark().query(), device="software:")
 
 
 def _spark_answer(

@@ -6,20 +6,19 @@ import time
 
 import numpy as np
 import numpy.typing as npt
-from py4j.protocol import Py4JError
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from host import Arrivals, FailureError, Manifest
+from host import Arrivals, Manifest
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import encode
 from host.join_type import NO_ROW
 from host.query import JoinQuery
 from host.reference_types import strict_order
+from host.status import Status
 from host.tables import output_schema
 from spark_offload.batch_plan import BatchJoinPlan, make_plan
-from spark_offload.failures import task_error
+from spark_offload.failures import kit_errors
 from spark_offload.progress import show_progress
 from spark_offload.spark_tables import frame_of_table
 
@@ -132,10 +131,27 @@ def join_tables_in_spark(
     *,
     device: str | None = None,
     trace: bool = False,
-    shown: bool | None = None,
+    status: Status | None = None,
     build: bool = False,
 ) -> TableAnswer:
     """Run the join of two tables through Spark and gather the answer.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Where.
+    left, right : pa.Table
+        The tables.
+    query : JoinQuery
+        What is joined.
+    device : str, optional
+        On what; see :func:`~spark_offload.stream_join`.
+    trace : bool
+        Whether to measure the latency of every result.
+    status : Status, optional
+        Where to show how far it is.
+    build : bool
+        Whether a larger bundle is built if need be.
 
     Raises
     ------
@@ -144,7 +160,8 @@ def join_tables_in_spark(
     """
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     arrival = ArrivalOrder(left, right, query)
-    with show_progress(left.num_rows + right.num_rows, "join", shown=shown) as folder:
+    status = Status("join", shown=False) if status is None else status
+    with show_progress(status, spark, left.num_rows + right.num_rows) as folder:
         plan = plan_tables(
             spark,
             left,
@@ -156,21 +173,18 @@ def join_tables_in_spark(
             build=build,
         )
         started = time.perf_counter()
-        try:
+        with kit_errors():
             answer = plan.dataframe().toArrow()
-        except PySparkException as error:
-            raise task_error(error) from error
-        except Py4JError as error:
-            raise FailureError(f"Spark failed: {str(error).strip().splitlines()[0]}") from error
         seconds = time.perf_counter() - started
     numbering = [left.num_columns, *([answer.num_columns - 1] if query.how.has_pairs else [])]
     rows = [_row_numbers(answer, column) for column in numbering]
     pairs = rows[0], rows[1] if query.how.has_pairs else np.full_like(rows[0], NO_ROW)
     if not plan.follows_time:
         # Each partition is in order of arrival; the whole is, after this.
-        order = arrival.of_results(*pairs)
-        answer = answer.take(pa.array(order))
-        pairs = pairs[0][order], pairs[1][order]
+        with status.stage("putting the results in order"):
+            order = arrival.of_results(*pairs)
+            answer = answer.take(pa.array(order))
+            pairs = pairs[0][order], pairs[1][order]
     columns = [column for index, column in enumerate(answer.columns) if index not in numbering]
     table = pa.Table.from_arrays(
         [_restored(column, field) for column, field in zip(columns, schema, strict=True)],

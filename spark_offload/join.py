@@ -8,6 +8,7 @@ from host.join_type import JoinType
 from spark_offload.batch_plan import make_plan
 from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
+from spark_offload.failures import kit_errors
 from spark_offload.fallback import can_fall_back, own_join_plan
 from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy
@@ -62,6 +63,9 @@ def stream_join(
     micro-batches together are the answer to the batch join of the rows that were not late, of the
     rows that come alone those whose window the watermark has passed; see
     ``docs/spark-streaming.md``.
+
+    What goes wrong when the answer is computed makes an action such as ``count()`` fail, with an
+    exception of PySpark: :func:`~spark_offload.task_error` finds the sentence worth reading in it.
 
     Parameters
     ----------
@@ -199,17 +203,18 @@ def plan_join(
             build=build,
         )
     try:
-        return make_plan(
-            left,
-            right,
-            query,
-            device=device,
-            partitions=partitions,
-            partition_by=partition_by,
-            trace=trace,
-            progress=progress,
-            build=build,
-        )
+        with kit_errors():
+            return make_plan(
+                left,
+                right,
+                query,
+                device=device,
+                partitions=partitions,
+                partition_by=partition_by,
+                trace=trace,
+                progress=progress,
+                build=build,
+            )
     except JoinError as error:
         if strict or not can_fall_back(error, query):
             raise

@@ -11,6 +11,7 @@ from host import FailureError
 from host.files import format_of, read_table, write_table
 from host.outputs import inputs_of, require_outputs
 from host.query_arguments import add_join_arguments, query_from
+from host.status import Status
 from host.verification import Verdict, compare_pairs, reference_pairs
 from spark_offload.file_join import ArrivalOrder, TableAnswer, join_tables_in_spark
 from spark_offload.session import open_session
@@ -41,20 +42,27 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
-    answer, verdict = join_files(options)
-    explain_and_write(options, answer, verdict)
+    with Status("join") as status:
+        answer, verdict = join_files(options, status)
+        explain_and_write(options, answer, verdict, status)
     return 0
 
 
 def join_files(
-    options: argparse.Namespace, *, outputs: Mapping[str, Path] | None = None, **settings: Any
+    options: argparse.Namespace,
+    status: Status,
+    *,
+    outputs: Mapping[str, Path] | None = None,
+    **settings: Any,
 ) -> tuple[TableAnswer, Verdict | None]:
     """Join the files that the options name; all that can be wrong with them comes first.
 
     Parameters
     ----------
     options : argparse.Namespace
-        Parsed options of the command.
+        Of the command line.
+    status : Status
+        Where to show how far it is.
     outputs : mapping of str to Path, optional
         What the command writes besides ``--output``, by option.
     **settings
@@ -70,29 +78,46 @@ def join_files(
     query = query_from(options)
     format_of(options.output)
     require_outputs({"--output": options.output, **(outputs or {})}, inputs_of(options))
-    left, right = read_table(options.left), read_table(options.right)
-    ArrivalOrder(left, right, query)  # meets bad values before Spark is started
-    spark = open_session("splitjoin join", master=options.master)
+    tables = []
+    for path in (options.left, options.right):
+        with status.stage(f"reading {path}"):
+            tables.append(read_table(path))
+    left, right = tables
+    with status.stage("checking", lambda: f"{left.num_rows + right.num_rows:,} rows"):
+        ArrivalOrder(left, right, query)  # meets bad values before Spark is started
+    with status.stage("starting Spark"):
+        spark = open_session("splitjoin join", master=options.master)
     answer = join_tables_in_spark(
-        spark, left, right, query, device=options.device, build=options.build, **settings
+        spark,
+        left,
+        right,
+        query,
+        device=options.device,
+        build=options.build,
+        status=status,
+        **settings,
     )
     if not options.verify:
         return answer, None
-    expected = reference_pairs(left, right, query)
-    return answer, compare_pairs(answer.pairs, expected, ordered=True)
+    with status.stage("comparing with the reference join"):
+        expected = reference_pairs(left, right, query)
+        return answer, compare_pairs(answer.pairs, expected, ordered=True)
 
 
 def explain_and_write(
-    options: argparse.Namespace, answer: TableAnswer, verdict: Verdict | None
+    options: argparse.Namespace, answer: TableAnswer, verdict: Verdict | None, status: Status
 ) -> None:
     """Print what was asked for, and write the answer unless it is wrong."""
     if options.explain:
-        print(answer.plan.estimated(count=True))
+        with status.stage("estimating the cost"):
+            explanation = answer.plan.estimated(count=True)
+        print(explanation)
     if verdict is not None:
         print(f"verify: {verdict.text}", file=sys.stderr)
         if not verdict.agrees:
             raise FailureError(f"Verification failed: {verdict.text}.")
-    write_table(answer.table.to_batches(), answer.table.schema, options.output)
+    with status.stage(f"writing {options.output}"):
+        write_table(answer.table.to_batches(), answer.table.schema, options.output)
     metrics = answer.plan.metrics()
     print(
         f"{int(metrics.total('left_rows'))} + {int(metrics.total('right_rows'))} rows, "

@@ -78,10 +78,6 @@ class PartitionRows:
         self._batches = batches
         self._first = next(batches, None)
         query = checks.query
-        self._checks = [
-            SideCheck("left", query.order[0], query.sorted),
-            SideCheck("right", query.order[1], query.sorted),
-        ]
         self._halo_check = None if checks.halos is None else HaloCheck(checks.halos)
         self._departing: DepartingRows | None = None
         if checks.halos is not None and query.how is not JoinType.INNER:
@@ -101,6 +97,12 @@ class PartitionRows:
         types = self._schema.types[len(TAG_COLUMNS) :]
         shared = f"{SHARED}0" in self._schema.names
         middle = 0 if shared else len(left)
+        self._checks = [
+            SideCheck(side, order, query.sorted, columns.names, len(TAG_COLUMNS) + first)
+            for side, order, columns, first in zip(
+                ("left", "right"), query.order, (left, right), (0, middle), strict=True
+            )
+        ]
         self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None
         self.layout = TaggedLayout(
             pa.schema(zip(left.names, types[: len(left)], strict=True)),

@@ -14,6 +14,7 @@ from host import Manifest, UsageError
 from host.query import JoinQuery
 from spark_offload.cost import InputSize, estimate_cost, join_size
 from spark_offload.explanation import Explanation
+from spark_offload.failures import kit_errors
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
 from spark_offload.profile import OrderProfile
@@ -82,7 +83,8 @@ class JoinPlan(ABC):
 
     @cached_property
     def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        frame, read = self._run()
+        with kit_errors():
+            frame, read = self._run()
         remember(frame, self)
         return frame, read
 

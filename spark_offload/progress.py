@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the tasks of a local Spark have come, told through small files in one folder."""
+"""How far a local Spark has come: tasks of its stages, and rows told through small files."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-import shutil
-import sys
 import tempfile
-import threading
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from host.status import Status
 
 __all__ = ["show_progress", "tuples_writer"]
-
-SECONDS = 0.2
 
 
 def tuples_writer(folder: str | None, partition: int) -> Callable[[int], None]:
@@ -28,59 +28,44 @@ def tuples_writer(folder: str | None, partition: int) -> Callable[[int], None]:
 
 
 @contextmanager
-def show_progress(total: int, title: str, *, shown: bool | None = None) -> Iterator[str]:
-    """Show a bar of tuples joined while the body runs; yield the folder that tasks write to.
+def show_progress(status: Status, spark: SparkSession, total: int) -> Iterator[str]:
+    """Show what Spark does for a join while the body runs; yield the folder that tasks write to.
 
     Parameters
     ----------
+    status : Status
+        Where to show it.
+    spark : SparkSession
+        Whose tasks to count.
     total : int
-        Tuples in all.
-    title : str
-        What is going on.
-    shown : bool, optional
-        Whether to show the bar; left out, if standard error is a terminal and ``tqdm`` is there.
+        Tuples that will be joined in all, without those that are sent to several tasks.
     """
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        shown = False
-    if shown is None:
-        shown = sys.stderr.isatty()
     with tempfile.TemporaryDirectory(prefix="splitjoin-progress-") as folder:
-        if not shown:
+
+        def count() -> str:
+            parts = [_joined(folder, total), _stages(spark)]
+            return ", ".join(part for part in parts if part)
+
+        with status.stage("joining in Spark", count):
             yield folder
-            return
-        ended = threading.Event()
-        # A terminal that does not tell its size would get a bar of no size.
-        size = shutil.get_terminal_size()
-        with tqdm(
-            total=total,
-            desc=title,
-            unit=" tuples",
-            unit_scale=True,
-            ncols=min(100, size.columns),
-            nrows=size.lines,
-        ) as bar:
-            watcher = threading.Thread(
-                target=_follow, args=(folder, bar, ended), name="splitjoin-progress", daemon=True
-            )
-            watcher.start()
-            try:
-                yield folder
-            finally:
-                ended.set()
-                watcher.join()
-                bar.update(min(_told(folder), total) - bar.n)
 
 
-def _follow(folder: str, bar: object, ended: threading.Event) -> None:
-    while not ended.wait(SECONDS):
-        told = _told(folder)
-        total, shown = getattr(bar, "total", told), getattr(bar, "n", 0)
-        bar.update(max(0, min(told, total) - shown))  # type: ignore[attr-defined]
-
-
-def _told(folder: str) -> int:
-    """Return the sum of what the tasks have told."""
+def _joined(folder: str, total: int) -> str:
+    """Say how many tuples the tasks have told of, once there are any."""
     texts = [path.read_text() for path in Path(folder).iterdir()]
-    return sum(int(text) for text in texts if text.isdigit())
+    told = min(sum(int(text) for text in texts if text.isdigit()), total)
+    return f"{told:,} of {total:,} rows joined" if told else ""
+
+
+def _stages(spark: SparkSession) -> str:
+    """Say how many tasks of the stages that run are done: of reading, shuffling, joining."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        found = [(stage, tracker.getStageInfo(stage)) for stage in tracker.getActiveStageIds()]
+    except (Py4JError, OSError, AttributeError):
+        return ""  # Spark is being stopped
+    return ", ".join(
+        f"stage {stage}: {info.numCompletedTasks} of {info.numTasks} tasks"
+        for stage, info in sorted(found)
+        if info is not None
+    )

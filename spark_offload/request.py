@@ -100,24 +100,32 @@ def _bands(band: Any) -> list[Term]:
     for row in rows:
         if not isinstance(row, Sequence) or len(row) != 4 or not _is_pair(row[:2]):
             raise UsageError(f"band lists (left, right, low, high) tuples, not {row!r}.")
-        terms.append(Term(row[0], row[1], _bound(row[2]), _bound(row[3])))
+        bounds = [
+            _bound(value, f"In band {(row[0], row[1])!r}, the {name} bound")
+            for name, value in zip(("low", "high"), row[2:], strict=True)
+        ]
+        terms.append(Term(row[0], row[1], *bounds))
     return terms
 
 
-def _bound(value: Any) -> Bound:
+def _bound(value: Any, what: str) -> Bound:
     """Return a bound as the query takes it; text is a duration."""
-    return parse_duration(value) if isinstance(value, str) else value
+    return parse_duration(value, what) if isinstance(value, str) else value
 
 
 def _window(within: Any, rows: Any) -> Width:
     if (within is None) == (rows is None):
-        raise UsageError("give exactly one of within (a time-based window) and rows (a count).")
+        given = "neither" if rows is None else f"both within={within!r} and rows={rows!r}"
+        raise UsageError(
+            f"Give exactly one of within (a time-based window) and rows (a count-based one), "
+            f"not {given}."
+        )
     if rows is not None:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise UsageError(f"rows must be a whole number of at least 1, not {rows!r}.")
         return CountWindow(rows)
     if isinstance(within, str):
-        return parse_duration(within)
+        return parse_duration(within, "within")
     if isinstance(within, (timedelta, Duration)):
         return within
     if isinstance(within, bool) or not isinstance(within, int) or within < 0:

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
 from host.errors import MissingToolError
+from spark_offload.interrupts import no_orphan
 from spark_offload.java_log import java_log, kept_java_log, start_java
 
 __all__ = ["open_session", "use_this_python"]
@@ -65,11 +66,12 @@ def open_session(
     }
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
     conf.setAll(list(settings.items()))
-    try:
-        SparkContext(conf=conf, gateway=start_java(conf))
-        session = SparkSession.builder.config(conf=conf).getOrCreate()
-    except (PySparkException, Py4JError, OSError) as error:
-        raise FailureError(_start_failure(error)) from error
+    with no_orphan():
+        try:
+            SparkContext(conf=conf, gateway=start_java(conf))
+            session = SparkSession.builder.config(conf=conf).getOrCreate()
+        except (PySparkException, Py4JError, OSError) as error:
+            raise FailureError(_start_failure(error)) from error
     use_this_python(session.sparkContext)
     return session
 

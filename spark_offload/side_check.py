@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is required of the rows of one side: a place in time, and the declared order."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
-from host import UsageError
-from host.errors import DisorderError
+from host.errors import DisorderError, NullOrderError
 
 __all__ = ["SideCheck"]
 
@@ -27,10 +28,18 @@ class SideCheck:
         Its order column.
     is_sorted : bool
         Whether the input was declared sorted.
+    columns : sequence of str
+        Its columns, to show a row with.
+    first : int
+        Place of the first of them in the batches.
     """
 
-    def __init__(self, side: str, order: str, is_sorted: bool) -> None:
+    def __init__(
+        self, side: str, order: str, is_sorted: bool, columns: Sequence[str], first: int
+    ) -> None:
         self._side = side
+        self._columns = columns
+        self._first = first
         self._order = order
         self._is_sorted = is_sorted
         self._last: tuple[int, object] | None = None
@@ -40,20 +49,17 @@ class SideCheck:
 
         Raises
         ------
-        UsageError
-            If a row has no time, or goes back in time, naming it.
+        NullOrderError, DisorderError
+            If a row has no time, or goes back in time, showing it.
         """
         order = batch.column("order")
         if not (self._is_sorted or order.null_count):
             return
         rows, order = (column.filter(mask) for column in (batch.column("row"), order))
         if order.null_count:
-            # Nulls sort first, and a null's row number is the least of them.
-            raise UsageError(
-                f"Order column {self._order!r} of the {self._side} input is null in "
-                f"{_row_name(rows[0].as_py())}; a row without a place in time cannot be joined: "
-                f"drop it, or fill the column."
-            )
+            # Spark's row numbers say nothing to a user, so the row itself is shown. Nulls sort
+            # first, by the numbers of their rows.
+            raise NullOrderError(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
         if self._is_sorted and len(rows):
             self._require_rising(rows, order)
 
@@ -68,14 +74,20 @@ class SideCheck:
             self._raise(int(numbers[at]), order[at].as_py(), order[at + 1].as_py())
         self._last = int(numbers[-1]), order[len(order) - 1].as_py()
 
+    def _row(self, batch: pa.RecordBatch) -> dict[str, object]:
+        """Return the first row of ``batch`` by the names of its columns."""
+        places = range(self._first, self._first + len(self._columns))
+        return {
+            name: batch.column(place)[0].as_py()
+            for name, place in zip(self._columns, places, strict=True)
+        }
+
     def _raise(self, row: int, earlier: object, later: object) -> None:
+        partition, within = row >> _ROW_BITS, row & ((1 << _ROW_BITS) - 1)
         raise DisorderError(
-            f"{self._side}.{self._order}", (row & ((1 << _ROW_BITS) - 1)), later, earlier
+            f"{self._side}.{self._order}",
+            within,
+            later,
+            earlier,
+            partition=partition or None,
         )
-
-
-def _row_name(row: int) -> str:
-    """Say which input row Spark's number means."""
-    partition, within = row >> _ROW_BITS, row & ((1 << _ROW_BITS) - 1)
-    of_partition = f" of its partition {partition}" if partition else ""
-    return f"row {within}{of_partition} (the first is 0)"

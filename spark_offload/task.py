@@ -72,7 +72,7 @@ def arrow_function(
         try:
             yield from _join_partition(batches, task, partition, report)
         except JoinError as error:
-            raise in_partition(error, partition) from error
+            raise in_partition(error, partition) from None
 
     join.__name__ = join.__qualname__ = name
     return join

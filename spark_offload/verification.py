@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from host import FailureError, UsageError
 from host.join_type import JoinType
 from spark_offload.columns import column_named
+from spark_offload.failures import kit_errors
 from spark_offload.own_join import own_join
 from spark_offload.plan import plan_of
 
@@ -77,7 +78,7 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
         If the frame is no such join, its window is count-based, or a share of a full outer join is
         asked for.
     FailureError
-        If the answers differ.
+        If the answers differ, or Spark fails; an error inside a task is raised as itself.
     """
     if not 0 < share <= 1:
         raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
@@ -97,16 +98,17 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
             left = _chosen(left, left.columns, share)
             answer = _chosen(answer, answer.columns[: len(left.columns)], share)
     expected = own_join(left, right, plan.query)
-    answer = answer.cache()
-    try:
-        found = Verification(
-            rows=answer.count(),
-            missing=expected.exceptAll(answer).count(),
-            extra=answer.exceptAll(expected).count(),
-            share=share,
-        )
-    finally:
-        answer.unpersist()
+    with kit_errors():
+        answer = answer.cache()
+        try:
+            found = Verification(
+                rows=answer.count(),
+                missing=expected.exceptAll(answer).count(),
+                extra=answer.exceptAll(expected).count(),
+                share=share,
+            )
+        finally:
+            answer.unpersist()
     if raises and not found.agrees:
         raise FailureError(str(found))
     return found

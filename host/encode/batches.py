@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import integer_view, validity
+from host.encode.kinds import integer_view, row_at, validity
 from host.encode.plan import EncodingPlan
 from host.encode.values import FieldValues
 from host.errors import DisorderError, NullOrderError
@@ -130,7 +130,8 @@ class BatchEncoder:
         array = column.read(batch)
         if array.null_count:
             valid = array.is_valid().to_numpy(zero_copy_only=False)
-            raise NullOrderError(column.name, state.rows + int(np.argmin(valid)))
+            at = int(np.argmin(valid))
+            raise NullOrderError(column.name, state.rows + at, row_at(batch, at))
         if not len(values):
             return
         if state.last is not None and int(values[0]) < state.last[0]:

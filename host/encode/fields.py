@@ -190,5 +190,5 @@ def wider(field: KeyField, top: int) -> str:
         return "the values lie too far apart for any field, 64 bits are the most"
     return (
         f"build a bundle whose field {field.name!r} has {top.bit_length()} bits: "
-        f"`python -m hdl generate --preset demo --key {field.name}:{top.bit_length()} --output DIR`"
+        f"`python -m sim build --preset demo --key {field.name}:{top.bit_length()} --output DIR`"
     )

@@ -11,7 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.canonical import DECIMAL_DIGITS, canonical_binary, canonical_float, unscaled
-from host.errors import UnknownColumnError, UnsupportedTypeError, UsageError
+from host.errors import (
+    UnknownColumnError,
+    UnsupportedTypeError,
+    UntypedColumnError,
+    UsageError,
+)
 
 __all__ = [
     "ORDERED",
@@ -22,6 +27,7 @@ __all__ = [
     "column_type",
     "integer_view",
     "read_column",
+    "row_at",
     "validity",
 ]
 
@@ -225,6 +231,14 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
     return Column(found, pa.chunked_array(chunks, type=empty.type))
 
 
+def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
+    """Return one row by the names of its columns, for messages."""
+    return {
+        name: column[number].as_py()
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    }
+
+
 def integer_view(array: pa.Array) -> npt.NDArray[Any]:
     """Return the values of an integer or temporal array as they lie in its buffer, not copied.
 
@@ -273,4 +287,6 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
         test(dtype) for test in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
     ):
         return Kind.BINARY, 1
+    if types.is_null(dtype):
+        raise UntypedColumnError(label)
     raise UnsupportedTypeError(label, dtype, SUPPORTED)

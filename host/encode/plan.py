@@ -107,8 +107,8 @@ def plan_tables(
         for table, column in zip(tables, term.columns, strict=True):
             if column not in columns:
                 columns[column] = read_column(table, column.column, column.name.split(".")[0])
-    for given in order:
-        require_order(given, query.sorted)
+    for given, table in zip(order, tables, strict=True):
+        require_order(given, query.sorted, table)
     require_same_kind(order[0].type, order[1].type)
     times, window = plan_table_times((order[0], order[1]), query, manifest)
     fields = [plan_table_field(field, terms, columns) for field, terms in assigned(types, manifest)]

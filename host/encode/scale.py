@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from host.durations import Duration
 from host.encode.canonical import DECIMAL_DIGITS
-from host.encode.kinds import Column, ColumnType, Kind
+from host.encode.kinds import DAY, Column, ColumnType, Kind
 from host.errors import UsageError
 from host.query import Bound
 
@@ -119,9 +119,8 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
     Raises
     ------
     UsageError
-        If a number bounds temporal columns, or a duration others.
+        If a number bounds temporal columns, or a duration others, or a part of a day dates.
     """
-    # Imported names would be cyclic in meaning: only its shape matters here.
     if bound is None:
         return None
     if isinstance(bound, Duration):
@@ -130,16 +129,27 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
                 f"{what} {bound} is a duration, but column {column.name!r} has type "
                 f"{column.dtype}; write a plain number."
             )
+        if column.kind is Kind.DATE and bound.nanoseconds % DAY:
+            raise UsageError(
+                f"{what} {bound} is no whole number of days, but column {column.name!r} has type "
+                f"{column.dtype}, and dates lie whole days apart; write whole days, like 1d, or "
+                f"cast the column to a timestamp."
+            )
         return Fraction(bound.nanoseconds, tick)
     if column.kind.is_temporal and bound:
         raise UsageError(
             f"{what} {bound} is a plain number, but column {column.name!r} has type "
-            f"{column.dtype}; write a duration, like 30s or 180min."
+            f"{column.dtype}; write a duration, like {_example(column)}."
         )
     if column.kind.is_coded and column.kind is not Kind.FLOAT and bound:
         raise coded_difference(column, f"{what} {bound}")
     assert isinstance(bound, (int, Fraction))
     return Fraction(bound) * 10**DECIMAL_DIGITS / tick if column.kind is Kind.DECIMAL else bound
+
+
+def _example(column: ColumnType) -> str:
+    """Return a duration that suits the column, for messages."""
+    return "1d" if column.kind is Kind.DATE else "30s or 180min"
 
 
 def _full(columns: Sequence[Column]) -> list[tuple[int, Column]]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from host.durations import Duration
-from host.encode.kinds import ORDERED, Column, ColumnType
+from host.encode.kinds import ORDERED, Column, ColumnType, row_at
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
 from host.errors import DisorderError, KeyRangeError, NullOrderError, UnsupportedTypeError
@@ -151,8 +152,8 @@ def require_temporal(column: ColumnType) -> None:
         raise UnsupportedTypeError(column.name, column.dtype, ORDERED)
 
 
-def require_order(column: Column, declared_sorted: bool) -> None:
-    """Raise unless every row of a whole table has a place in time, in order if so declared.
+def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> None:
+    """Raise unless every row of a whole ``table`` has a place in time, in order if so declared.
 
     Raises
     ------
@@ -161,7 +162,8 @@ def require_order(column: Column, declared_sorted: bool) -> None:
     """
     require_temporal(column.type)
     if column.valid is not None:
-        raise NullOrderError(column.name, int(np.argmin(column.valid)))
+        at = int(np.argmin(column.valid))
+        raise NullOrderError(column.name, at, row_at(table, at))
     if declared_sorted:
         falls = column.integers[1:] < column.integers[:-1]
         if falls.any():
@@ -243,5 +245,5 @@ def _remedy(bits: int) -> str:
         return "the times lie too far apart, 64 bits are the most"
     return (
         f"cast it to a coarser unit, or build a bundle with {bits} bits of timestamp: "
-        f"`python -m hdl generate --preset demo --timestamp-bits {bits} --output DIR`"
+        f"`python -m sim build --preset demo --timestamp-bits {bits} --output DIR`"
     )

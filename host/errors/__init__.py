@@ -32,6 +32,7 @@ from host.errors.columns import (
     PredicateError,
     UnknownColumnError,
     UnsupportedTypeError,
+    UntypedColumnError,
 )
 from host.errors.devices import (
     DeviceBusyError,
@@ -73,6 +74,7 @@ __all__ = [
     "StaleManifestError",
     "UnknownColumnError",
     "UnsupportedTypeError",
+    "UntypedColumnError",
     "UsageError",
     "WindowOverflowError",
 ]

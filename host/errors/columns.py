@@ -2,10 +2,20 @@
 """Columns, values or a predicate that the accelerator does not have or cannot compare."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from host.errors.base import UsageError
 
-__all__ = ["KeyRangeError", "PredicateError", "UnknownColumnError", "UnsupportedTypeError"]
+__all__ = [
+    "KeyRangeError",
+    "PredicateError",
+    "UnknownColumnError",
+    "UnsupportedTypeError",
+    "UntypedColumnError",
+]
+
+#: Names of columns that a message lists at most.
+_LISTED = 20
 
 
 class UnknownColumnError(UsageError):
@@ -25,8 +35,13 @@ class UnknownColumnError(UsageError):
         self.column = column
         self.columns = tuple(columns)
         self.table = table
-        listing = ", ".join(repr(name) for name in self.columns) or "none"
-        super().__init__(f"There is no column {column!r} in {table}; its columns: {listing}.")
+        listing = ", ".join(repr(name) for name in self.columns[:_LISTED]) or "none"
+        if len(self.columns) > _LISTED:
+            listing += f" and {len(self.columns) - _LISTED} more"
+        super().__init__(
+            f"There is no column {column!r} in {table}{_near(column, self.columns)}; "
+            f"its columns: {listing}."
+        )
 
 
 class UnsupportedTypeError(UsageError):
@@ -49,6 +64,27 @@ class UnsupportedTypeError(UsageError):
         super().__init__(
             f"Column {column!r} has type {self.type_name}, which cannot be compared here; "
             f"cast it to one of: {supported}."
+        )
+
+
+class UntypedColumnError(UnsupportedTypeError):
+    """A column has no type, because no row has a value in it.
+
+    Parameters
+    ----------
+    column : str
+        The column.
+    """
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+        self.type_name = "null"
+        self.supported = ""
+        UsageError.__init__(
+            self,
+            f"Column {column!r} has no type, because no row has a value in it: a CSV or JSON file "
+            f"tells the types of its columns by their values only; add a row that has a value "
+            f"there, or give the column a type, by a cast or in a Parquet file.",
         )
 
 
@@ -94,3 +130,14 @@ class KeyRangeError(UsageError):
 
 class PredicateError(UsageError):
     """A predicate cannot be loaded, or names a field that the tuples do not have."""
+
+
+def _near(column: str, columns: Sequence[str]) -> str:
+    """Say which of ``columns`` may have been meant, if one is written much like ``column``."""
+    spelled = {name.strip().casefold(): name for name in columns}
+    same = spelled.get(column.strip().casefold())
+    if same is not None:
+        rule = "spaces" if same.strip() == column.strip() else "upper and lower case"
+        return f", but there is {same!r}: {rule} count in names, so write {same!r}"
+    close = get_close_matches(column.casefold(), list(spelled), n=1)
+    return f"; perhaps {spelled[close[0]]!r} is meant" if close else ""

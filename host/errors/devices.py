@@ -31,7 +31,8 @@ class DeviceUriError(UsageError):
         self.reason = reason
         super().__init__(
             f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
-            f"where BUNDLE is a folder that `python -m hdl generate` wrote."
+            f"where BUNDLE is a folder that `python -m sim build --output BUNDLE` wrote (for "
+            f"'software:', `python -m hdl generate` is enough)."
         )
 
 

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows do not come in the order that they must have, or come twice."""
 
+from collections.abc import Mapping
+import reprlib
+
 from host.errors.base import UsageError
 
 __all__ = ["DisorderError", "DuplicateKeyError", "NullOrderError"]
+
+#: Columns of a row that a message shows at most.
+_SHOWN = 6
 
 
 class DisorderError(UsageError):
@@ -17,16 +23,27 @@ class DisorderError(UsageError):
         Row (from 0) whose value is less than the one before it.
     previous, value : object
         The two values.
+    partition : int, optional
+        Partition of the input that ``position`` counts in, if there are several.
     """
 
-    def __init__(self, where: object, position: int, previous: object, value: object) -> None:
+    def __init__(
+        self,
+        where: object,
+        position: int,
+        previous: object,
+        value: object,
+        *,
+        partition: int | None = None,
+    ) -> None:
         self.where = where
         self.position = position
         self.previous = previous
         self.value = value
+        of_partition = "" if partition is None else f" of the input's partition {partition}"
         super().__init__(
-            f"Time goes backwards in {_place(where)}: row {position} (the first is 0) has "
-            f"{value} after {previous}; sort the input by its order column."
+            f"Time goes backwards in {_place(where)}: row {position}{of_partition} (the first is "
+            f"0) has {value} after {previous}; sort the input by its order column."
         )
 
 
@@ -37,16 +54,23 @@ class NullOrderError(UsageError):
     ----------
     column : str
         The column.
-    position : int
-        Row (from 0) of the first null.
+    position : int, optional
+        Row (from 0) of the first null, where rows have numbers that a user can look up.
+    row : Mapping of str to object
+        The row itself, as far as its columns are at hand.
     """
 
-    def __init__(self, column: str, position: int) -> None:
+    def __init__(
+        self, column: str, position: int | None = None, row: Mapping[str, object] | None = None
+    ) -> None:
         self.column = column
         self.position = position
+        places = [] if position is None else [f"row {position} (the first is 0)"]
+        if row:
+            places.append(f"the row with {_shown(row)}")
         super().__init__(
-            f"Order column {column!r} is null in row {position} (the first is 0); a row without a "
-            f"place in time cannot be joined: drop it, or fill the column."
+            f"Order column {column!r} is null in {', '.join(places)}; a row without a place in "
+            f"time cannot be joined: drop it, or fill the column."
         )
 
 
@@ -73,3 +97,15 @@ class DuplicateKeyError(UsageError):
 def _place(where: object) -> str:
     name = getattr(where, "name", None)
     return f"column {where!r}" if name is None else f"side {name}"
+
+
+def _shown(row: Mapping[str, object]) -> str:
+    """Return the first columns of a row with their values, long ones cut short, in one line."""
+    shown = [f"{name}={_value(value)}" for name, value in list(row.items())[:_SHOWN]]
+    return ", ".join([*shown, "…"] if len(row) > _SHOWN else shown)
+
+
+def _value(value: object) -> str:
+    plain = value is None or isinstance(value, (str, bytes, int, float, list, dict))
+    text = "null" if value is None else reprlib.repr(value) if plain else str(value)
+    return " ".join(text.split())

@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from host import JoinError, UsageError
+from host import JoinError
+from host.encode.kinds import row_at
+from host.errors import NullOrderError
 from spark_offload.failures import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
@@ -44,7 +46,7 @@ def pack_function(task: StreamTask, side: int) -> ArrowFunction:
         try:
             yield from _packed(batches, task, side, name)
         except JoinError as error:
-            raise in_partition(error, _partition()) from error
+            raise in_partition(error, _partition()) from None
 
     pack.__name__ = pack.__qualname__ = f"splitjoin_pack_{name}"
     return pack
@@ -77,7 +79,7 @@ def _packed(
         if not before + count:
             yield _input_rows([REGISTRY], side, [None])
         rows = declared(batch.select(range(1, batch.num_columns)), task.schema(side))
-        _require_times(rows, task.order(side), name, before + count)
+        _require_times(rows, task.order(side), name)
         names = ["group", *map(str, range(rows.num_columns))]
         gathered.append(pa.RecordBatch.from_arrays([batch.column(0), *rows.columns], names=names))
         count += batch.num_rows
@@ -115,16 +117,12 @@ def _input_rows(groups: list[int], side: int, blobs: list[bytes] | list[None]) -
     return pa.RecordBatch.from_arrays(columns, schema=_INPUT)
 
 
-def _require_times(rows: pa.RecordBatch, order: str, name: str, before: int) -> None:
+def _require_times(rows: pa.RecordBatch, order: str, name: str) -> None:
     """Raise if a row has no place in time."""
     column = rows.column(order)
     if column.null_count:
-        at = before + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise UsageError(
-            f"Order column {order!r} of the {name} input is null in row {at} of this micro-batch "
-            f"(the first is 0); a row without a place in time cannot be joined: drop it, or fill "
-            f"the column, before stream_join."
-        )
+        at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise NullOrderError(f"{name}.{order}", row=row_at(rows, at))
 
 
 def _partition() -> int:

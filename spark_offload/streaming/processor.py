@@ -181,7 +181,7 @@ class GroupJoin:
         except JoinError as error:
             self.close(error)
             context = TaskContext.get()
-            raise in_partition(error, 0 if context is None else context.partitionId()) from error
+            raise in_partition(error, 0 if context is None else context.partitionId()) from None
         except BaseException as error:
             self.close(error)
             raise

@@ -69,7 +69,7 @@ def test_an_unknown_device_is_a_clear_error(uri):
 
 
 def test_a_missing_bundle_is_a_clear_error(tmp_path):
-    with pytest.raises(MissingManifestError, match="python -m hdl generate"):
+    with pytest.raises(MissingManifestError, match="python -m sim build"):
         open_device(f"software:{tmp_path / 'nowhere'}")
 
 

@@ -34,6 +34,15 @@ def test_what_is_no_duration_is_an_error(text):
         parse_duration(text)
 
 
+@pytest.mark.parametrize("text", ["-0.5", "30", "1e3", " 7 "])
+def test_a_number_in_quotes_is_told_that_it_lacks_a_unit(text):
+    with pytest.raises(UsageError, match="has no unit") as caught:
+        parse_duration(text, "The bound")
+    assert f"The bound {text!r}" in str(caught.value)
+    assert f"like {text.strip()}s" in str(caught.value)
+    assert "write the number without quotes" in str(caught.value)
+
+
 @given(st.integers(-(10**18), 10**18))
 def test_a_written_duration_is_read_back(nanoseconds):
     assert parse_duration(str(Duration(nanoseconds))) == Duration(nanoseconds)

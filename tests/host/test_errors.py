@@ -30,6 +30,8 @@ EXAMPLES = [
     errors.KeyRangeError("a", 300, -128, 127),
     errors.KeyRangeError("a", 300, -128, 127, row=7),
     errors.NullOrderError("time", 4),
+    errors.NullOrderError("left.time", row={"time": None, "text": "a\nb" * 99}),
+    errors.UntypedColumnError("left.a"),
     errors.PredicateError("A predicate is missing."),
 ]
 
@@ -57,3 +59,30 @@ def test_the_suggested_command_gives_the_capacity_needed():
     assert "--cores 3 --sub-window 2048" in message
     message = str(errors.WindowOverflowError(Side.R, 1024, 0, needed=1025, cores=1))
     assert "--cores 1 --sub-window 2048" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "words"),
+    [
+        ("K", ["t", "k"], "but there is 'k': upper and lower case count in names, so write 'k'"),
+        ("k", ["t", " k"], "but there is ' k': spaces count in names, so write ' k'"),
+        ("symbl", ["Symbol", "t"], "perhaps 'Symbol' is meant"),
+        ("price", ["t", "k"], "in the table; its columns: 't', 'k'."),
+    ],
+)
+def test_a_column_that_is_missing_names_the_one_that_is_near(name, columns, words):
+    assert words in str(errors.UnknownColumnError(name, columns))
+
+
+def test_a_wide_table_is_not_listed_whole():
+    message = str(errors.UnknownColumnError("x", [f"column{n}" for n in range(500)]))
+    assert "'column19' and 480 more." in message
+
+
+def test_a_null_order_value_shows_its_row_cut_short():
+    row = {"t": None, "k": 2, "text": "long " * 50, "d": 1.5, "e": True, "f": b"x", "g": 7}
+    message = str(errors.NullOrderError("left.t", row=row))
+    assert message.startswith("Order column 'left.t' is null in the row with t=null, k=2, text='lo")
+    assert "g=7" not in message
+    assert len(message) < 250
+    assert "row 4 (the first is 0), the row with t=null" in str(errors.NullOrderError("t", 4, row))

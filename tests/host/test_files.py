@@ -105,3 +105,36 @@ def test_a_column_that_a_format_cannot_hold_is_an_error(tmp_path):
     with pytest.raises(UsageError, match="as JSON"):
         write_table(binary.to_batches(), binary.schema, tmp_path / "t.json")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "charset", "words"),
+    [
+        ("value.csv", "t,k\n1,a\n2,Z\u00fcrich\n", "latin-1", ["line 3", r"b'2,Z\xfcrich'"]),
+        ("header.csv", "t,stra\u00dfe\n1,2\n", "latin-1", ["line 1", r"b't,stra\xdfe'"]),
+        ("wide.csv", "t,k\n1,a\n", "utf-16", ["line 1", "begins like UTF-16", "iconv -f UTF-16"]),
+        ("lines.json", '{"k": "Z\u00fcrich"}\n', "latin-1", ["line 1", "LATIN1"]),
+        ("array.json", '[\n{"k": "Z\u00fcrich"}]\n', "latin-1", ["line 2", "LATIN1"]),
+    ],
+)  # fmt: skip
+def test_a_text_file_that_is_not_utf8_is_told_from_other_mistakes(
+    tmp_path, name, text, charset, words
+):
+    folder = tmp_path / "my files"
+    folder.mkdir()
+    path = folder / name
+    path.write_bytes(text.encode(charset))
+    with pytest.raises(UsageError, match="is not UTF-8") as caught:
+        read_table(path)
+    message = str(caught.value)
+    assert [word for word in words if word not in message] == []
+    assert f"'{path}' > '{path.with_stem(path.stem + '-utf8')}'`" in message
+
+
+def test_characters_of_several_bytes_are_read(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("t,k\n1,Z\u00fcrich\n", encoding="utf-8")
+    assert read_table(path).to_pylist() == [{"t": 1, "k": "Z\u00fcrich"}]
+    path.write_text("t,k\n1\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="Expected 2 columns"):
+        read_table(path)

@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, TimeWindow
+from host import CountWindow, TimeWindow, status
 from host import bundles as host_bundles
 from host.__main__ import main, parser
 from host.device.lock import claim_device
 from host.durations import parse_duration
 from host.errors import UsageError
 from host.files import read_table, write_table
+from host.join_run import JoinRun
 from host.join_type import JoinType
 from host.query import JoinQuery, Term
 from host.query_arguments import query_from
 from tests.host.tables import bundle, naive_join, naive_results
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_progress(monkeypatch):
+    """A busy machine may take so long that there would be one."""
+    monkeypatch.setattr(status, "PERIOD", 3600.0)
 
 
 @pytest.fixture
@@ -176,6 +185,119 @@ def test_bad_input_is_a_message_and_a_code_and_no_file(files, capsys, more, opti
     assert message in shown
     assert "Traceback" not in shown
     assert sorted(os.listdir(folder)) == ["left.parquet", "right.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "words"),
+    [
+        (b"at,k\n", ["--rows", "5"], ["'left.at' has no type", "no row has a value", "Parquet"]),
+        (b"at,k\n1,a\n,b\n", ["--rows", "5"], ["'left.at'", "row 1", "at=null, k='b'"]),
+        (b"at,k\n1,a\n", ["--rows", "5", "--equal", "K"], ["'K'", "write 'k'"]),
+        (b"at,k\n1,a\n", ["--rows", "5", "--band", "at:at:x:2"],
+         ["--band 'at:at:x:2'", "LO 'x' is no duration", "plain number"]),
+        (b"at,k\n1,a\n", ["--within", "soon"], ["--within 'soon' is no duration"]),
+        (b"at,k\n2024-01-01,a\n", ["--within", "3h"],
+         ["window 3h", "no whole number of days", "date32", "1d", "timestamp"]),
+        (b"at,k\n2024-01-01,a\n", ["--rows", "5", "--band", "at:at:-30min:1d"],
+         ["bound -30min", "no whole number of days"]),
+        (b"at,k\n2024-01-01,a\n", ["--within", "3"], ["write a duration, like 1d"]),
+        ("at,k\n1,Z\u00fcrich\n".encode("latin-1"), ["--rows", "5", "--equal", "k"],
+         ["is not UTF-8: line 2", r"b'1,Z\xfcrich'", "`iconv -f LATIN1"]),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_value_its_place_and_the_remedy(tmp_path, capsys, text, more, words):
+    for name in ("left", "right"):
+        (tmp_path / f"{name}.csv").write_bytes(text)
+    command = [word.replace("t.parquet", "t.csv") for word in arguments(tmp_path, *more)]
+    assert main(command) == 2
+    message = capsys.readouterr().err
+    assert [word for word in words if word not in message] == []
+    assert len(message.splitlines()) == 1
+
+
+def test_whole_days_are_a_window_over_dates(tmp_path, capsys):
+    for name in ("left", "right"):
+        (tmp_path / f"{name}.csv").write_text("at,k\n2024-01-01,a\n2024-01-02,b\n")
+    command = [word.replace("t.parquet", "t.csv") for word in arguments(tmp_path, "--within=24h")]
+    assert main(command) == 0
+    assert "4 results" in capsys.readouterr().err
+
+
+def test_a_remedy_quotes_a_path_that_has_spaces(tmp_path, capsys):
+    place = bundle(tmp_path / "my bundle")
+    command = arguments(tmp_path, "--rows", "5", device=f"sim:{place}")
+    assert main(command) == 2
+    assert f"`python -m sim build '{place}'`" in capsys.readouterr().err
+    assert main(arguments(tmp_path, "--rows", "5", device=f"sim:{tmp_path}/no where")) == 2
+    assert f"`python -m sim build --preset demo --output '{tmp_path}/no where'`" in (
+        capsys.readouterr().err
+    )
+    assert main(arguments(tmp_path, "--rows", "5", device="sim:")) == 2
+    assert "`python -m sim build" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_one_line_and_leaves_no_file(files, root):
+    """SIGINT to the process group, as Ctrl-C sends it, once the device works."""
+    folder, _, _ = files
+    (folder / "package").mkdir()
+    (folder / "package" / "slow_device.py").write_text(
+        "import sys, time\n"
+        "from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
+        "class Slow(SoftwareDevice):\n"
+        "    def exchange(self, *words, **options):\n"
+        "        print('working', flush=True)\n"
+        "        time.sleep(1)\n"
+        "        return super().exchange(*words, **options)\n"
+        "def open_device(place):\n"
+        "    return Slow(SOFTWARE_MANIFEST)\n"
+    )
+    command = arguments(folder, "--rows", "5", device="package.slow_device:")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "host", *command],
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{folder}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A job in the background ignores the signal, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stdout.readline() == "working\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, shown = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert shown == "python -m host join: interrupted; nothing was written.\n"
+    assert not (folder / "out.parquet").exists()
+
+
+def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatch):
+    folder, _, _ = files
+    monkeypatch.setattr(status, "PERIOD", 0.05)
+
+    def slow_read(path):
+        time.sleep(0.3)
+        return read_table(path)
+
+    def slow_batches(self):
+        for number, batch in enumerate(original(self)):
+            if not number:
+                time.sleep(0.3)
+            yield batch
+
+    original = JoinRun.batches
+    monkeypatch.setattr("host.join_command.read_table", slow_read)
+    monkeypatch.setattr(JoinRun, "batches", slow_batches)
+    assert main(arguments(folder, "--within", "10min", "--equal", "k")) == 0
+    *lines, last = capsys.readouterr().err.splitlines()
+    stages = list(dict.fromkeys(line.split(",")[0] for line in lines))
+    assert stages[0] == f"join: reading {folder / 'left.parquet'}"
+    assert f"join: reading {folder / 'right.parquet'}" in stages
+    assert stages[-1] == "join: joining"
+    assert "join: joining, 300 of 300 rows, " in lines[-1]
+    assert last.startswith("150 + 150 rows, ")
 
 
 def test_a_window_that_does_not_fit_names_the_command_that_helps(files, capsys):

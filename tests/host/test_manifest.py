@@ -54,9 +54,9 @@ def test_an_unsigned_key_starts_at_zero():
 
 
 def test_no_bundle_says_how_to_make_one(tmp_path):
-    with pytest.raises(MissingManifestError, match="python -m hdl generate"):
+    with pytest.raises(MissingManifestError, match="python -m sim build"):
         Manifest.load(tmp_path / "nothing")
-    with pytest.raises(MissingManifestError, match="python -m hdl generate"):
+    with pytest.raises(MissingManifestError, match="python -m sim build"):
         Manifest.load(tmp_path)
 
 

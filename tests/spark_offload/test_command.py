@@ -2,16 +2,27 @@
 """``python -m spark_offload``: files in, one file out, in order; or one line that says why not."""
 
 import json
+import os
 from pathlib import Path
+import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
+from py4j.protocol import Py4JError
 import pyarrow as pa
 from pyarrow import csv
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 import pytest
 
+from host import FailureError, status
+from host.files import read_table
+from spark_offload import stream_join, task_error
 from spark_offload.__main__ import main
+from spark_offload.spark_tables import frame_of_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,6 +35,12 @@ EXPECTED = [
     {"t": 9, "k": "a", "x": 3, "time": 2, "k_right": "a", "y": 1.5},
     {"t": 9, "k": "a", "x": 3, "time": 11, "k_right": "a", "y": 3.5},
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_progress(monkeypatch):
+    """A busy machine may take so long that there would be one."""
+    monkeypatch.setattr(status, "PERIOD", 3600.0)
 
 
 @pytest.fixture
@@ -74,7 +91,7 @@ def test_output_formats(spark, files, tmp_path, ending):
         (["--left", "nowhere.csv"], 2, ["nowhere.csv"]),
         (["--output", "out.xlsx"], 2, ["out.xlsx", ".parquet"]),
         (["--output", "no/such/folder/out.csv"], 2, ["no/such/folder"]),
-        (["--device", "sim:/nowhere"], 2, ["/nowhere", "python -m hdl generate"]),
+        (["--device", "sim:/nowhere"], 2, ["/nowhere", "python -m sim build"]),
     ],
 )
 def test_bad_input_is_one_line_and_no_file(spark, files, tmp_path, capsys, change, code, words):
@@ -153,8 +170,168 @@ def test_a_process_of_its_own_is_quiet(files, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1, done.stderr
+    *stages, last = done.stderr.splitlines()
+    assert last.startswith("3 + 3 rows, 4 results, "), done.stderr
+    assert [line for line in stages if not line.startswith("join: ")] == [], "nothing of Spark's"
     assert pq.read_table(tmp_path / "out.parquet").to_pylist() == EXPECTED
+
+
+def damaged(path):
+    """Overwrite what lies between the magic bytes and the footer."""
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 60 + data[64:])
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (damaged, ["can not read class", "PageHeader", "mend the file"]),
+        (lambda path: path.write_bytes(b"text"), ["is not a Parquet file", "mend the file"]),
+        (Path.unlink, ["it is gone since the DataFrame was made"]),
+    ],
+)
+@pytest.mark.parametrize("action", ["count", "toArrow", "plan"])
+def test_a_file_that_spark_cannot_read_is_named_with_the_deepest_cause(
+    spark, tmp_path, harm, words, action
+):
+    path = tmp_path / "a folder" / "rows.parquet"
+    path.parent.mkdir()
+    pq.write_table(pa.table({"t": list(range(99))}), path)
+    rows = spark.read.parquet(str(path))
+    asked = {"order": "t", "within": 5, "device": "software:"}
+    joined = stream_join(rows, rows, partitions=1, **asked)
+    harm(path)
+    actions = {
+        "count": joined.count,
+        "toArrow": joined.toArrow,
+        # Ranges of time are cut by what the file holds.
+        "plan": lambda: stream_join(rows, rows, partitions=2, partition_by="range", **asked),
+    }
+    with pytest.raises((Py4JError, PySparkException, FailureError)) as caught:
+        actions[action]()
+    error = task_error(caught.value)
+    assert isinstance(error, FailureError)
+    assert isinstance(caught.value, FailureError) == (action == "plan")
+    message = str(error)
+    assert message.startswith(f"Spark could not read file '{path}': ")
+    assert [word for word in words if word not in message] == []
+    assert len(message.splitlines()) == 1
+
+
+def test_a_failure_of_spark_in_a_command_is_the_sentence(spark, files, capsys, monkeypatch):
+    """Whatever part of a command met it."""
+
+    def failing(*arguments, **options):
+        spark.sql("select raise_error('the disk is wet')").collect()
+
+    monkeypatch.setattr("spark_offload.join_command.join_tables_in_spark", failing)
+    assert main(["join", *files, *FLAGS]) == 1
+    message = capsys.readouterr().err
+    assert message == (
+        "python -m spark_offload join: Spark failed: [USER_RAISED_EXCEPTION] the disk is wet.\n"
+    )
+
+
+def test_reading_and_shuffling_are_seen_to_move(spark, files, capsys, monkeypatch):
+    """Spark's own stages are told too, long before the first row is joined."""
+    monkeypatch.setattr(status, "PERIOD", 0.02)
+
+    def slow_read(path):
+        time.sleep(0.2)
+        return read_table(path)
+
+    def slowly(batches):
+        for batch in batches:
+            time.sleep(0.5)
+            yield batch
+
+    def slow_frame(session, table, name):
+        frame = frame_of_table(session, table, name)
+        return frame.repartition(3).mapInArrow(slowly, frame.schema)
+
+    monkeypatch.setattr("spark_offload.join_command.read_table", slow_read)
+    monkeypatch.setattr("spark_offload.file_join.frame_of_table", slow_frame)
+    assert main(["join", *files, *FLAGS]) == 0
+    *lines, last = capsys.readouterr().err.splitlines()
+    told = "\n".join(lines)
+    assert f"join: reading {files[1]}, " in told
+    assert f"join: reading {files[3]}, " in told
+    tasks = set(re.findall(r"joining in Spark, stage \d+: (\d+) of \d+ tasks", told))
+    assert len(tasks) > 1, told
+    assert last.startswith("3 + 3 rows, 4 results, ")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", ["start", "task"])
+def test_an_interrupt_is_one_line_and_nothing_of_spark_stays(files, tmp_path, place):
+    """SIGINT to the process group, as Ctrl-C sends it: as Java starts, and in a task."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "slow_device.py").write_text(
+        "import time\n"
+        "from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
+        "class Slow(SoftwareDevice):\n"
+        "    def exchange(self, *words, **options):\n"
+        f"        open({str(tmp_path / 'task')!r}, 'w').close()\n"
+        "        time.sleep(600)\n"
+        "def open_device(place):\n"
+        "    return Slow(SOFTWARE_MANIFEST)\n"
+    )
+    java = shutil.which("java")
+    (tmp_path / "bin").mkdir()
+    wrapper = tmp_path / "bin" / "java"
+    wrapper.write_text(f'#!/bin/sh\n: > {tmp_path / "start"}\nexec {java} "$@"\n')
+    wrapper.chmod(0o755)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "spark_offload",
+            "join",
+            *files,
+            *FLAGS[:-1],
+            "package.slow_device:",
+        ],
+        cwd=ROOT,
+        env={
+            **{name: value for name, value in os.environ.items() if name != "JAVA_HOME"},
+            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}",
+        },
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A job in the background ignores the signal, and so would this process.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        deadline = time.monotonic() + 200
+        while not (tmp_path / place).exists():
+            assert process.poll() is None, process.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, shown = process.communicate(timeout=100)
+        lines = [line for line in shown.splitlines() if not line.startswith("join: ")]
+        assert lines == ["python -m spark_offload join: interrupted; nothing was written."]
+        assert process.returncode == 130
+        assert not (tmp_path / "out.parquet").exists()
+        while living(process.pid):
+            assert time.monotonic() < deadline, living(process.pid)
+            time.sleep(0.2)
+    finally:
+        if living(process.pid):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def living(session):
+    """Return the commands of a session's processes that have not ended."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=,args=", "--sid", str(session)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [line[:100] for line in done.stdout.splitlines() if not line.startswith("Z")]
 
 
 def test_an_unknown_command_is_wrong_usage(capsys):

@@ -215,7 +215,7 @@ def test_tables_joined_by_key_come_in_the_order_of_a_single_partition(spark):
     tables = [pa.Table.from_pylist(side, schema) for side in (LEFT, RIGHT)]
     for how in ("full", "semi"):
         query = JoinQuery(terms=EQUAL[0], order=("t", "t"), window=TimeWindow(12), how=how)
-        answer = join_tables_in_spark(spark, *tables, query, device="software:", shown=False)
+        answer = join_tables_in_spark(spark, *tables, query, device="software:")
         wanted = naive_results(*tables, query)
         found = [
             tuple(None if row < 0 else row for row in pair)

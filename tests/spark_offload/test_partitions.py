@@ -231,7 +231,7 @@ def test_a_null_time_is_still_an_error(spark, window, side):
     inputs = (rows, good) if side == "left" else (good, rows)
     error = failure(stream_join(*inputs, order="t", device="software:", partitions=4, **window))
     assert isinstance(error, UsageError)
-    assert f"'t' of the {side} input is null in row 2" in str(error)
+    assert f"'{side}.t' is null in the row with t=null; " in str(error)
 
 
 @pytest.mark.parametrize("window", [{"within": 1}, {"rows": 1}])

@@ -201,7 +201,9 @@ def test_a_null_in_the_order_column_is_named():
     cluster = Cluster(stream_task(equal=True, groups=2, within=timedelta(seconds=1)), DELAY)
     (left, right), *_ = cut(1, batches=1)
     left[9]["t"] = None
-    with pytest.raises(UsageError, match=r"'t' of the left input is null in row 9.*partition 0"):
+    with pytest.raises(
+        UsageError, match=r"'left\.t' is null in the row with .*t=null.*partition 0"
+    ):
         cluster.run(left, right)
 
 

@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 import pytest
 
 from host import FailureError, JoinError, UsageError
-from host.errors import CapacityError, DisorderError, WindowOverflowError
+from host.errors import CapacityError, DisorderError, NullOrderError, WindowOverflowError
 from spark_offload import explain, plan_join, stream_join, task_error
 
 
@@ -27,6 +27,16 @@ GOOD = {"order": "t", "within": 5, "device": "software:"}
         ({"order": "time"}, ["'time'", "left", "'price'"]),
         ({"order": ("t", "when")}, ["'when'", "right"]),
         ({"order": 5}, ["order", "5"]),
+        ({"on": "Name"}, ["'Name'", "the left input", "write 'name'"]),
+        (
+            {"band": {"price": ("-0.5", "0.5")}},
+            ["band ('price', 'price')", "low bound '-0.5'", "no unit", "without quotes"],
+        ),
+        ({"band": {"price": (-0.5, "x")}}, ["the high bound 'x' is no duration"]),
+        ({"within": "5"}, ["within '5' is no duration", "like 5s"]),
+        ({"order": "day", "within": "3h"}, ["window 3h", "no whole number of days", "1d"]),
+        ({"within": None}, ["exactly one of within", "not neither"]),
+        ({"rows": 3}, ["within=5 and rows=3"]),
         ({"order": "name"}, ["'left.name'", "string"]),
         ({"order": ("t", "day")}, ["'left.t'", "'right.day'", "date"]),
         ({"on": "nome"}, ["'nome'", "left"]),
@@ -66,8 +76,16 @@ def test_a_streaming_frame_is_refused(spark, rows):
 
 
 def test_something_else_than_a_frame_is_refused(rows):
-    with pytest.raises(UsageError, match="right input must be a DataFrame, not list"):
+    with pytest.raises(
+        UsageError, match=r"right input must be a pyspark\.sql\.DataFrame, not a list"
+    ):
         stream_join(rows, [], **GOOD)
+    with pytest.raises(
+        UsageError, match=r"not a pandas\.core\.frame\.DataFrame; spark\.createData"
+    ):
+        stream_join(rows.toPandas(), rows, **GOOD)
+    with pytest.raises(UsageError, match=r"not a pyarrow\.lib\.Table"):
+        stream_join(rows, rows.toArrow(), **GOOD)
 
 
 def test_repeated_columns_are_refused(rows):
@@ -101,14 +119,36 @@ def test_a_null_in_the_order_column_is_named(spark, rows):
     left = spark.createDataFrame([(1,), (None,), (3,)], "when int").coalesce(1)
     error = failure(stream_join(left, rows, order=("when", "t"), within=5, device="software:"))
     assert isinstance(error, UsageError)
-    assert "'when' of the left input is null in row 1" in str(error)
+    assert isinstance(error, NullOrderError)
+    assert "'left.when' is null in the row with when=null; " in str(error)
     assert "partition 0" in str(error)
+
+
+def test_a_null_order_shows_its_row_whatever_partition_it_came_from(spark, rows):
+    left = spark.createDataFrame(
+        [(number, f"row {number} " * 20) for number in range(40)], "t int, text string"
+    )
+    left = left.selectExpr("nullif(t, 33) AS t", "text", "t + 1 AS more").repartition(4)
+    error = failure(stream_join(rows, left, **GOOD))
+    assert "'right.t' is null in the row with t=null, text='row 33 row" in str(error)
+    assert "more=34; " in str(error)
+    assert len(str(error)) < 300
+
+
+def test_an_action_that_fails_shows_the_sentence_behind_few_lines(spark, rows):
+    left = spark.createDataFrame([(None,)], "t int")
+    with pytest.raises(PySparkException) as caught:
+        stream_join(left, rows, **GOOD).count()
+    lines = str(caught.value).strip().splitlines()
+    assert "NullOrderError: Order column 'left.t' is null" in lines[-1]
+    assert len(lines) <= 6
+    assert "During handling" not in str(caught.value)
 
 
 def test_a_null_order_is_named_even_where_the_key_is_null(spark, rows):
     left = spark.createDataFrame([(1, "a"), (None, None)], "t int, name string")
     error = failure(stream_join(left, rows, on="name", **GOOD))
-    assert "'t' of the left input is null" in str(error)
+    assert "'left.t' is null in the row with t=null, name=null" in str(error)
 
 
 def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
@@ -138,7 +178,7 @@ def test_an_error_that_is_not_ours_stays_readable(spark):
     error = task_error(caught.value)
     assert isinstance(error, FailureError)
     assert isinstance(error, JoinError)
-    assert str(error) == "A Spark task failed: ZeroDivisionError: by zero"
+    assert str(error) == "A Spark task failed: ZeroDivisionError: by zero."
 
 
 def test_nothing_is_read_before_an_action(spark, rows):
