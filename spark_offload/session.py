@@ -16,7 +16,13 @@ from pyspark.sql import SparkSession
 from host import FailureError
 from host.errors import MissingToolError
 
-__all__ = ["open_session", "use_this_python"]
+__all__ = ["PROVIDER", "ROCKSDB", "open_session", "use_this_python"]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+"""Option that names the store in which streaming queries keep their state."""
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""The only store of Spark that keeps maps and timers by key, as streaming joins need it."""
 
 
 def open_session(
@@ -25,7 +31,8 @@ def open_session(
     """Return the running Spark session, or start one that needs nothing set by hand.
 
     The Python workers run the interpreter that runs this function, the web interface is off, what
-    the Java process prints is kept aside, and timestamps with a zone are shown in UTC.
+    the Java process prints is kept aside, timestamps with a zone are shown in UTC, and streaming
+    queries keep their state in RocksDB, which streaming joins need.
 
     Parameters
     ----------
@@ -56,6 +63,7 @@ def open_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.sql.session.timeZone": "UTC",
+        PROVIDER: ROCKSDB,
         **({"spark.driver.bindAddress": "127.0.0.1"} if master.startswith("local") else {}),
         **({"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}),
         **(options or {}),
