@@ -85,6 +85,9 @@ class JoinRun:
         Most rows of a result batch.
     buffer_rows : int
         Rows in each buffer between two streams.
+    is_cut : callable, optional
+        Whether another join goes on with the input; see
+        :class:`~host.streams.device_join.JoinOptions`.
     """
 
     #: Of the results.
@@ -100,6 +103,7 @@ class JoinRun:
         report: Callable[[Progress], None] | None = None,
         batch_rows: int = 1 << 16,
         buffer_rows: int = 1 << 17,
+        is_cut: Callable[[], bool] | None = None,
     ) -> None:
         self.device = device
         self._before: dict[str, int] = {}
@@ -112,6 +116,7 @@ class JoinRun:
             report=report,
             batch_rows=batch_rows,
             observe=self._visit,
+            is_cut=is_cut,
         )
         self._graph = ExecStreamGraph(buffer_rows)
 

@@ -7,16 +7,20 @@ from pathlib import PurePath
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from host import CountWindow, Manifest
+from host import CountWindow, Manifest, UsageError
 from host.capacity import require_capacity
 from host.default_device import default_device
+from host.device.software import SOFTWARE_MANIFEST
 from host.encode import plan_streams
 from host.query import JoinQuery
 from spark_offload.device_survey import survey
 from spark_offload.devices import Devices, DeviceSource, device_source
 from spark_offload.explanation import TermExplanation
 
-__all__ = ["Choice", "check_query", "choose_device"]
+__all__ = ["SOFTWARE", "Choice", "check_query", "choose_device", "software_serves"]
+
+SOFTWARE = "software:"
+"""Address of the reference join in software, which holds windows of any size."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,12 @@ class Choice:
     @property
     def has_limits(self) -> bool:
         """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
-        return self.uri != "software:"
+        return self.uri != SOFTWARE
 
     @property
     def has_clock(self) -> bool:
         """Whether it counts cycles; the reference join does not."""
-        return not self.uri.startswith("software:")
+        return not self.uri.startswith(SOFTWARE)
 
     def name(self, query: JoinQuery) -> str:
         """Return what a join on it is called in Spark's plan."""
@@ -141,6 +145,17 @@ def check_query(
         for field in plan.fields
     ]
     return tuple(explanations)
+
+
+def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
+    """Whether the reference join in software gives the answer that ``choice`` gives."""
+    if choice.manifest.predicate is not None:
+        return False
+    try:
+        plan_streams(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    except UsageError:
+        return False
+    return True
 
 
 def _cores(manifest: Manifest) -> str:

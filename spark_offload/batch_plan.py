@@ -8,7 +8,13 @@ from pyspark.sql import DataFrame
 
 from host.join_type import JoinType
 from host.query import JoinQuery
-from spark_offload.accelerator import Choice, check_query, choose_device
+from spark_offload.accelerator import (
+    SOFTWARE,
+    Choice,
+    check_query,
+    choose_device,
+    software_serves,
+)
 from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, check_batch_frame, find_column, output_schema
 from spark_offload.cost import devices_of
@@ -19,8 +25,9 @@ from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy, Placement, choose_placement
 from spark_offload.plan import JoinPlan
 from spark_offload.ranges import band_ranges
-from spark_offload.shipping import ship_packages
+from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.task import JoinTask, arrow_function
+from spark_offload.window_size import count_windows
 
 __all__ = ["BatchJoinPlan", "make_plan"]
 
@@ -39,12 +46,18 @@ class BatchJoinPlan(JoinPlan):
         Whether every result's latency is measured.
     progress : str, optional
         Folder in which tasks tell how far they are; see :mod:`spark_offload.progress`.
+    width : int or None
+        Of a time-based window that can outgrow the device, as a difference of order numbers.
+    goes_on : bool
+        Whether a task goes on in software from where the window outgrows its device.
     """
 
     choice: Choice
     placement: Placement
     trace: bool = False
     progress: str | None = None
+    width: int | None = None
+    goes_on: bool = False
 
     @property
     def follows_time(self) -> bool:
@@ -73,6 +86,8 @@ class BatchJoinPlan(JoinPlan):
             progress=self.progress,
             halos=tagged.halos,
             ranges=band_ranges(self.left, self.right, self.query, self.choice.manifest),
+            width=self.width,
+            software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
         named = arrow_function(task, self.explanation.name, report)
         return tagged.frame.mapInArrow(named, self.schema), read
@@ -89,10 +104,13 @@ def make_plan(
     trace: bool = False,
     progress: str | None = None,
     build: bool = False,
+    strict: bool = False,
 ) -> BatchJoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     Ranges of time are cut by what the order columns hold: then those are read, in a job of Spark.
+    So are the columns of the order and of equalities if ``build`` asks for an accelerator that
+    holds the windows, to count these.
 
     Raises
     ------
@@ -113,13 +131,21 @@ def make_plan(
     session = left.sparkSession
     choice = choose_device(device, query, session, build=build)
     terms = check_query(query, choice, *schemas)
-    facts = JoinInputs(left, right, query).facts()
+    inputs = JoinInputs(left, right, query)
+    facts = inputs.facts()
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
-    if device is None and placement.profile is not None and facts.width is not None:
-        tuples = placement.profile.largest_window(facts.width)
+    if device is None and facts.width is not None:
+        tuples = 0
+        if placement.profile is not None:
+            tuples = placement.profile.largest_window(facts.width)
+        elif build:
+            ship_packages(cluster_of(session))
+            tuples = count_windows(inputs.tagged(placement).frame, facts.width)
         if tuples > choice.manifest.capacity:
             choice = choose_device(None, query, session, tuples=tuples, build=build)
             terms = check_query(query, choice, *schemas)
+    width = facts.width if choice.has_limits else None
+    goes_on = not strict and width is not None and software_serves(query, choice, *schemas)
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,
@@ -128,7 +154,7 @@ def make_plan(
         partitioning=placement.reason,
         join=f"{query.how}: {query.how.answer}",
         terms=terms,
-        window=_window_text(query),
+        window=_window_text(query, goes_on=goes_on),
         arrival=(
             f"by left {query.order[0]!r} and right {query.order[1]!r}; "
             "on a tie left before right, then input order"
@@ -149,6 +175,8 @@ def make_plan(
         placement=placement,
         trace=trace,
         progress=progress,
+        width=width,
+        goes_on=goes_on,
     )
 
 
@@ -161,10 +189,12 @@ def _by_arrival(placement: Placement, how: JoinType) -> str:
     return f"in each partition {by_arrival}"
 
 
-def _window_text(query: JoinQuery) -> str:
+def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
     if not query.is_timed:
         return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
     width = getattr(query.window, "lifespan", query.window)
+    outgrown = "; where it outgrows the device, the task goes on in software" if goes_on else ""
     return (
         f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
+        f"{outgrown}"
     )

@@ -118,6 +118,7 @@ def plan_tables(
         trace=trace,
         progress=progress,
         build=build,
+        strict=True,
     )
     names = output_schema(left.schema, right.schema, query.suffix, query.how).names
     return replace(plan, explanation=replace(plan.explanation, columns=tuple(names)))

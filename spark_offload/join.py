@@ -54,7 +54,8 @@ def stream_join(
     leaves the window: before the pairs of the row that pushes it out, or at the end.
 
     If the inputs are large, or their size is not known, and there is no equal column to partition
-    by, this reads the order columns, to cut them into ranges of time; all else waits for an action.
+    by, this reads the order columns, to cut them into ranges of time; with ``build`` it counts the
+    rows of time-based windows; all else waits for an action.
 
     Nulls in compared columns match nothing, as in SQL, so outer and anti joins keep such rows. A
     null in an order column is an error.
@@ -103,17 +104,22 @@ def stream_join(
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
-        number of groups that have a window of their own in the state.
+        number of groups that have a window of their own in the state; left out, one for each
+        partition of the state, which a query that is started again keeps.
     partition_by : "key" or "range", optional
         What the rows are partitioned by: the equal columns, which takes a time-based window, or
         ranges of the order columns, with the rows that the window holds at the start of a range
         sent along. Left out, the equal columns where possible.
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
-        window is done by Spark itself then; :func:`explain` and the log say so and why.
+        window is done by Spark itself then; :func:`explain` and the log say so and why. A window
+        that turns out to outgrow the device while rows arrive is then an error too, which says how
+        many rows it needs; otherwise the task goes on in software from that row on, and
+        :func:`metrics` and the log say so.
     build : bool
         Whether a larger simulated accelerator is built, with no device named, where the default one
-        is too small for the window or has too few key fields, and none that serves is here.
+        is too small for the window or has too few key fields, and none that serves is here. The
+        rows of a time-based window are counted for that, in a job of Spark.
 
     Returns
     -------
@@ -201,6 +207,7 @@ def plan_join(
             trace=trace,
             progress=progress,
             build=build,
+            strict=strict,
         )
     try:
         with kit_errors():
@@ -214,6 +221,7 @@ def plan_join(
                 trace=trace,
                 progress=progress,
                 build=build,
+                strict=strict,
             )
     except JoinError as error:
         if strict or not can_fall_back(error, query):

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each task measured, gathered on the driver by an accumulator.
-
-An accumulator may see a task twice (a retry, a speculative copy), so the value is a mapping by
-partition: a partition that ran again replaces its own entry instead of being counted twice.
-"""
+"""What each task of a join measured, and all of them together."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from operator import attrgetter
 from typing import TypeVar
 
-from pyspark import Accumulator, SparkContext
-from pyspark.accumulators import AccumulatorParam
-
 from spark_offload.notebook import html_table
 
-__all__ = ["JoinMetrics", "TaskMetrics", "TaskReport", "gather_tasks"]
+__all__ = ["JoinMetrics", "TaskMetrics", "TaskReport"]
 
 Key = TypeVar("Key")
 
@@ -62,6 +56,11 @@ class TaskMetrics:
         Number of tuples by their processing latency (accepted to the star behind their results).
     timeline : tuple of (int, int)
         Cycle and the number of results emitted up to it; empty unless traced.
+    software_rows : int
+        Rows of both sides, halo rows included, that the device did not join but the software after
+        it, because the window outgrew the device; its latencies are not among those above.
+    handed_over : str
+        Why, and from which row on; empty if the device has joined all rows.
     """
 
     partition: int
@@ -80,6 +79,8 @@ class TaskMetrics:
     latency: Mapping[int, int] = field(default_factory=dict)
     processing: Mapping[int, int] = field(default_factory=dict)
     timeline: tuple[tuple[int, int], ...] = ()
+    software_rows: int = 0
+    handed_over: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,16 +112,26 @@ class JoinMetrics:
             rows.append(_cells("all", self.tasks))
         return [_HEADINGS, *rows]
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return a line for each task that did not join all of its rows on its device."""
+        return tuple(
+            f"partition {task.partition}: {task.handed_over}"
+            for task in self.tasks
+            if task.handed_over
+        )
+
     def __str__(self) -> str:
         rows = self.table()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
+        lines = [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
             for row in rows
-        )
+        ]
+        return "\n".join([*lines, *self.remarks()])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table())
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
+        return html_table(self.table()) + remarks
 
 
 _HEADINGS = (
@@ -159,35 +170,6 @@ def _cells(name: str, tasks: Sequence[TaskMetrics]) -> tuple[str, ...]:
         f"{total(attrgetter('waited_seconds')):.2f}",
         f"{total(attrgetter('device_seconds')):.2f}",
     )
-
-
-class _ByPartition(AccumulatorParam[dict[int, TaskMetrics]]):
-    """Union of mappings by partition; the later entry of a partition stands."""
-
-    def zero(self, value: dict[int, TaskMetrics]) -> dict[int, TaskMetrics]:
-        return {}
-
-    def addInPlace(
-        self, value1: dict[int, TaskMetrics], value2: dict[int, TaskMetrics]
-    ) -> dict[int, TaskMetrics]:
-        value1.update(value2)
-        return value1
-
-
-def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMetrics]]:
-    """Return the function that tasks report with, and the one that reads the reports.
-
-    The first is shipped with the task; the second stays on the driver.
-    """
-    gathered: Accumulator[dict[int, TaskMetrics]] = context.accumulator({}, _ByPartition())
-
-    def report(task: TaskMetrics) -> None:
-        gathered.add({task.partition: task})
-
-    def read() -> JoinMetrics:
-        return JoinMetrics(tuple(task for _, task in sorted(gathered.value.items())))
-
-    return report, read
 
 
 def _summed(mappings: Iterable[Mapping[Key, int]]) -> dict[Key, int]:

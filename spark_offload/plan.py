@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -21,7 +20,7 @@ from spark_offload.profile import OrderProfile
 
 __all__ = ["JoinPlan", "plan_of", "remember"]
 
-_plans: "WeakKeyDictionary[DataFrame, JoinPlan]" = WeakKeyDictionary()
+_ATTRIBUTE = "_splitjoin_plan"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +112,18 @@ class JoinPlan(ABC):
 
 
 def remember(frame: DataFrame, plan: JoinPlan) -> None:
-    """Let :func:`plan_of` find the plan of a frame for as long as the frame is there."""
-    _plans[frame] = plan
+    """Let :func:`plan_of` find the plan of a frame.
+
+    The frame itself holds the plan, so the two, which know each other, are freed together.
+    """
+    vars(frame)[_ATTRIBUTE] = plan
 
 
 def plan_of(frame: DataFrame) -> JoinPlan:
     """Return the plan of a frame that :func:`~spark_offload.stream_join` returned."""
-    plan = _plans.get(frame)
-    if plan is None:
+    # Not by getattr(): to a frame, the name of an attribute that it lacks is that of a column.
+    plan = vars(frame).get(_ATTRIBUTE) if isinstance(frame, DataFrame) else None
+    if not isinstance(plan, JoinPlan):
         raise UsageError(
             "This DataFrame is not one that stream_join returned; frames derived from one do not "
             "know its plan."

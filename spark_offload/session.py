@@ -16,7 +16,13 @@ from host.errors import MissingToolError
 from spark_offload.interrupts import no_orphan
 from spark_offload.java_log import java_log, kept_java_log, start_java
 
-__all__ = ["open_session", "use_this_python"]
+__all__ = ["PROVIDER", "ROCKSDB", "open_session", "use_this_python"]
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+"""Option that names the store in which streaming queries keep their state."""
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+"""The only store of Spark that keeps maps and timers by key, as streaming joins need it."""
 
 
 def open_session(
@@ -24,9 +30,10 @@ def open_session(
 ) -> SparkSession:
     """Return the running Spark session, or start one that needs nothing set by hand.
 
-    The Python workers run the interpreter that runs this function, the web interface is off, and
-    timestamps with a zone are shown in UTC. What the Java process prints goes into a file, which
-    is kept, and named by the error, if Spark fails.
+    The Python workers run the interpreter that runs this function, the web interface is off,
+    timestamps with a zone are shown in UTC, and streaming queries keep their state in RocksDB,
+    which streaming joins need. What the Java process prints goes into a file, which is kept, and
+    named by the error, if Spark fails.
 
     Parameters
     ----------
@@ -60,6 +67,7 @@ def open_session(
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.sql.session.timeZone": "UTC",
+        PROVIDER: ROCKSDB,
         **({"spark.driver.bindAddress": "127.0.0.1"} if master.startswith("local") else {}),
         **({"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}),
         **(options or {}),

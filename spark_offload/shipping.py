@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What executors need, sent to them once per session: two packages and one bundle.
+"""What executors need, sent to them once a session: two packages, and the bundles of devices.
 
 Names carry a hash of the content, so a session that meets a newer bundle ships it beside the old
 one, and nothing is shipped twice.
@@ -10,7 +10,6 @@ import hashlib
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-import tempfile
 import zipfile
 
 from pyspark import SparkFiles
@@ -22,16 +21,18 @@ __all__ = ["local_device_uri", "ship_bundle", "ship_packages", "write_packages"]
 
 MANIFEST = "manifest.json"
 PACKAGES = ("host", "spark_offload")
-_shipped: set[tuple[str, str]] = set()
-_folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def ship_packages(cluster: Cluster) -> str:
     """Send ``host`` and ``spark_offload`` to the executors; return the name of the archive."""
     content = dict(_package_files())
     name = f"splitjoin-{_digest(content)}.zip"
-    if _is_new(cluster, name):
-        cluster.send_package(_write_archive(name, content))
+
+    def send(folder: Path) -> None:
+        _fill_archive(folder / name, content)
+        cluster.send_package(folder / name)
+
+    cluster.shipments.send_once(name, send)
     return name
 
 
@@ -70,8 +71,13 @@ def ship_bundle(cluster: Cluster, uri: str) -> str:
     else:
         return uri
     name = f"splitjoin-bundle-{_digest(content)}"
-    if _is_new(cluster, name):
-        cluster.send_folder(_write_archive(f"{name}.zip", content), name)
+
+    def send(folder: Path) -> None:
+        archive = folder / f"{name}.zip"
+        _fill_archive(archive, content)
+        cluster.send_folder(archive, name)
+
+    cluster.shipments.send_once(name, send)
     return f"{scheme}:spark-files:{name}"
 
 
@@ -79,14 +85,6 @@ def local_device_uri(uri: str) -> str:
     """Return the address of a shipped device as a path of this executor."""
     scheme, marker, name = uri.partition(":spark-files:")
     return f"{scheme}:{SparkFiles.get(name)}" if marker else uri
-
-
-def _is_new(cluster: Cluster, name: str) -> bool:
-    """Tell whether this cluster has not been sent ``name`` yet, and remember it."""
-    key = (cluster.identity, name)
-    new = key not in _shipped
-    _shipped.add(key)
-    return new
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:
@@ -111,17 +109,8 @@ def _digest(content: dict[str, bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _write_archive(name: str, content: dict[str, bytes]) -> Path:
-    """Write a zip whose bytes depend on ``content`` only."""
-    # Executors fetch the file from here for as long as the session lives.
-    folder = tempfile.TemporaryDirectory(prefix="splitjoin-")
-    _folders.append(folder)
-    path = Path(folder.name) / name
-    _fill_archive(path, content)
-    return path
-
-
 def _fill_archive(path: Path, content: dict[str, bytes]) -> None:
+    """Write a zip whose bytes depend on ``content`` only."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry, data in content.items():
             archive.writestr(zipfile.ZipInfo(entry), data, zipfile.ZIP_DEFLATED)

@@ -3,20 +3,23 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 
-from host import JoinError
-from host.driver import TaggedJoin
+from host import Device, JoinError, UsageError, open_device
+from host.driver import TaggedJoin, TaggedLayout
 from host.encode import Ranges
 from host.query import JoinQuery
 from spark_offload.devices import DeviceSource
 from spark_offload.failures import in_partition
 from spark_offload.halos import HaloCounts
+from spark_offload.handover import Handover
 from spark_offload.metrics import TaskMetrics, TaskReport
 from spark_offload.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.progress import tuples_writer
+from spark_offload.shipping import local_device_uri
 from spark_offload.stopwatch import Stopwatch
 from spark_offload.tagged import LEFT, RIGHT
 from spark_offload.task_device import take_device
@@ -48,6 +51,12 @@ class JoinTask:
         For a count-based window over ranges of time: how large the halos are.
     ranges : tuple of mapping
         Between which values the columns of bands lie, on the left and on the right.
+    width : int or None
+        Of a time-based window that can outgrow the device, as a difference of order numbers. None:
+        it cannot, or its rows cannot be counted before the device gets them.
+    software : str or None
+        Address of the software device that goes on from the row that finds no room; None: such a
+        row is an error.
     """
 
     query: JoinQuery
@@ -59,6 +68,8 @@ class JoinTask:
     progress: str | None = None
     halos: HaloCounts | None = None
     ranges: tuple[Ranges, Ranges] = field(default_factory=lambda: ({}, {}))
+    width: int | None = None
+    software: str | None = None
 
 
 def arrow_function(
@@ -93,46 +104,90 @@ def _join_partition(
         task.right,
         PartitionChecks(task.query, halos=task.halos),
     )
-    # Spark has sorted; what the user declared is checked against the rows' numbers.
-    query = replace(task.query, sorted=True)
     results = 0
     with take_device(task.devices) as taken:
-        join = TaggedJoin(
-            rows.reader(),
+        handover = _handover(task, rows, taken.device)
+        join = _joining(
+            task,
+            rows.reader() if handover is None else handover.first(),
             rows.layout,
-            query,
             taken.device,
             trace=task.trace,
             report=lambda progress: tell(progress.tuples),
-            buffer_rows=BUFFER_ROWS,
-            ranges=task.ranges,
+            is_cut=None if handover is None else lambda: handover.is_needed,
         )
         for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
             results += batch.num_rows
             yield batch
         latency = join.latency
-        report(
-            TaskMetrics(
-                partition=partition,
-                device=taken.name,
-                attempt=taken.attempt,
-                left_rows=rows.counts[LEFT],
-                right_rows=rows.counts[RIGHT],
-                halo_rows=rows.halo_rows,
-                results=results,
-                seconds=watch.seconds,
-                device_seconds=join.device_seconds,
-                waited_seconds=join.waited_seconds,
-                cycles=join.cycles,
-                counters=join.counters(),
-                copied_bytes=join.staged.copied_bytes,
-                latency={} if latency is None else histogram(latency.visiting),
-                processing={} if latency is None else histogram(latency.processing),
-                timeline=(
-                    () if latency is None else cumulative_counts(latency.emitted, join.cycles)
-                ),
-            )
+        measured = TaskMetrics(
+            partition=partition,
+            device=taken.name,
+            attempt=taken.attempt,
+            device_seconds=join.device_seconds,
+            waited_seconds=join.waited_seconds,
+            cycles=join.cycles,
+            counters=join.counters(),
+            copied_bytes=join.staged.copied_bytes,
+            latency={} if latency is None else histogram(latency.visiting),
+            processing={} if latency is None else histogram(latency.processing),
+            timeline=() if latency is None else cumulative_counts(latency.emitted, join.cycles),
         )
+    if handover is not None and handover.is_needed and task.software is not None:
+        with open_device(local_device_uri(task.software)) as software:
+            try:
+                join = _joining(task, *handover.rest(), software)
+            except UsageError:  # the device's error is the one that helps
+                raise handover.error() from None
+            for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
+                results += batch.num_rows
+                yield batch
+            measured = replace(
+                measured,
+                device_seconds=measured.device_seconds + join.device_seconds,
+                waited_seconds=measured.waited_seconds + join.waited_seconds,
+                copied_bytes=measured.copied_bytes + join.staged.copied_bytes,
+                software_rows=handover.rest_rows,
+                handed_over=handover.reason,
+            )
+    report(
+        replace(
+            measured,
+            left_rows=rows.counts[LEFT],
+            right_rows=rows.counts[RIGHT],
+            halo_rows=rows.halo_rows,
+            results=results,
+            seconds=watch.seconds,
+        )
+    )
+
+
+def _handover(task: JoinTask, rows: PartitionRows, device: Device) -> Handover | None:
+    """Return what watches the window, if it can outgrow the device."""
+    if task.width is None:
+        return None
+    return Handover(
+        rows.reader(),
+        rows.layout,
+        task.query.how,
+        task.width,
+        device.manifest,
+        strict=task.software is None,
+    )
+
+
+def _joining(
+    task: JoinTask,
+    rows: pa.RecordBatchReader,
+    layout: TaggedLayout,
+    device: Device,
+    **options: Any,
+) -> TaggedJoin:
+    # Spark has sorted; what the user declared is checked against the rows' numbers.
+    query = replace(task.query, sorted=True)
+    return TaggedJoin(
+        rows, layout, query, device, buffer_rows=BUFFER_ROWS, ranges=task.ranges, **options
+    )
 
 
 def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

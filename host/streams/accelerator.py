@@ -298,7 +298,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             pairs = run.order.push(parts, complete)
             parts = [] if pairs is None else [pairs]
         if run.completion is not None:
-            parts = run.completion.complete(parts, complete, run.intake.reached, ended=run.done)
+            goes_on = run.done and params.is_cut is not None and params.is_cut()
+            ended = run.done and not goes_on
+            parts = run.completion.complete(parts, complete, run.intake.reached, ended=ended)
         run.ready += [results for results in parts if results.num_rows]
         for side in Side:
             run.release.allow(side, self._needed(run, side))

@@ -54,6 +54,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         When to give up.
     report : callable or None
         Is called with a :class:`Progress` now and then.
+    is_cut : callable or None
+        See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Result words and clock cycles of one exchange; tuples below which more input is wanted.
     """
@@ -69,6 +71,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     trace: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None
+    is_cut: Callable[[], bool] | None = None
     result_words: int = 1 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12

@@ -40,6 +40,9 @@ class JoinOptions:
     observe : callable, optional
         Is given the row numbers of all results: columns ``left`` and ``right``, and with a trace
         ``latency`` and ``emitted``.
+    is_cut : callable, optional
+        Is asked when the input has ended whether another join goes on with it. Then a row that the
+        window still holds, which a later row could match, does not come alone.
     """
 
     trace: bool = False
@@ -47,6 +50,7 @@ class JoinOptions:
     report: Callable[[Progress], None] | None = None
     batch_rows: int = 1 << 16
     observe: Callable[[Columns], None] | None = None
+    is_cut: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,7 @@ def _connected(
             trace=options.trace,
             deadline=options.deadline,
             report=options.report,
+            is_cut=options.is_cut,
         ),
     )
     graph.add(

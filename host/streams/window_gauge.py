@@ -45,21 +45,28 @@ class WindowGauge:
         WindowOverflowError
             If a tuple finds no room, naming its row.
         """
+        at = self.overflow(times)
+        if at is not None:
+            raise WindowOverflowError(
+                side_label(self._side),
+                self._capacity,
+                row_of(at),
+                cores=self._cores,
+                engine=self._engine,
+            )
+
+    def overflow(self, times: UInt64s) -> int | None:
+        """Take the next timestamps; return which of them is the first that finds no room."""
         log = self._log
         first = max(0, self._capacity - log.count)  # of `times`, that can find no room
         base = log.count + first - self._capacity
         log.append(Columns({"time": times}))
+        found = None
         if first < len(times):
             # It finds none if the tuple `capacity` places before it has not expired.
             earlier = log.part("time", base, base + len(times) - first)
             full = times[first:] - earlier <= self._lifespan
             if full.any():
-                row = row_of(first + int(np.argmax(full)))
-                raise WindowOverflowError(
-                    side_label(self._side),
-                    self._capacity,
-                    row,
-                    cores=self._cores,
-                    engine=self._engine,
-                )
+                found = first + int(np.argmax(full))
         log.forget(log.count - self._capacity)
+        return found

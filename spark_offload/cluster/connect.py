@@ -7,13 +7,13 @@ its size. Files are sent as artifacts.
 
 from collections.abc import Callable
 from pathlib import Path
-from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import UsageError
 from spark_offload.cluster.contract import Cluster
+from spark_offload.cluster.shipments import Shipments, shipments_of
 from spark_offload.luggage import Luggage
 from spark_offload.metrics import JoinMetrics, TaskMetrics, TaskReport
 
@@ -32,7 +32,7 @@ class ConnectCluster(Cluster):
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         # What is sent belongs to the session, not to the server.
-        self.identity = str(session.session_id)  # type: ignore[attr-defined]
+        self.shipments = shipments_of(session)
 
     @property
     def cores(self) -> int:
@@ -66,7 +66,7 @@ class ConnectStreams(ConnectCluster):
     def __init__(self, session: SparkSession) -> None:
         super().__init__(session)
         # Every query has luggage of its own.
-        self.identity = f"{self.identity}-{uuid4()}"
+        self.shipments = Shipments()
         self._carried = Luggage()
         self.luggage = self._carried
 

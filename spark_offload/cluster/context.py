@@ -7,8 +7,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from spark_offload.cluster.contract import Cluster
-from spark_offload.metrics import JoinMetrics, TaskReport, gather_tasks
+from spark_offload.cluster.shipments import shipments_of
+from spark_offload.metrics import JoinMetrics, TaskReport
 from spark_offload.session import use_this_python
+from spark_offload.task_reports import gather_tasks
 
 __all__ = ["ContextCluster"]
 
@@ -24,7 +26,7 @@ class ContextCluster(Cluster):
 
     def __init__(self, session: SparkSession) -> None:
         self._context = session.sparkContext
-        self.identity = str(self._context.applicationId)
+        self.shipments = shipments_of(self._context)
         use_this_python(self._context)
 
     @property

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
+from spark_offload.cluster.shipments import Shipments
 from spark_offload.luggage import Luggage
 from spark_offload.metrics import JoinMetrics, TaskReport
 
@@ -16,13 +17,13 @@ class Cluster(ABC):
 
     Attributes
     ----------
-    identity : str
-        Of what files are sent to: a file that was sent to it is there for as long as it lives.
+    shipments : Shipments
+        What has been sent to the machines; it is there for as long as they are.
     luggage : Luggage or None
         What functions must carry, because Spark does not send it.
     """
 
-    identity: str
+    shipments: Shipments
     luggage: Luggage | None = None
 
     @property

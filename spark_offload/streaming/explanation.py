@@ -3,9 +3,21 @@
 
 from dataclasses import dataclass
 
-from spark_offload.explanation import Explanation
+from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["StreamExplanation"]
+from host.join_type import JoinType
+from host.query import JoinQuery
+from spark_offload.cluster import cluster_of, is_connect
+from spark_offload.explanation import Explanation
+from spark_offload.streaming.checks import delay
+from spark_offload.streaming.store import SHUFFLE_PARTITIONS, state_partitions
+
+__all__ = ["StreamExplanation", "arrival_text", "state_text", "watermark_text", "window_text"]
+
+_UNCHECKED = (
+    "; Spark Connect shows no plans, so it was not checked that no operator before the join holds "
+    "rows back, whose rows would all be late"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,3 +52,51 @@ class StreamExplanation(Explanation):
             ("metrics", self.metrics),
             ("in Spark", named["in Spark"]),
         ]
+
+
+def window_text(query: JoinQuery, *, goes_on: bool) -> str:
+    """Say which rows a row meets; ``goes_on``: whether software joins what the device cannot."""
+    left, right = query.order
+    outgrown = "; where it outgrows the device, software joins the group" if goes_on else ""
+    return f"pairs of rows with |left.{left} - right.{right}| <= {query.window}{outgrown}"
+
+
+def arrival_text(query: JoinQuery) -> str:
+    """Say in which order rows count as arriving, and when results come."""
+    left, right = query.order
+    alone = ", a row alone when the watermark has passed its window"
+    return (
+        f"by left {left!r} and right {right!r}, sorted in every micro-batch; a pair comes in the "
+        f"micro-batch of its row that was read last{'' if query.how is JoinType.INNER else alone}"
+    )
+
+
+def watermark_text(query: JoinQuery, left: DataFrame, right: DataFrame) -> str:
+    """Say which rows are late, and when rows are forgotten."""
+    left_order, right_order = query.order
+    return (
+        f"{delay(left.schema, left_order):,} ms behind left {left_order!r}, "
+        f"{delay(right.schema, right_order):,} ms behind right {right_order!r}; older rows are "
+        f"late, dropped and counted; a row is forgotten when the watermark is {query.window} "
+        f"past it{_UNCHECKED if is_connect(left) else ''}"
+    )
+
+
+def state_text(session: SparkSession, groups: int) -> str:
+    """Say how many partitions the state has, and whether another number would be better."""
+    partitions = state_partitions(session)
+    text = (
+        f"{partitions} partitions ({SHUFFLE_PARTITIONS}; a query that is started again keeps those "
+        f"of its checkpoint)"
+    )
+    if partitions > groups:
+        text += (
+            f", of which {groups} hold rows; each costs time in every micro-batch, so set "
+            f"{SHUFFLE_PARTITIONS} to {groups} before the query's first start"
+        )
+    elif partitions > (cores := cluster_of(session).cores):
+        text += (
+            f", each of which costs time in every micro-batch; Spark has {cores} cores, so fewer, "
+            f"set before the query's first start, may be faster"
+        )
+    return text

@@ -2,6 +2,7 @@
 """Groups of rows, each with a window of its own, and the keys by which Spark spreads them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ MOST_GROUPS = 3600
 _CANDIDATES = 1 << 17
 
 
+@lru_cache(8)
 def group_keys(count: int) -> tuple[int, ...]:
     """Return keys for ``count`` groups that Spark puts into as many different partitions.
 

@@ -42,6 +42,9 @@ class MicroBatch:
         Clock cycles that devices ran.
     seconds, device_seconds : float
         Time that groups of rows took in all, and their time in devices.
+    software_rows : int
+        Rows that were joined in software, because a window outgrew the device; a kept row counts in
+        each micro-batch in which it is joined.
     """
 
     batch: int
@@ -58,6 +61,7 @@ class MicroBatch:
     cycles: int
     seconds: float
     device_seconds: float
+    software_rows: int = 0
 
     @property
     def rows(self) -> int:

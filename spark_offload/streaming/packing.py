@@ -38,13 +38,14 @@ _INPUT = pa.schema([("group", pa.int32()), ("side", pa.int8()), ("rows", pa.bina
 def pack_function(task: StreamTask, side: int) -> ArrowFunction:
     """Return the function that packs the rows of one side by their groups.
 
-    It reads the number of the group, from zero, and then the columns of the side.
+    It reads a hash of the equal columns, which gives the number of the group, and then the columns
+    of the side.
     """
     name = ("left", "right")[side]
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            yield from _packed(batches, task, side, name)
+            yield from _packed(batches, task.in_query(), side, name)
         except JoinError as error:
             raise in_partition(error, _partition()) from None
 
@@ -93,7 +94,7 @@ def _packed(
 def _by_group(gathered: list[pa.RecordBatch], task: StreamTask, side: int) -> pa.RecordBatch:
     """Return one packed row for each group that the gathered rows belong to."""
     table = pa.Table.from_batches(gathered)
-    numbers = table.column(0).to_numpy()
+    numbers = np.mod(table.column(0).to_numpy(), len(task.groups))
     order = np.argsort(numbers, kind="stable")
     if len(task.groups) > 1:
         table = table.take(pa.array(order))

@@ -7,7 +7,7 @@ no pair of two kept rows, which was found when the later of them came. So a row 
 in a pair of some micro-batch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from host import Device
 from host.driver import TableJoin
+from host.errors import WindowOverflowError
 from host.join_type import JoinType
 from spark_offload.streaming.blobs import microseconds
 from spark_offload.streaming.task import StreamTask
@@ -68,6 +69,9 @@ class NewPairs:
         An open device.
     left, right : Rows
         The rows of both sides.
+    software : callable, optional
+        Opens a device that holds windows of any size, for a pass whose window outgrows ``device``;
+        without it such a window is an error.
 
     Attributes
     ----------
@@ -75,13 +79,23 @@ class NewPairs:
         Pairs of the answer, and clock cycles that the device ran, so far.
     device_seconds : float
         Time spent in the device so far.
+    software_rows : int
+        Rows of both sides that software joined instead of the device, so far.
     matched : tuple of array of bool
         By side: which rows, the kept ones first, have matched so far; not told of an inner join.
     """
 
-    def __init__(self, task: StreamTask, device: Device, left: Rows, right: Rows) -> None:
+    def __init__(
+        self,
+        task: StreamTask,
+        device: Device,
+        left: Rows,
+        right: Rows,
+        software: Callable[[], Device] | None = None,
+    ) -> None:
         self._task = task
         self._device = device
+        self._software = software
         self._left = left
         self._right = right
         self._how = task.query.how
@@ -90,6 +104,7 @@ class NewPairs:
         self.results = 0
         self.cycles = 0
         self.device_seconds = 0.0
+        self.software_rows = 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the pairs of the answer: the left columns, then the right ones."""
@@ -104,8 +119,7 @@ class NewPairs:
         rights, right_rows = self._within_reach(right, RIGHT, lefts, LEFT)
         if not lefts.num_rows or not rights.num_rows:
             return
-        outer = self._how is not JoinType.INNER
-        join = TableJoin(lefts, rights, self._query, self._device, record=outer)
+        join = self._join(lefts, rights)
         for batch in join.batches():
             if self._how.has_pairs:
                 self.results += batch.num_rows
@@ -116,6 +130,17 @@ class NewPairs:
             flags[numbers[rows]] = True
         self.cycles += join.cycles
         self.device_seconds += join.device_seconds
+
+    def _join(self, left: pa.Table, right: pa.Table) -> TableJoin:
+        """Return the join on the device, or in software if its window outgrows the device."""
+        record = self._how is not JoinType.INNER
+        try:
+            return TableJoin(left, right, self._query, self._device, record=record)
+        except WindowOverflowError:  # known of whole tables before a row is sent
+            if self._software is None:
+                raise
+        self.software_rows += left.num_rows + right.num_rows
+        return TableJoin(left, right, self._query, self._software(), record=record)
 
     def _within_reach(
         self, part: "_Part", side: int, others: pa.Table, other_side: int

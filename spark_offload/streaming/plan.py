@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """The streaming join as a plan: everything checked and decided, no query started."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 import pickle
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import Ordering, UsageError
-from host.join_type import JoinType
 from host.query import JoinQuery, Term
 from host.side import Side
-from spark_offload.accelerator import Choice, check_query, choose_device
-from spark_offload.cluster import cluster_of, is_connect
+from spark_offload.accelerator import (
+    SOFTWARE,
+    Choice,
+    check_query,
+    choose_device,
+    software_serves,
+)
+from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, find_column, output_schema
 from spark_offload.devices import Devices, DeviceSource
 from spark_offload.explanation import Explanation
@@ -23,18 +27,24 @@ from spark_offload.luggage import Luggage, carrying
 from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import require_partitions
 from spark_offload.plan import JoinPlan
-from spark_offload.shipping import ship_packages
+from spark_offload.shipping import ship_bundle, ship_packages
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
-from spark_offload.streaming.explanation import StreamExplanation
+from spark_offload.streaming.explanation import (
+    StreamExplanation,
+    arrival_text,
+    state_text,
+    watermark_text,
+    window_text,
+)
 from spark_offload.streaming.groups import group_keys
-from spark_offload.streaming.metrics import METRICS, observed_columns
+from spark_offload.streaming.metrics import observed_columns
+from spark_offload.streaming.naming import metrics_name
 from spark_offload.streaming.packing import INPUT_TYPES, pack_function, unpack_function
 from spark_offload.streaming.processor import OUTPUT_TYPES
-from spark_offload.streaming.question import question_of
+from spark_offload.streaming.question import question_of, question_of_groups
 from spark_offload.streaming.store import (
-    SHUFFLE_PARTITIONS,
-    prepare_state_store,
+    require_state_store,
     state_partitions,
 )
 from spark_offload.streaming.task import StreamTask
@@ -44,13 +54,6 @@ __all__ = ["StreamJoinPlan", "make_stream_plan"]
 
 SLICES = 8
 """Slices of the span of time for which rows are kept."""
-
-_UNCHECKED = (
-    "; Spark Connect shows no plans, so it was not checked that no operator before the join holds "
-    "rows back, whose rows would all be late"
-)
-
-_numbers = count(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +65,20 @@ class StreamJoinPlan(JoinPlan):
     choice : Choice
         The devices.
     groups : tuple of int
-        Keys of the groups of rows.
+        Keys of the groups of rows; empty: one for each partition of the state.
     name : str
         Under which the progress of a query has the numbers of this join.
+    question : mapping of str to str
+        What must stay the same for as long as a checkpoint is used.
+    goes_on : bool
+        Whether software joins rows whose window outgrows the device.
     """
 
     choice: Choice
     groups: tuple[int, ...]
-    name: str = METRICS
+    name: str
+    question: Mapping[str, str]
+    goes_on: bool = False
 
     def estimated(self, *, count: bool = False) -> Explanation:
         """Return the explanation; a stream has no size before it runs."""
@@ -85,7 +94,8 @@ class StreamJoinPlan(JoinPlan):
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.left.sparkSession, streaming=True)
         ship_packages(cluster)
-        task = self._task(self.choice.source.shipped(cluster))
+        software = ship_bundle(cluster, SOFTWARE) if self.goes_on else None
+        task = self._task(self.choice.source.shipped(cluster), software)
         luggage = cluster.luggage
         packed = self._packed(task, self.left, LEFT, luggage).unionAll(
             self._packed(task, self.right, RIGHT, luggage)
@@ -100,7 +110,7 @@ class StreamJoinPlan(JoinPlan):
         unpack = unpack_function(task, self.explanation.name)
         return joined.mapInArrow(carrying(luggage, unpack), self.schema), self.metrics
 
-    def _task(self, devices: DeviceSource) -> StreamTask:
+    def _task(self, devices: DeviceSource, software: str | None) -> StreamTask:
         """Return what the tasks need to know."""
         query, left, right = self.query, self.left.schema, self.right.schema
         kept = width(query) + 1000 * max(delay(left, query.order[0]), delay(right, query.order[1]))
@@ -113,9 +123,9 @@ class StreamJoinPlan(JoinPlan):
             groups=self.groups,
             width=width(query),
             slice_length=max(1000, kept // SLICES),
-            question=question_of(
-                query, left.simpleString(), right.simpleString(), len(self.groups)
-            ),
+            question=self.question,
+            partitions=state_partitions(self.left.sparkSession),
+            software=software,
         )
 
     def _packed(
@@ -136,7 +146,7 @@ class StreamJoinPlan(JoinPlan):
         return rows.mapInArrow(carrying(luggage, pack_function(task, side)), INPUT_TYPES)
 
     def _group(self, names: dict[str, str], side: int) -> Column:
-        """Return the number of a row's group: equal keys, equal groups."""
+        """Return the hash that gives the number of a row's group: equal keys, equal groups."""
         if len(self.groups) == 1:
             return F.lit(0)
         keys = []
@@ -146,7 +156,7 @@ class StreamJoinPlan(JoinPlan):
             )
             column = F.col(names[term.left if side == LEFT else term.right])
             keys.append(partition_key(column, kind))
-        return F.pmod(F.hash(*keys), F.lit(len(self.groups)))
+        return F.hash(*keys)
 
 
 def make_stream_plan(
@@ -159,10 +169,11 @@ def make_stream_plan(
     trace: bool = False,
     progress: str | None = None,
     build: bool = False,
+    strict: bool = False,
 ) -> StreamJoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
-    If the session has no state store chosen, RocksDB is chosen.
+    The session stays as it is.
 
     Raises
     ------
@@ -178,14 +189,16 @@ def make_stream_plan(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     require_partitions(partitions)
     session = left.sparkSession
-    number, grouping = _grouping(query, session, partitions)
-    groups = group_keys(number)
+    groups, grouping = _grouping(query, partitions)
     choice = choose_device(device, query, session, build=build)
     terms = check_query(query, choice, *schemas)
-    store = prepare_state_store(session)
-    ordinal = next(_numbers)
-    name = METRICS if ordinal == 1 else f"{METRICS}-{ordinal}"
-    left_order, right_order = query.order
+    goes_on = not strict and choice.has_limits and software_serves(query, choice, *schemas)
+    store = require_state_store(session)
+    number = len(groups) or state_partitions(session)
+    question = question_of(query, left.schema.simpleString(), right.schema.simpleString())
+    name = metrics_name(left, right, question)
+    if groups:
+        question |= question_of_groups(len(groups))
     explanation = StreamExplanation(
         device=choice.uri,
         chosen=choice.reason,
@@ -194,21 +207,13 @@ def make_stream_plan(
         partitioning=grouping,
         join=f"{query.how}: {query.how.answer}",
         terms=terms,
-        window=f"pairs of rows with |left.{left_order} - right.{right_order}| <= {query.window}",
-        arrival=(
-            f"by left {left_order!r} and right {right_order!r}, sorted in every micro-batch; a "
-            f"pair comes in the micro-batch of its row that was read last{_alone_text(query.how)}"
-        ),
+        window=window_text(query, goes_on=goes_on),
+        arrival=arrival_text(query),
         ordering="in no order within a micro-batch; no column carries a watermark",
         columns=tuple(schema.names),
         name=choice.name(query),
-        state=f"{store}; {_state_text(session, number)}",
-        watermark=(
-            f"{delay(left.schema, left_order):,} ms behind left {left_order!r}, "
-            f"{delay(right.schema, right_order):,} ms behind right {right_order!r}; older rows are "
-            f"late, dropped and counted; a row is forgotten when the watermark is {query.window} "
-            f"past it{_UNCHECKED if is_connect(session) else ''}"
-        ),
+        state=f"{store}; {state_text(session, number)}",
+        watermark=watermark_text(query, left, right),
         metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
     return StreamJoinPlan(
@@ -220,37 +225,21 @@ def make_stream_plan(
         choice=choice,
         groups=groups,
         name=name,
+        question=question,
+        goes_on=goes_on,
     )
-
-
-def _alone_text(how: JoinType) -> str:
-    if how is JoinType.INNER:
-        return ""
-    return ", a row alone when the watermark has passed its window"
 
 
 def _equalities(query: JoinQuery) -> Sequence[Term]:
     return [term for term in query.terms if term.is_equality]
 
 
-def _grouping(query: JoinQuery, session: SparkSession, wanted: int | None) -> tuple[int, str]:
-    """Return the number of groups, and the reason for it."""
+def _grouping(query: JoinQuery, wanted: int | None) -> tuple[tuple[int, ...], str]:
+    """Return the keys of the groups, none if the state says how many, and the reason."""
     equalities = _equalities(query)
     if not equalities:
-        return 1, "no column must be equal, so any two rows may meet"
-    names = ", ".join(term.left for term in equalities)
+        return group_keys(1), "no column must be equal, so any two rows may meet"
+    by = f"by a hash of the equal columns {', '.join(term.left for term in equalities)}"
     if wanted is not None:
-        return wanted, f"by a hash of the equal columns {names}; the number as asked for"
-    number = cluster_of(session).cores
-    return number, f"by a hash of the equal columns {names}; one for each core that Spark has"
-
-
-def _state_text(session: SparkSession, groups: int) -> str:
-    partitions = state_partitions(session)
-    text = f"{partitions} partitions ({SHUFFLE_PARTITIONS})"
-    if partitions > groups:
-        text += (
-            f", of which {groups} hold rows; each costs time in every micro-batch, so set "
-            f"{SHUFFLE_PARTITIONS} to {groups} before the query's first start"
-        )
-    return text
+        return group_keys(wanted), f"{by}; the number as asked for"
+    return (), f"{by}; one for each partition of the state"

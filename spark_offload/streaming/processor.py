@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from host import Device, JoinError
+from host import Device, JoinError, open_device
 from spark_offload.failures import in_partition
+from spark_offload.shipping import local_device_uri
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.lone_rows import as_results
@@ -34,6 +35,7 @@ NUMBERS = {
     "results": "bigint",
     "stored": "bigint",
     "expired": "bigint",
+    "software_rows": "bigint",
     "cycles": "bigint",
     "seconds": "double",
     "device_seconds": "double",
@@ -69,12 +71,13 @@ class GroupJoin:
         rows: MapStore,
         timers: Timers,
     ) -> None:
-        self._task = task
+        self._task = task.in_query()
         self._question = question
         self._directory = directory
         self._rows = rows
         self._timers = timers
         self._taken: TaskDevice | None = None
+        self._software: Device | None = None
 
     def rows_came(
         self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
@@ -112,6 +115,9 @@ class GroupJoin:
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device, if one was needed; ``error`` is what the task fails with."""
         taken, self._taken = self._taken, None
+        software, self._software = self._software, None
+        if software is not None:
+            software.close()
         if taken is not None:
             taken.close(error)
 
@@ -136,7 +142,11 @@ class GroupJoin:
             for side in (LEFT, RIGHT)
         ]
         pairs = NewPairs(
-            task, self._open(), Rows(kept[LEFT], new[LEFT]), Rows(kept[RIGHT], new[RIGHT])
+            task,
+            self._open(),
+            Rows(kept[LEFT], new[LEFT]),
+            Rows(kept[RIGHT], new[RIGHT]),
+            self._open_software if task.software is not None else None,
         )
         for batch in pairs.batches():
             yield _numbers(to_blob([batch], batch.schema))
@@ -154,6 +164,7 @@ class GroupJoin:
             results=pairs.results + _count(state),
             stored=state.stored,
             expired=state.expired,
+            software_rows=pairs.software_rows,
             cycles=pairs.cycles,
             seconds=time.perf_counter() - started,
             device_seconds=pairs.device_seconds,
@@ -172,6 +183,12 @@ class GroupJoin:
         if self._taken is None:
             self._taken = take_device(self._task.devices)
         return self._taken.device
+
+    def _open_software(self) -> Device:
+        assert self._task.software is not None
+        if self._software is None:
+            self._software = open_device(local_device_uri(self._task.software))
+        return self._software
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:

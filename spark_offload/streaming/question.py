@@ -17,7 +17,7 @@ from host.query import JoinQuery
 if TYPE_CHECKING:
     from spark_offload.streaming.state_protocols import ValueStore
 
-__all__ = ["question_of", "require_group", "require_question"]
+__all__ = ["question_of", "question_of_groups", "require_group", "require_question"]
 
 FORMAT = "1"
 """Of the state."""
@@ -28,7 +28,7 @@ _REMEDY = (
 )
 
 
-def question_of(query: JoinQuery, left: str, right: str, groups: int) -> dict[str, str]:
+def question_of(query: JoinQuery, left: str, right: str) -> dict[str, str]:
     """Return what must stay the same, by the names of the arguments of ``stream_join``.
 
     Parameters
@@ -37,8 +37,6 @@ def question_of(query: JoinQuery, left: str, right: str, groups: int) -> dict[st
         What is joined.
     left, right : str
         Columns and types of the inputs.
-    groups : int
-        Number of groups.
     """
     return {
         "format": FORMAT,
@@ -48,8 +46,12 @@ def question_of(query: JoinQuery, left: str, right: str, groups: int) -> dict[st
         "within": str(getattr(query.window, "lifespan", query.window)),
         "left": left,
         "right": right,
-        "partitions": str(groups),
     }
+
+
+def question_of_groups(number: int) -> dict[str, str]:
+    """Return what must stay the same of ``number`` groups, to be added to the question."""
+    return {"partitions": str(number)}
 
 
 def require_question(store: "ValueStore", question: Mapping[str, str]) -> None:

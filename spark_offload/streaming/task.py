@@ -2,12 +2,15 @@
 """What the tasks of a streaming join need to know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from host.query import JoinQuery
 from spark_offload.devices import DeviceSource
+from spark_offload.streaming.groups import MOST_GROUPS, group_keys
+from spark_offload.streaming.question import question_of_groups
+from spark_offload.streaming.store import partitions_of_query
 from spark_offload.tagged import LEFT
 
 __all__ = ["StreamTask"]
@@ -26,13 +29,18 @@ class StreamTask:
     left, right, output : Schema
         Columns of the inputs and of the answer.
     groups : tuple of int
-        Keys of the groups of rows.
+        Keys of the groups of rows; empty: one for each partition of the state.
+    partitions : int
+        Partitions of the state, where no task tells them.
     width : int
         Width of the window, in microseconds.
     slice_length : int
         Microseconds that a slice of the kept rows covers.
     question : mapping of str to str
         What must stay the same for as long as a checkpoint is used.
+    software : str or None
+        Address of the software device that joins rows whose window outgrows the device; None: that
+        is an error.
     """
 
     query: JoinQuery
@@ -44,6 +52,16 @@ class StreamTask:
     width: int
     slice_length: int
     question: Mapping[str, str]
+    partitions: int = 1
+    software: str | None = None
+
+    def in_query(self) -> "StreamTask":
+        """Return what a task of the query needs to know, which knows its number of partitions."""
+        if self.groups:
+            return self
+        number = min(partitions_of_query(self.partitions), MOST_GROUPS)
+        question = {**self.question, **question_of_groups(number)}
+        return replace(self, groups=group_keys(number), question=question)
 
     def schema(self, side: int) -> pa.Schema:
         """Return the columns of one side."""

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from host import JoinError
 from spark_offload import explain, metrics, stream_join, stream_metrics, task_error
+from spark_offload.session import PROVIDER, ROCKSDB
 
 __all__ = ["main"]
 
@@ -75,6 +76,7 @@ def batch_joins(spark, device):
 def stream(spark, device, folder):
     """Join two streams of two files each."""
     spark.conf.set("spark.sql.shuffle.partitions", "2")
+    spark.conf.set(PROVIDER, ROCKSDB)
     frames = []
     for side in ("left", "right"):
         place = Path(folder, side)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import random
 import zlib
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -17,7 +18,7 @@ from host.tables import output_schema
 from spark_offload.streaming.groups import group_keys
 from spark_offload.streaming.packing import pack_function, unpack_function
 from spark_offload.streaming.processor import GroupJoin
-from spark_offload.streaming.question import question_of
+from spark_offload.streaming.question import question_of, question_of_groups
 from spark_offload.streaming.task import StreamTask
 from tests.spark_offload.device_sources import made_by_task
 
@@ -31,7 +32,15 @@ SCHEMA = pa.schema(
 
 
 def stream_task(
-    *, equal, groups, within, band=2, slice_length=700_000, device="software:", how="inner"
+    *,
+    equal,
+    groups,
+    within,
+    band=2,
+    slice_length=700_000,
+    device="software:",
+    how="inner",
+    software=None,
 ):
     """Return a task that joins rows of ``t, k, x, id``."""
     terms = [Term("x", "x", -band, band)] if band is not None else []
@@ -51,7 +60,8 @@ def stream_task(
         groups=group_keys(groups),
         width=int(within / timedelta(microseconds=1)),
         slice_length=slice_length,
-        question=question_of(query, "left", "right", groups),
+        question=question_of(query, "left", "right") | question_of_groups(groups),
+        software=software,
     )
 
 
@@ -143,8 +153,8 @@ class Cluster:
     ----------
     pairs : list of (int, int)
         What has been emitted, by identities.
-    late : int
-        Late rows counted.
+    late, software_rows : int
+        Late rows, and rows joined in software, as counted.
     watermark, worked_at : int
         Milliseconds, for the next micro-batch, and of the last one.
     """
@@ -155,6 +165,7 @@ class Cluster:
         self.question, self.directory, self.rows = _Value(self), _Value(self), _Map(self)
         self.timers = set()
         self.pairs, self.late, self.watermark, self.worked_at = [], 0, 0, 0
+        self.software_rows = 0
         self._delay = delay
         self._latest = [None, None]
 
@@ -216,11 +227,9 @@ class Cluster:
             batches = []
             for begin in range(0, len(rows), 7):
                 part = pa.Table.from_pylist(rows[begin : begin + 7], SCHEMA)
-                count = len(self.task.groups)
-                group = [
-                    zlib.crc32(str(row["k"]).encode()) % count for row in rows[begin : begin + 7]
-                ]
-                part = part.add_column(0, "group", pa.array(group, pa.int32()))
+                hashes = [zlib.crc32(str(row["k"]).encode()) for row in rows[begin : begin + 7]]
+                group = np.array(hashes, np.uint32).view(np.int32)  # may be below zero, as Spark's
+                part = part.add_column(0, "group", pa.array(group))
                 batches.extend(part.to_batches())
             for batch in pack_function(self.task, side)(iter(batches)):
                 for row in batch.to_pylist():
@@ -229,6 +238,7 @@ class Cluster:
 
     def _emit(self, frames):
         for frame in frames:
+            self.software_rows += int(frame["software_rows"].sum())
             self.late += int(frame["left_late"].sum() + frame["right_late"].sum())
             batch = pa.RecordBatch.from_pydict({"pairs": pa.array(frame["pairs"], pa.binary())})
             for part in unpack_function(self.task, "unpack")(iter([batch])):

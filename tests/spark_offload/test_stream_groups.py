@@ -215,6 +215,39 @@ def test_a_window_that_outgrows_the_device_is_an_error_that_leaves_the_state(sof
         cluster.run(left, right)
 
 
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_a_window_that_outgrows_the_device_is_joined_in_software(software_bundle, how):
+    arguments = {"equal": True, "groups": 2, "within": timedelta(seconds=30), "how": how}
+    batches = cut(2, rows=400, batches=4)
+    found = []
+    for device in (software_bundle, "software:"):
+        cluster = Cluster(stream_task(**arguments, device=device, software="software:"), DELAY)
+        for left, right in batches:
+            cluster.run(left, right)
+        found.append((cluster.pairs, cluster.software_rows))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] > 0
+    assert found[1][1] == 0
+
+
+def test_groups_follow_the_partitions_of_the_state_if_none_are_asked_for(monkeypatch):
+    partitions = 3
+    monkeypatch.setattr(
+        "spark_offload.streaming.task.partitions_of_query", lambda planned: partitions or planned
+    )
+    fixed = stream_task(equal=True, groups=3, within=timedelta(seconds=2))
+    question = {name: text for name, text in fixed.question.items() if name != "partitions"}
+    task = replace(fixed, groups=(), question=question)
+    assert task.in_query() == fixed
+    assert fixed.in_query() is fixed
+    batches = cut(4)
+    cluster = Cluster(task, DELAY)
+    assert run_all(cluster, batches) == new_pairs(fixed, batches)
+    partitions = 2  # Spark keeps them in the checkpoint; were it to lose them, rows would be lost
+    with pytest.raises(UsageError, match="begun with partitions = 3, but now partitions is 2"):
+        cluster.run(*batches[0])
+
+
 def test_groups_lie_in_different_partitions_of_the_state(spark):
     from pyspark.sql import functions as F
 

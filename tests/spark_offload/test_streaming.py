@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import json
 import os
 import random
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +25,8 @@ from spark_offload import (
     stream_metrics,
     task_error,
 )
-from spark_offload.streaming.store import PROVIDER, ROCKSDB
+from spark_offload.session import PROVIDER, ROCKSDB
+from spark_offload.streaming.store import SHUFFLE_PARTITIONS
 
 pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
 
@@ -279,7 +281,8 @@ def test_the_plan_tells_where_it_runs_and_what_is_kept(folders, capsys):
     for words in (
         "RocksDB",
         "60,000 ms behind left 't', 4,000 ms behind right 't'",
-        "2 partitions (spark.sql.shuffle.partitions), of which 1 hold rows",
+        "2 partitions (spark.sql.shuffle.partitions; ",
+        "of which 1 hold rows",
         "by a hash of the equal columns k; the number as asked for",
         "stream_metrics(query)",
         "30s",
@@ -357,14 +360,57 @@ def test_a_state_store_that_cannot_do_is_refused(spark, folders):
     before = spark.conf.get(PROVIDER, None)
     try:
         spark.conf.set(PROVIDER, ROCKSDB.replace("RocksDB", "HDFSBacked"))
-        with pytest.raises(UsageError, match="HDFSBacked.*RocksDBStateStoreProvider"):
+        # The error is the line that helps.
+        line = re.escape(f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})")
+        with pytest.raises(UsageError, match=f"HDFSBacked.*{line}"):
             folders.join(order="t", within="5s")
-        spark.conf.unset(PROVIDER)
-        assert "chosen by stream_join" in explain(folders.join(order="t", within="5s")).state
-        assert spark.conf.get(PROVIDER) == ROCKSDB
-        assert "as the session says" in explain(folders.join(order="t", within="5s")).state
+        spark.conf.set(PROVIDER, ROCKSDB)
+        assert explain(folders.join(order="t", within="5s")).state.startswith("RocksDB; ")
     finally:
-        spark.conf.unset(PROVIDER) if before is None else spark.conf.set(PROVIDER, before)
+        spark.conf.set(PROVIDER, before)
+
+
+def test_planning_changes_no_option_of_the_session(spark, folders):
+    def options():
+        return dict(spark.conf.getAll)
+
+    before = options()
+    frame = folders.join(on="k", order="t", within="5s")
+    explain(frame)
+    assert options() == before
+
+
+def test_a_query_goes_on_elsewhere_with_its_groups_and_its_names(spark, folders):
+    rng = random.Random(10)
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s"}
+    before = spark.conf.get(SHUFFLE_PARTITIONS)
+    names = set()
+    try:
+        for number, partitions in enumerate(("3", "5")):
+            spark.conf.set(SHUFFLE_PARTITIONS, partitions)
+            folders.drop(random_batch(rng, number), random_batch(rng, number))
+            joined = folders.join(**asked)
+            assert explain(joined).partitions == int(partitions)
+            query = folders.run(joined)
+            names |= {batch.join for batch in stream_metrics(query)}
+    finally:
+        spark.conf.set(SHUFFLE_PARTITIONS, before)
+    expected = rows_of(folders.oracle(**asked))
+    assert expected
+    assert rows_of(folders.answer()) == expected
+    assert names == {plan_of_name(joined)}
+
+
+def test_joins_have_names_of_their_own(folders):
+    def name(left="left", **change):
+        asked = {"on": "k", "order": "t", "within": "5s", "device": "software:", **change}
+        joined = stream_join(folders.stream(left), folders.stream("right"), **asked)
+        return plan_of_name(joined)
+
+    assert name() == name()
+    others = [{"within": "6s"}, {"how": "full"}, {"left": "right"}, {"band": {"x": (0, 1)}}]
+    names = {name(), *(name(**change) for change in others)}
+    assert len(names) == 1 + len(others)
 
 
 def test_a_missing_protobuf_is_named(folders, monkeypatch):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong is said before anything runs, and names the thing to change."""
 
+from collections import Counter
 from datetime import date, timedelta
 
 from pyspark.errors import PySparkException
@@ -8,7 +9,8 @@ import pytest
 
 from host import FailureError, JoinError, UsageError
 from host.errors import CapacityError, DisorderError, NullOrderError, WindowOverflowError
-from spark_offload import explain, plan_join, stream_join, task_error
+from spark_offload import explain, metrics, plan_join, stream_join, task_error
+from spark_offload.accelerator import choose_device
 
 
 @pytest.fixture(scope="module")
@@ -162,10 +164,55 @@ def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
 
 def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bundle):
     left = spark.range(100).selectExpr("id as t")
-    error = failure(stream_join(left, left, order="t", within=90, device=software_bundle))
+    joined = stream_join(left, left, order="t", within=90, device=software_bundle, strict=True)
+    error = failure(joined)
     assert isinstance(error, WindowOverflowError)
     assert "capacity of 64" in str(error)
-    assert "python -m sim build" in str(error)
+    assert "the 91 tuples needed: `python -m sim build" in str(error)
+
+
+def test_where_the_window_outgrows_the_device_software_goes_on_and_says_so(
+    spark, software_bundle, caplog
+):
+    left = spark.range(300).selectExpr("id as t", "id % 2 as k")
+    asked = {"on": "k", "order": "t", "within": 190, "partitions": 2}
+    joined = stream_join(left, left, device=software_bundle, **asked)
+    expected = stream_join(left, left, device="software:", **asked)
+    assert "where it outgrows the device, the task goes on in software" in explain(joined).window
+    assert "software" not in explain(expected).window
+    assert Counter(joined.collect()) == Counter(expected.collect())
+    measured = metrics(joined)
+    outgrown = [task for task in measured.tasks if task.handed_over]
+    assert outgrown
+    assert measured.total("software_rows") > 0
+    assert "row 64 of side" in str(measured)
+    warnings = [record.message for record in caplog.records if "in software" in record.message]
+    assert len(warnings) == 1, "once for a join, not for each task"
+    assert (
+        warnings[0].startswith(f"Partition {outgrown[0].partition} of a join") or len(outgrown) > 1
+    )
+    assert metrics(expected).remarks() == ()
+
+
+def test_build_counts_the_windows_of_the_partitions(spark, software_bundle, monkeypatch):
+    asked = []
+
+    def choose(devices, query, session, *, tuples=0, build=False):
+        asked.append((tuples, build))
+        return choose_device(software_bundle, query, session)
+
+    monkeypatch.setattr("spark_offload.batch_plan.choose_device", choose)
+    left = spark.createDataFrame(
+        [(time, "a") for time in range(200)] + [(7, "b")] * 150 + [(None, "c")], "t int, k string"
+    )
+    keys = {"order": "t", "within": 99, "strict": True, "partitions": 3}
+    plan_join(left, left.where("t < 50"), on="k", build=True, **keys)
+    # Of one partition: a and b may be in the same one, c has no time.
+    assert asked[0] == (0, True)
+    assert asked[1][0] in (150, 150 + 100)
+    asked.clear()
+    plan_join(left, left, on="k", **keys)
+    assert asked == [(0, False)], "without it nothing is read"
 
 
 def test_an_error_that_is_not_ours_stays_readable(spark):
