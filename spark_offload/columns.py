@@ -5,7 +5,8 @@ from collections import Counter
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -14,7 +15,15 @@ from host.errors import UnknownColumnError, UnsupportedTypeError
 from host.join_type import JoinType
 from host.side import Side
 
-__all__ = ["arrow_schema", "check_batch_frame", "check_frame", "find_column", "output_schema"]
+__all__ = [
+    "arrow_schema",
+    "check_batch_frame",
+    "check_frame",
+    "column_named",
+    "find_column",
+    "output_schema",
+    "quoted",
+]
 
 
 def check_batch_frame(frame: object, side: str) -> None:
@@ -47,6 +56,16 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
     if name not in schema.names:
         raise UnknownColumnError(name, schema.names, table=f"the {side} input")
     return schema[name]
+
+
+def quoted(name: str) -> str:
+    """Return ``name`` as SQL writes it, whatever dots, spaces or backticks it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column_named(name: str, alias: str | None = None) -> Column:
+    """Return the column of exactly this name, of the frame called ``alias`` if one is given."""
+    return F.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
 
 
 def output_schema(

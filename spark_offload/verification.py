@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
 from host.join_type import JoinType
+from spark_offload.columns import column_named
 from spark_offload.own_join import own_join
 from spark_offload.plan import plan_of
 
@@ -112,5 +113,5 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
 
 
 def _chosen(frame: DataFrame, names: list[str], share: float) -> DataFrame:
-    columns = [F.col(f"`{name}`") for name in names]
+    columns = [column_named(name) for name in names]
     return frame.where(F.pmod(F.xxhash64(*columns), F.lit(_PARTS)) < int(share * _PARTS))
