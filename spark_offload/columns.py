@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of the two inputs and of the answer: checked once, before any row is read."""
 
-from collections import Counter
-
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
@@ -11,7 +9,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from host import UsageError
-from host.errors import UnknownColumnError, UnsupportedTypeError
+from host.column_names import output_names, require_column, require_distinct
+from host.errors import UnsupportedTypeError
 from host.join_type import JoinType
 from host.side import Side
 
@@ -44,17 +43,12 @@ def check_frame(frame: object, side: str) -> None:
     """Raise unless ``frame`` is a frame whose column names differ."""
     if not isinstance(frame, DataFrame):
         raise UsageError(f"The {side} input must be a DataFrame, not {type(frame).__name__}.")
-    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
-    if repeated:
-        raise UsageError(
-            f"The {side} input has several columns called {repeated[0]!r}; rename all but one."
-        )
+    require_distinct(frame.columns, f"the {side} input")
 
 
 def find_column(schema: StructType, name: str, side: str) -> StructField:
     """Return the field called ``name``, or raise telling which there are."""
-    if name not in schema.names:
-        raise UnknownColumnError(name, schema.names, table=f"the {side} input")
+    require_column(schema.names, name, f"the {side} input")
     return schema[name]
 
 
@@ -73,24 +67,17 @@ def output_schema(
 ) -> StructType:
     """Return the schema of the answer: the left columns, then the right ones if there are pairs.
 
-    A right name that the left has too (Spark compares names without regard to case) gets
-    ``suffix``. Columns that are null where a row comes alone are nullable, as Spark's own join has
-    them.
+    The names are those of :func:`host.column_names.output_names`, whatever
+    ``spark.sql.caseSensitive`` says. Columns that are null where a row comes alone are nullable, as
+    Spark's own join has them.
     """
+    names = output_names(left.names, right.names, suffix, how)
     fields = [_nullable(field, how, Side.R) for field in left.fields]
-    left_names = {field.name.casefold() for field in fields}
-    taken = set(left_names)
-    for field in right.fields if how.has_pairs else ():
-        clashes = field.name.casefold() in left_names
-        name = field.name + suffix if clashes else field.name
-        if name.casefold() in taken:
-            raise UsageError(
-                f"The right column {field.name!r} would be called {name!r} in the answer, which "
-                f"is taken; choose another suffix than {suffix!r}."
-            )
-        taken.add(name.casefold())
-        nullable = field.nullable or how.nulls(Side.S)
-        fields.append(StructField(name, field.dataType, nullable))
+    fields += [
+        StructField(name, field.dataType, field.nullable or how.nulls(Side.S))
+        # Without pairs there are no names left for the right columns.
+        for field, name in zip(right.fields, names[len(fields) :], strict=False)
+    ]
     return StructType(fields)
 
 
