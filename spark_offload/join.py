@@ -213,7 +213,15 @@ def plan_join(
     except JoinError as error:
         if strict or not can_fall_back(error, query):
             raise
-        return own_join_plan(left, right, query, error, device=device)
+        return own_join_plan(
+            left,
+            right,
+            query,
+            error,
+            device=device,
+            partitions=partitions,
+            partition_by=partition_by,
+        )
 
 
 def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
