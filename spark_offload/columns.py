@@ -3,8 +3,7 @@
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -18,7 +17,6 @@ __all__ = [
     "arrow_schema",
     "check_batch_frame",
     "check_frame",
-    "column_named",
     "find_column",
     "output_schema",
     "quoted",
@@ -53,13 +51,8 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as SQL writes it, whatever dots, spaces or backticks it holds."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def column_named(name: str, alias: str | None = None) -> Column:
-    """Return the column of exactly this name, of the frame called ``alias`` if one is given."""
-    return F.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
+    """Return ``name`` as Spark reads it in an expression, whatever letters it holds."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
 def output_schema(

@@ -180,13 +180,12 @@ _FLOATS = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.0, None]
 
 
 def _adversarial():
+    last = CountWindow(2)
     for how in JoinType:
         yield Case(f"nulls in keys, {how}", _LEFT, _RIGHT, _query(_KEY, how=how))
         yield Case(f"empty left, {how}", _EMPTY, _RIGHT, _query(_KEY, how=how))
-        yield Case(
-            f"empty right, {how}", _LEFT, _EMPTY, _query(_KEY, how=how, window=CountWindow(2))
-        )
-        yield Case(f"no terms, {how}", _LEFT, _RIGHT, _query(how=how, window=CountWindow(2)))
+        yield Case(f"empty right, {how}", _LEFT, _EMPTY, _query(_KEY, how=how, window=last))
+        yield Case(f"no terms, {how}", _LEFT, _RIGHT, _query(how=how, window=last))
     yield Case("both empty", _EMPTY, _EMPTY, _query(_KEY, how="full"))
     ties = _table(t=[5] * 6, n=list(range(6)))
     yield Case("ties, time", ties, ties, _query(window=TimeWindow(0)))
