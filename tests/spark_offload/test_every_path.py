@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 import pytest
 
 from host import UsageError
-from spark_offload import explain, stream_join, task_error
+from spark_offload import explain, stream_join, task_error, verify
 from spark_offload.__main__ import main
 from spark_offload.columns import quoted
 from spark_offload.spark_tables import frame_of_table
@@ -27,8 +27,11 @@ from tests.paths.arguments import command_options, spark_arguments
 from tests.paths.cases import CASES, REFUSED, random_case
 from tests.paths.oracle import compare, row_of
 
-RANDOM = tuple(random_case(seed) for seed in range(1000, 1016))
-WIDE = tuple(random_case(seed) for seed in range(1016, 1100))
+FEW = tuple(random_case(seed) for seed in range(1000, 1008))
+MANY = (*CASES, *(random_case(seed) for seed in range(1008, 1080)))
+ODD = tuple(case for case in CASES if case.name.startswith(("backticks", "names of")))
+"""Cases with names that could be mistaken."""
+SOME = ("some", "many")
 FULL_OUTER = 2058
 """Seed of a full outer join with an equality and odd names."""
 
@@ -93,7 +96,7 @@ def kind_of_answer(case):
 
 
 @pytest.mark.parametrize(
-    "cases", [(*CASES, *RANDOM), pytest.param(WIDE, marks=pytest.mark.long)], ids=("some", "many")
+    "cases", [(*CASES[::4], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
 )
 def test_one_partition_has_the_answer_in_order(spark, cases):
     answers = [joined(spark, case, device="software:", partitions=1) for case in cases]
@@ -101,7 +104,7 @@ def test_one_partition_has_the_answer_in_order(spark, cases):
 
 
 @pytest.mark.parametrize(
-    "cases", [(*CASES, *RANDOM), pytest.param(WIDE, marks=pytest.mark.long)], ids=("some", "many")
+    "cases", [(*CASES[::4], *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
 )
 def test_partitions_by_key_have_the_answer(spark, cases):
     cases = [case for case in cases if kind_of_answer(case) == "key"]
@@ -112,10 +115,10 @@ def test_partitions_by_key_have_the_answer(spark, cases):
 @pytest.mark.parametrize(
     "cases",
     [
-        [case for case in CASES if case.name.startswith(("times as far", "ties", "no terms, f"))],
-        pytest.param((*CASES, *RANDOM, *WIDE), marks=pytest.mark.long),
+        [case for case in CASES if case.name.startswith(("times as far", "no terms, full"))],
+        pytest.param(MANY, marks=pytest.mark.long),
     ],
-    ids=("some", "many"),
+    ids=SOME,
 )
 def test_ranges_of_time_have_the_answer_in_order(spark, cases):
     answers = [
@@ -126,7 +129,7 @@ def test_ranges_of_time_have_the_answer_in_order(spark, cases):
 
 
 @pytest.mark.parametrize(
-    "cases", [(*CASES, *RANDOM), pytest.param(WIDE, marks=pytest.mark.long)], ids=("some", "many")
+    "cases", [(*CASES[1::3], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
 )
 def test_spark_itself_has_the_answer(spark, unfit, cases):
     cases = [case for case in cases if case.query.is_timed]
@@ -135,8 +138,16 @@ def test_spark_itself_has_the_answer(spark, unfit, cases):
     assert wrong_answers(cases, answers, ordered=False) == []
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
-@pytest.mark.parametrize("path", ["a device", "Spark itself"])
+@pytest.mark.parametrize(
+    ("case", "path"),
+    [
+        # By default every case takes one of the two paths: each costs an action of Spark.
+        pytest.param(case, path, marks=(pytest.mark.long,) if (number + turn) % 2 else ())
+        for number, case in enumerate(REFUSED)
+        for turn, path in enumerate(("a device", "Spark itself"))
+    ],
+    ids=str,
+)
 def test_what_must_be_refused_is_refused_on_every_path(spark, unfit, case, path):
     device = "software:" if path == "a device" else unfit
     error = refusal(lambda: joined(spark, case, device=device).collect())
@@ -154,10 +165,10 @@ def refusal(action):
 @pytest.mark.parametrize(
     "cases",
     [
-        [case for case in CASES if case.name.startswith(("backticks", "NaN", "dates"))][:3],
-        pytest.param((*CASES, *RANDOM), marks=pytest.mark.long),
+        ODD[:2],
+        pytest.param(MANY, marks=pytest.mark.long),
     ],
-    ids=("some", "many"),
+    ids=SOME,
 )
 def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
     wrong = []
@@ -170,6 +181,12 @@ def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
         rows = [row_of(row.values()) for row in table.to_pylist()]
         wrong.append(compare(case, table.column_names, rows, ordered=True))
     assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_an_answer_with_odd_names_is_verified(spark, share):
+    case = next(case for case in ODD if case.name.startswith("names of one input"))
+    assert verify(joined(spark, case, device="software:"), share=share).agrees
 
 
 class Streams:
@@ -221,7 +238,7 @@ class Streams:
 @pytest.mark.parametrize(
     "seeds",
     [[FULL_OUTER], pytest.param(range(2000, 2010), marks=pytest.mark.long)],
-    ids=("one", "many"),
+    ids=SOME,
 )
 def test_streams_have_the_answer(spark, tmp_path, seeds):
     wrong = []
