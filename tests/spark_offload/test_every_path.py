@@ -45,11 +45,22 @@ def unfit(tmp_path_factory):
 
 
 def frames(spark, case):
-    """Return the inputs of a case."""
+    """Return the inputs of a case, whose order columns are declared whole if they are."""
     return [
-        frame_of_table(spark, table, f"the {side} input")
-        for side, table in (("left", case.left), ("right", case.right))
+        frame_of_table(spark, declared_whole(table, order), f"the {side} input")
+        for side, table, order in zip(
+            ("left", "right"), (case.left, case.right), case.query.order, strict=True
+        )
     ]
+
+
+def declared_whole(table, order):
+    """Return ``table`` with ``order`` as a column without nulls, for which there is no check."""
+    if table.column_names.count(order) != 1 or table.column(order).null_count:
+        return table
+    at = table.column_names.index(order)
+    schema = table.schema.set(at, table.schema.field(at).with_nullable(False))
+    return table.cast(schema)
 
 
 def joined(spark, case, **options):
