@@ -106,7 +106,8 @@ def stream_join(
         sent along. Left out, the equal columns where possible.
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
-        window is done by Spark itself then; :func:`explain` and the log say so and why.
+        window is done by Spark itself then, by the same rules; :func:`explain` and the log say so
+        and why.
     build : bool
         Whether a larger simulated accelerator is built, with no device named, where the default one
         is too small for the window or has too few key fields, and none that serves is here.
