@@ -14,8 +14,9 @@ from host.errors import MissingToolError
 from host.tables import output_schema
 from host.verification import reference_pairs
 from tests.paths.arguments import command_options
-from tests.paths.cases import CASES, REFUSED, random_case
+from tests.paths.cases import CASES, REFUSED
 from tests.paths.oracle import compare, row_of
+from tests.paths.random_cases import random_case
 
 KEYS = (KeyField(name="f0", bits=64), KeyField(name="f1", bits=64))
 PARAMETERS = JoinParameters(
