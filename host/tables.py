@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.column_names import output_names
 from host.errors import UsageError
 from host.join_type import JoinType
 from host.side import Side
@@ -120,19 +121,14 @@ def output_schema(
     Raises
     ------
     UsageError
-        If a name would stand twice even with the suffix.
+        If a name stands twice in an input, or would stand twice in the answer even with the suffix;
+        see :mod:`host.column_names`.
     """
-    names, taken = set(left.names), [_nullable(field, how, Side.R) for field in left]
-    for column in right if how.has_pairs else ():
-        name = column.name + suffix if column.name in left.names else column.name
-        if name in names:
-            raise UsageError(
-                f"The right column {column.name!r} would be called {name!r} in the result, which "
-                f"is taken; choose another suffix than {suffix!r}."
-            )
-        names.add(name)
-        taken.append(_nullable(column, how, Side.S).with_name(name))
-    return pa.schema(taken)
+    names = output_names(left.names, right.names, suffix, how)
+    fields = [_nullable(field, how, Side.R) for field in left]
+    if how.has_pairs:
+        fields += [_nullable(field, how, Side.S) for field in right]
+    return pa.schema(field.with_name(name) for field, name in zip(fields, names, strict=True))
 
 
 def _nullable(field: pa.Field, how: JoinType, side: Side) -> pa.Field:

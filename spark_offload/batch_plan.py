@@ -22,6 +22,7 @@ from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
+from spark_offload.order_checks import order_checked
 from spark_offload.placement import PartitionBy, Placement, choose_placement
 from spark_offload.plan import JoinPlan
 from spark_offload.ranges import band_ranges
@@ -90,7 +91,11 @@ class BatchJoinPlan(JoinPlan):
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
         named = arrow_function(task, self.explanation.name, report)
-        return tagged.frame.mapInArrow(named, self.schema), read
+        joined = tagged.frame.mapInArrow(named, self.schema)
+        if self.query.sorted and any(self.placement.keys):
+            # A task sees the order of its own keys' rows only.
+            joined = order_checked(joined, self.left, self.right, self.query)
+        return joined, read
 
 
 def make_plan(

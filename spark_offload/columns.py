@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of the two inputs and of the answer: checked once, before any row is read."""
 
-from collections import Counter
-
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from host import UsageError
-from host.errors import UnknownColumnError, UnsupportedTypeError
+from host.column_names import output_names, require_column, require_distinct
+from host.errors import UnsupportedTypeError
 from host.join_type import JoinType
 from host.side import Side
 
@@ -19,7 +17,6 @@ __all__ = [
     "arrow_schema",
     "check_batch_frame",
     "check_frame",
-    "column_named",
     "find_column",
     "output_schema",
     "quoted",
@@ -47,11 +44,7 @@ def check_frame(frame: object, side: str) -> None:
             f"The {side} input must be a pyspark.sql.DataFrame, not a {_full_name(type(frame))}; "
             f"spark.createDataFrame(...) makes one out of rows, a pandas frame or an Arrow table."
         )
-    repeated = [name for name, count in Counter(frame.columns).items() if count > 1]
-    if repeated:
-        raise UsageError(
-            f"The {side} input has several columns called {repeated[0]!r}; rename all but one."
-        )
+    require_distinct(frame.columns, f"the {side} input")
 
 
 def _full_name(kind: type) -> str:
@@ -62,19 +55,13 @@ def _full_name(kind: type) -> str:
 
 def find_column(schema: StructType, name: str, side: str) -> StructField:
     """Return the field called ``name``, or raise telling which there are."""
-    if name not in schema.names:
-        raise UnknownColumnError(name, schema.names, table=f"the {side} input")
+    require_column(schema.names, name, f"the {side} input")
     return schema[name]
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as SQL writes it, whatever dots, spaces or backticks it holds."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def column_named(name: str, alias: str | None = None) -> Column:
-    """Return the column of exactly this name, of the frame called ``alias`` if one is given."""
-    return F.col(quoted(name) if alias is None else f"{quoted(alias)}.{quoted(name)}")
+    """Return ``name`` as Spark reads it in an expression, whatever letters it holds."""
+    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
 def output_schema(
@@ -82,24 +69,17 @@ def output_schema(
 ) -> StructType:
     """Return the schema of the answer: the left columns, then the right ones if there are pairs.
 
-    A right name that the left has too (Spark compares names without regard to case) gets
-    ``suffix``. Columns that are null where a row comes alone are nullable, as Spark's own join has
-    them.
+    The names are those of :func:`host.column_names.output_names`, whatever
+    ``spark.sql.caseSensitive`` says. Columns that are null where a row comes alone are nullable, as
+    Spark's own join has them.
     """
+    names = output_names(left.names, right.names, suffix, how)
     fields = [_nullable(field, how, Side.R) for field in left.fields]
-    left_names = {field.name.casefold() for field in fields}
-    taken = set(left_names)
-    for field in right.fields if how.has_pairs else ():
-        clashes = field.name.casefold() in left_names
-        name = field.name + suffix if clashes else field.name
-        if name.casefold() in taken:
-            raise UsageError(
-                f"The right column {field.name!r} would be called {name!r} in the answer, which "
-                f"is taken; choose another suffix than {suffix!r}."
-            )
-        taken.add(name.casefold())
-        nullable = field.nullable or how.nulls(Side.S)
-        fields.append(StructField(name, field.dataType, nullable))
+    fields += [
+        StructField(name, field.dataType, field.nullable or how.nulls(Side.S))
+        # Without pairs there are no names left for the right columns.
+        for field, name in zip(right.fields, names[len(fields) :], strict=False)
+    ]
     return StructType(fields)
 
 

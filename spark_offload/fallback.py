@@ -7,7 +7,9 @@ import logging
 
 from pyspark.sql import DataFrame
 
-from host import JoinError
+from host import JoinError, Manifest
+from host.device.software import SOFTWARE_MANIFEST
+from host.encode import plan_streams
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.query import JoinQuery
 from spark_offload.accelerator import check_query, choose_device
@@ -15,8 +17,11 @@ from spark_offload.cluster import cluster_of
 from spark_offload.columns import arrow_schema, output_schema
 from spark_offload.devices import Devices
 from spark_offload.explanation import Cause, Explanation, TermExplanation
+from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
+from spark_offload.order_checks import order_checked
 from spark_offload.own_join import own_join
+from spark_offload.placement import PartitionBy, check_placement
 from spark_offload.plan import JoinPlan
 
 __all__ = ["OwnJoinPlan", "can_fall_back", "own_join_plan"]
@@ -29,7 +34,9 @@ class OwnJoinPlan(JoinPlan):
     """A join that Spark does by itself."""
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        return own_join(self.left, self.right, self.query), lambda: JoinMetrics(())
+        joined = own_join(self.left, self.right, self.query)
+        checked = order_checked(joined, self.left, self.right, self.query)
+        return checked, lambda: JoinMetrics(())
 
 
 def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
@@ -42,9 +49,26 @@ def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
 
 
 def own_join_plan(
-    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, *, device: Devices
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    error: JoinError,
+    *,
+    device: Devices,
+    partitions: int | None = None,
+    partition_by: PartitionBy = None,
 ) -> OwnJoinPlan:
-    """Return the plan of Spark's own join; the explanation and the log say why."""
+    """Return the plan of Spark's own join; the explanation and the log say why.
+
+    Raises
+    ------
+    UsageError
+        If the query is one that no device would answer: the rules are those of a device, its limits
+        are not.
+    """
+    _check_rules(left, right, query)
+    facts = JoinInputs(left, right, query).facts()
+    check_placement(query, facts, partitions=partitions, partition_by=partition_by)
     _LOG.warning("The join is done by Spark itself: %s", error)
     causes = _causes(left, right, query, error, device)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
@@ -72,6 +96,15 @@ def own_join_plan(
         causes=causes,
     )
     return OwnJoinPlan(query=query, schema=schema, explanation=explanation, left=left, right=right)
+
+
+def _check_rules(left: DataFrame, right: DataFrame, query: JoinQuery) -> None:
+    """Raise for columns that cannot be compared or ordered by, whatever the device."""
+    manifest = Manifest.load(SOFTWARE_MANIFEST)
+    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    # Each term alone: how many there can be is up to a device.
+    for terms in ((), *((term,) for term in query.terms)):
+        plan_streams(*schemas, replace(query, terms=terms), manifest)
 
 
 def _causes(

@@ -112,10 +112,10 @@ def stream_join(
         sent along. Left out, the equal columns where possible.
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
-        window is done by Spark itself then; :func:`explain` and the log say so and why. A window
-        that turns out to outgrow the device while rows arrive is then an error too, which says how
-        many rows it needs; otherwise the task goes on in software from that row on, and
-        :func:`metrics` and the log say so.
+        window is done by Spark itself then, by the same rules; :func:`explain` and the log say so
+        and why. A window that turns out to outgrow the device while rows arrive is then an error
+        too, which says how many rows it needs; otherwise the task goes on in software from that
+        row on, and :func:`metrics` and the log say so.
     build : bool
         Whether a larger simulated accelerator is built, with no device named, where the default one
         is too small for the window or has too few key fields, and none that serves is here. The
@@ -226,7 +226,15 @@ def plan_join(
     except JoinError as error:
         if strict or not can_fall_back(error, query):
             raise
-        return own_join_plan(left, right, query, error, device=device)
+        return own_join_plan(
+            left,
+            right,
+            query,
+            error,
+            device=device,
+            partitions=partitions,
+            partition_by=partition_by,
+        )
 
 
 def explain(frame: DataFrame, *, count: bool = False) -> Explanation:

@@ -12,7 +12,14 @@ from host.window import CountWindow
 from spark_offload.input_plan import NO_ESTIMATE
 from spark_offload.profile import OrderProfile
 
-__all__ = ["Facts", "PartitionBy", "Placement", "choose_placement", "require_partitions"]
+__all__ = [
+    "Facts",
+    "PartitionBy",
+    "Placement",
+    "check_placement",
+    "choose_placement",
+    "require_partitions",
+]
 
 PartitionBy: TypeAlias = Literal["key", "range"] | None
 """What rows are partitioned by: equal columns, ranges of the order column, or left to the kit."""
@@ -100,7 +107,7 @@ def choose_placement(
     UsageError
         If the query cannot be partitioned as asked for.
     """
-    _check_arguments(query, facts, partitions, partition_by)
+    check_placement(query, facts, partitions=partitions, partition_by=partition_by)
     placement = _placement(query, facts, partitions, partition_by)
     if placement.partitions > 1 or not facts.plain():
         return placement
@@ -135,9 +142,10 @@ def require_partitions(partitions: object) -> None:
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
 
-def _check_arguments(
-    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
+def check_placement(
+    query: JoinQuery, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
 ) -> None:
+    """Raise unless the query can be partitioned as asked for, by what is known without a row."""
     require_partitions(partitions)
     if partition_by not in ("key", "range", None):
         raise UsageError(f"partition_by must be 'key', 'range' or None, not {partition_by!r}.")

@@ -47,8 +47,9 @@ def column_ranges(
     """Read ``columns`` of ``frame``; return least and greatest value and common distance."""
     if not columns:
         return {}
-    # Positions as names: no name of the user's can need quoting.
-    chosen = frame.select(*(frame[f"`{name}`"].alias(f"c{at}") for at, name in enumerate(columns)))
+    # Positions as names: no name of the user's can clash or need quoting.
+    places = [f"c{frame.columns.index(name)}" for name in columns]
+    chosen = frame.toDF(*(f"c{at}" for at in range(len(frame.columns)))).select(*places)
     parts = chosen.mapInArrow(_measuring(columns, schema, side), _RESULT).collect()
     found: dict[str, ColumnRange] = {}
     for at, name in enumerate(columns):

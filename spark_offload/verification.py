@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
 from host.join_type import JoinType
-from spark_offload.columns import column_named
 from spark_offload.failures import kit_errors
 from spark_offload.own_join import own_join
 from spark_offload.plan import plan_of
@@ -92,11 +91,11 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
             )
         # Every result has a row of this side.
         if plan.query.how is JoinType.RIGHT:
-            right = _chosen(right, right.columns, share)
-            answer = _chosen(answer, answer.columns[len(left.columns) :], share)
+            right = _chosen(right, slice(None), share)
+            answer = _chosen(answer, slice(len(left.columns), None), share)
         else:
-            left = _chosen(left, left.columns, share)
-            answer = _chosen(answer, answer.columns[: len(left.columns)], share)
+            left = _chosen(left, slice(None), share)
+            answer = _chosen(answer, slice(len(left.columns)), share)
     expected = own_join(left, right, plan.query)
     with kit_errors():
         answer = answer.cache()
@@ -114,6 +113,9 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     return found
 
 
-def _chosen(frame: DataFrame, names: list[str], share: float) -> DataFrame:
-    columns = [column_named(name) for name in names]
-    return frame.where(F.pmod(F.xxhash64(*columns), F.lit(_PARTS)) < int(share * _PARTS))
+def _chosen(frame: DataFrame, columns: slice, share: float) -> DataFrame:
+    """Return the rows whose values in ``columns`` fall into a share of all hashes."""
+    # Positions as names: no name of the user's can clash or need quoting.
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    part = F.pmod(F.xxhash64(*places[columns]), F.lit(_PARTS))
+    return frame.toDF(*places).where(part < int(share * _PARTS)).toDF(*frame.columns)

@@ -10,13 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.column_names import require_column
 from host.encode.canonical import DECIMAL_DIGITS, canonical_binary, canonical_float, unscaled
-from host.errors import (
-    UnknownColumnError,
-    UnsupportedTypeError,
-    UntypedColumnError,
-    UsageError,
-)
+from host.errors import UnsupportedTypeError, UntypedColumnError
 
 __all__ = [
     "ORDERED",
@@ -205,10 +201,7 @@ def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
     UnsupportedTypeError
         If its type cannot be compared.
     """
-    if schema.names.count(name) > 1:
-        raise UsageError(f"The {side} table has several columns called {name!r}; rename them.")
-    if name not in schema.names:
-        raise UnknownColumnError(name, schema.names, table=f"the {side} table")
+    require_column(schema.names, name, f"the {side} table")
     dtype = schema.field(name).type
     if pa.types.is_dictionary(dtype):
         dtype = dtype.value_type

@@ -2,6 +2,8 @@
 """What somebody knows of a column's values before they come, and which values a range takes."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from math import gcd
 from typing import Any, NamedTuple, TypeAlias
 
@@ -92,4 +94,6 @@ def _ticks(value: Any, column: ColumnType) -> int:
     """Return a value of the column's type as an integer in its unit."""
     if isinstance(value, (int, np.integer)):
         return int(value)
+    if isinstance(value, Decimal):
+        return int(Fraction(value) * 10**column.dtype.scale)
     return int(pa.scalar(value, column.dtype).value)

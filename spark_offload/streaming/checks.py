@@ -7,7 +7,7 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 from host import Ordering, UsageError
 from host.durations import Duration
 from host.query import JoinQuery
-from spark_offload.columns import check_frame, find_column
+from spark_offload.columns import check_frame, find_column, quoted
 from spark_offload.streaming.upstream import delaying_operator
 
 __all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]
@@ -91,11 +91,12 @@ def _check_watermark(schema: StructType, side: str, order: str) -> None:
         raise UsageError(
             f"The watermark of the {side} input is on {others[0]!r}, but its rows arrive by "
             f"{order!r}; the watermark must be on the order column: "
-            f".withWatermark({order!r}, '10 seconds'), or order={others[0]!r}."
+            f".withWatermark({quoted(order)!r}, '10 seconds'), or order={others[0]!r}."
         )
     raise UsageError(
         f"The streaming {side} input has no watermark, so its rows would have to be kept for ever; "
-        f"say how late they can come: {side}.withWatermark({order!r}, '10 seconds')."
+        f"say how late they can come: {side}.withWatermark({quoted(order)!r}, '10 "
+        f"seconds')."
     )
 
 

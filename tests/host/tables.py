@@ -2,6 +2,8 @@
 """Joins of tables: accelerators as manifests, and an oracle that goes row by row."""
 
 from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 import json
 
 from hdl.manifest import describe, fingerprint
@@ -109,9 +111,14 @@ def _holds(term, left, right):
     if r is None or s is None:
         return False
     if term.is_equality:
-        return r == s
+        return r == s or (r != r and s != s)  # all NaN are equal, as in SQL
     low, high = (
         timedelta(microseconds=bound.nanoseconds / 1000) if isinstance(bound, Duration) else bound
         for bound in (term.low, term.high)
     )
-    return (low is None or low <= r - s) and (high is None or r - s <= high)
+    if isinstance(r, float):  # as doubles; NaN is above every bound
+        difference = r - s
+        not_below = low is None or not difference < float(low)
+        return not_below and (high is None or difference <= float(high))
+    difference = Fraction(r) - Fraction(s) if isinstance(r, Decimal) else r - s
+    return (low is None or low <= difference) and (high is None or difference <= high)

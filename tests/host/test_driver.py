@@ -207,7 +207,7 @@ def test_the_input_may_come_in_batches():
 
 def test_a_name_that_clashes_even_with_the_suffix_is_an_error():
     schema = pa.schema([("a", pa.int64()), ("a_right", pa.int64())])
-    with pytest.raises(UsageError, match="'a_right' in the result, which is taken"):
+    with pytest.raises(UsageError, match="'a_right' in the answer, which is taken"):
         output_schema(schema, schema)
     assert output_schema(schema, schema, "_2").names == ["a", "a_right", "a_2", "a_right_2"]
 

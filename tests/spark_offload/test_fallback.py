@@ -71,6 +71,20 @@ def test_mistakes_stay_mistakes(real):
         stream_join(*real, band={"z": (0, 1)}, order="t", within=5, device="software:")
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"partitions": 0}, "partitions must be"),
+        ({"partition_by": "key"}, "partition_by='key' is not possible"),
+        ({"order": "x"}, "'left.x' has type double"),
+    ],
+)
+def test_mistakes_stay_mistakes_where_no_device_serves(real, equality, change, words):
+    given = {"band": {"x": (0, 1)}, "order": "t", "within": 5, "device": equality} | change
+    with pytest.raises(UsageError, match=words):
+        stream_join(*real, **given)
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_an_answer_is_verified(spark, share):
     left, right = frames(spark, LEFT, RIGHT)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paths of the host give one answer, or one error: a plain loop's."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host import UsageError, open_device
+from host.__main__ import main
+from host.driver import TableJoin
+from host.errors import MissingToolError
+from host.tables import output_schema
+from host.verification import reference_pairs
+from tests.paths.arguments import command_options
+from tests.paths.cases import CASES, REFUSED
+from tests.paths.oracle import compare, row_of
+from tests.paths.random_cases import random_case
+
+KEYS = (KeyField(name="f0", bits=64), KeyField(name="f1", bits=64))
+PARAMETERS = JoinParameters(
+    cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=64, probe_bits=4, keys=KEYS
+)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """The address of a simulated accelerator with fields of 64 bits."""
+    library = pytest.importorskip("sim.library")
+    folder = tmp_path_factory.mktemp("paths") / "bundle"
+    write_bundle(PARAMETERS, folder)
+    try:
+        library.build_library(folder)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    return f"sim:{folder}"
+
+
+def by_reference(case):
+    """Take the rows that the reference join names."""
+    schema = output_schema(case.left.schema, case.right.schema, case.query.suffix, case.query.how)
+    columns = []
+    for table, numbers in zip(
+        (case.left, case.right), reference_pairs(case.left, case.right, case.query), strict=True
+    ):
+        taken = table.take(pa.array([None if n < 0 else n for n in numbers.tolist()], pa.int64()))
+        columns += taken.columns
+    return pa.Table.from_arrays(columns[: len(schema)], schema=schema)
+
+
+def by_device(case, device, *, streamed=False):
+    """Join on an open device: tables, or readers if the inputs are declared sorted."""
+    tables = (case.left, case.right)
+    if streamed:
+        # Batches of five rows, so that most cases have several.
+        tables = tuple(
+            pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=5))
+            for table in tables
+        )
+    return TableJoin(*tables, case.query, device).run().table
+
+
+def by_command(case, folder, device):
+    """Run the command in this process; the error that it prints is raised."""
+    assert main(["join", *command_options(case, folder, device=device)]) == 0
+    return pq.read_table(folder / "out.parquet")
+
+
+def checked(case, table):
+    rows = [row_of(row.values()) for row in table.to_pylist()]
+    return compare(case, table.column_names, rows, ordered=True)
+
+
+def answers(cases, devices, folder):
+    """Yield what is wrong with the answers to ``cases`` on every path."""
+    for number, case in enumerate(cases):
+        paths = {"the reference join": lambda: by_reference(case)}
+        for name, device in devices.items():
+            paths[f"tables on {name}"] = lambda device=device: by_device(case, device)
+            if case.query.sorted:
+                paths[f"streams on {name}"] = lambda device=device: by_device(
+                    case, device, streamed=True
+                )
+        place = folder / str(number)
+        place.mkdir()
+        paths["python -m host join"] = lambda: by_command(case, place, "software:")
+        for path, join in paths.items():
+            try:
+                wrong = checked(case, join())
+            except Exception as error:
+                wrong = f"{case} ({case.query}): {error!r}"
+            if wrong:
+                yield f"{path}: {wrong}"
+
+
+@pytest.fixture
+def devices(simulated):
+    """Open devices by name."""
+    with open_device("software:") as software, open_device(simulated) as simulator:
+        yield {"software:": software, "sim:": simulator}
+
+
+def test_adversarial_joins_have_one_answer(devices, tmp_path):
+    assert list(answers(CASES, devices, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(40), pytest.param(range(40, 600), marks=pytest.mark.long)], ids=str
+)
+def test_random_joins_have_one_answer(devices, tmp_path, seeds):
+    assert list(answers(map(random_case, seeds), devices, tmp_path)) == []
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=str)
+def test_what_must_be_refused_is_refused_on_every_path(case, tmp_path, capsys):
+    joins = [lambda device: by_reference(case), lambda device: by_device(case, device)]
+    if case.query.sorted:
+        joins.append(lambda device: by_device(case, device, streamed=True))
+    with open_device("software:") as device:
+        for join in joins:
+            with pytest.raises(UsageError) as caught:
+                join(device)
+            assert [word for word in case.words if word not in str(caught.value)] == []
+    if any(len(set(t.column_names)) < t.num_columns for t in (case.left, case.right)):
+        return  # Parquet files of such tables can be written but not read.
+    assert main(["join", *command_options(case, tmp_path, device="software:")]) == 2
+    message = capsys.readouterr().err
+    assert [word for word in case.words if word not in message] == []
+    assert not (tmp_path / "out.parquet").exists()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the answer to a case is: every pair looked at with Python's own arithmetic."""
+
+from collections import Counter
+
+from tests.host.tables import naive_results
+from tests.paths.cases import Case
+
+__all__ = ["compare", "expected_names", "expected_rows", "row_of"]
+
+
+def row_of(values):
+    """Return a row as text, in which NaN is NaN and -0.0 is not 0.0."""
+    return repr(tuple(bytes(v) if isinstance(v, bytearray) else v for v in values))
+
+
+def expected_rows(case: Case) -> list[str]:
+    """Return the rows of the answer, in strict order."""
+    sides = [
+        [tuple(row.values()) for row in table.to_pylist()] for table in (case.left, case.right)
+    ]
+    alone = [(None,) * table.num_columns for table in (case.left, case.right)]
+    rows = []
+    for numbers in naive_results(case.left, case.right, case.query):
+        left, right = (
+            none if number is None else own[number]
+            for number, own, none in zip(numbers, sides, alone, strict=True)
+        )
+        rows.append(row_of((*left, *right) if case.query.how.has_pairs else left))
+    return rows
+
+
+def expected_names(case: Case) -> list[str]:
+    """Return the names of the answer's columns."""
+    names, taken = list(case.left.column_names), {n.lower() for n in case.left.column_names}
+    if case.query.how.has_pairs:
+        names += [n + case.query.suffix * (n.lower() in taken) for n in case.right.column_names]
+    return names
+
+
+def compare(case: Case, names: list[str], rows: list[str], *, ordered: bool) -> str:
+    """Return what is wrong with an answer; nothing if it is right."""
+    expected = expected_rows(case)
+    if names != expected_names(case):
+        return f"{case}: columns {names}, not {expected_names(case)}"
+    if Counter(rows) != Counter(expected):
+        missing, extra = Counter(expected) - Counter(rows), Counter(rows) - Counter(expected)
+        return f"{case} ({case.query}): missing {dict(missing)}, in excess {dict(extra)}"
+    if ordered and rows != expected:
+        return f"{case} ({case.query}): in the order {rows}, not {expected}"
+    return ""

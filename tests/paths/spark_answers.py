@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers and errors of joins in Spark, in as few jobs as will do.
+
+A job of Spark costs far more than the join of a few rows. So the answers to many joins are united
+into one frame of pickled rows, and collected together.
+"""
+
+from functools import reduce
+import pickle
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+import pytest
+
+from host import UsageError
+from spark_offload import stream_join, task_error
+from spark_offload.spark_tables import frame_of_table
+from tests.paths.arguments import spark_arguments
+from tests.paths.oracle import compare, row_of
+
+__all__ = ["joined", "packed", "refusal", "wrong_answers"]
+
+
+def frames(spark, case):
+    """Return the inputs of a case, whose order columns are declared whole if they are."""
+    return [
+        frame_of_table(spark, declared_whole(table, order), f"the {side} input")
+        for side, table, order in zip(
+            ("left", "right"), (case.left, case.right), case.query.order, strict=True
+        )
+    ]
+
+
+def declared_whole(table, order):
+    """Return ``table`` with ``order`` as a column without nulls, for which there is no check."""
+    if table.column_names.count(order) != 1 or table.column(order).null_count:
+        return table
+    at = table.column_names.index(order)
+    schema = table.schema.set(at, table.schema.field(at).with_nullable(False))
+    return table.cast(schema)
+
+
+def joined(spark, case, **options):
+    """Return the answer to a case as a frame."""
+    return stream_join(*frames(spark, case), **(spark_arguments(case.query) | options))
+
+
+def packed(frame, number):
+    """Return the rows of ``frame`` as texts, numbered by their join; all such frames are alike."""
+
+    def splitjoin_pack(batches):
+        for batch in batches:
+            rows = [pickle.dumps(tuple(row.values())) for row in batch.to_pylist()]
+            numbers = pa.array([number] * len(rows), pa.int32())
+            yield pa.record_batch([numbers, pa.array(rows, pa.binary())], ["number", "row"])
+
+    # Positions as names, because rows become dictionaries.
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    return frame.toDF(*places).mapInArrow(splitjoin_pack, "number int, row binary")
+
+
+def collected(frames):
+    """Return the rows of every frame, by one action."""
+    parts = [packed(frame, number) for number, frame in enumerate(frames)]
+    rows = [[] for _ in parts]
+    for row in reduce(DataFrame.unionAll, parts).collect():
+        rows[row.number].append(row_of(pickle.loads(row.row)))
+    return rows
+
+
+def wrong_answers(cases, answers, *, ordered):
+    """Return what is wrong with the answers to ``cases``."""
+    texts = [
+        compare(case, frame.columns, rows, ordered=ordered)
+        for case, frame, rows in zip(cases, answers, collected(answers), strict=True)
+    ]
+    return [text for text in texts if text]
+
+
+def refusal(action):
+    """Return the error of this kit that an action of Spark ends with."""
+    with pytest.raises((UsageError, PySparkException)) as caught:
+        action()
+    error = caught.value
+    return task_error(error) if isinstance(error, PySparkException) else error

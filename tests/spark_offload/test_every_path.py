@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paths through Spark give one answer, or one error: a plain loop's."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from spark_offload import explain, verify
+from spark_offload.__main__ import main
+from tests.host.tables import bundle
+from tests.paths.arguments import command_options
+from tests.paths.cases import CASES, REFUSED
+from tests.paths.oracle import compare, row_of
+from tests.paths.random_cases import random_case
+from tests.paths.spark_answers import joined, refusal, wrong_answers
+
+FEW = tuple(random_case(seed) for seed in range(1000, 1008))
+MANY = (*CASES, *(random_case(seed) for seed in range(1008, 1080)))
+ODD = tuple(case for case in CASES if case.name.startswith(("backticks", "names of")))
+"""Cases with names that could be mistaken."""
+SOME = ("some", "many")
+
+
+@pytest.fixture(scope="module")
+def unfit(tmp_path_factory):
+    """The address of a device that can serve no join of tables, so that Spark joins by itself."""
+    folder = tmp_path_factory.mktemp("unfit")
+    custom = bundle(folder, keys=("x8", "x8"), comparator="custom", predicate="operator:eq")
+    return f"software:{custom}"
+
+
+def has_keys(case):
+    """Tell whether the rows of a case can be partitioned by keys, not only by ranges of time."""
+    return case.query.is_timed and any(term.is_equality for term in case.query.terms)
+
+
+@pytest.mark.parametrize(
+    "cases", [(*CASES[::4], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_one_partition_has_the_answer_in_order(spark, cases):
+    answers = [joined(spark, case, device="software:", partitions=1) for case in cases]
+    assert wrong_answers(cases, answers, ordered=True) == []
+
+
+@pytest.mark.parametrize(
+    "cases", [(*CASES[::4], *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_partitions_by_key_have_the_answer(spark, cases):
+    cases = [case for case in cases if has_keys(case)]
+    answers = [joined(spark, case, device="software:", partitions=3) for case in cases]
+    assert wrong_answers(cases, answers, ordered=False) == []
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [case for case in CASES if case.name.startswith(("times as far", "no terms, full"))],
+        pytest.param(MANY, marks=pytest.mark.long),
+    ],
+    ids=SOME,
+)
+def test_ranges_of_time_have_the_answer_in_order(spark, cases):
+    answers = [
+        joined(spark, case, device="software:", partitions=3, partition_by="range")
+        for case in cases
+    ]
+    assert wrong_answers(cases, answers, ordered=True) == []
+
+
+@pytest.mark.parametrize(
+    "cases", [(*CASES[1::3], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_spark_itself_has_the_answer(spark, unfit, cases):
+    cases = [case for case in cases if case.query.is_timed]
+    answers = [joined(spark, case, device=unfit) for case in cases]
+    assert {explain(answer).device for answer in answers[:1]} == {"none: Spark's own join"}
+    assert wrong_answers(cases, answers, ordered=False) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "path"),
+    [
+        # By default every case takes one of the two paths: each costs an action of Spark.
+        pytest.param(case, path, marks=(pytest.mark.long,) if (number + turn) % 2 else ())
+        for number, case in enumerate(REFUSED)
+        for turn, path in enumerate(("a device", "Spark itself"))
+    ],
+    ids=str,
+)
+def test_what_must_be_refused_is_refused_on_every_path(spark, unfit, case, path):
+    device = "software:" if path == "a device" else unfit
+    error = refusal(lambda: joined(spark, case, device=device).collect())
+    assert [word for word in case.words if word not in str(error)] == []
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        ODD[:2],
+        pytest.param(MANY, marks=pytest.mark.long),
+    ],
+    ids=SOME,
+)
+def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
+    wrong = []
+    for number, case in enumerate(cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        code = main(["join", *command_options(case, folder, device="software:")])
+        assert code == 0, (str(case), capsys.readouterr().err)
+        table = pq.read_table(folder / "out.parquet")
+        rows = [row_of(row.values()) for row in table.to_pylist()]
+        wrong.append(compare(case, table.column_names, rows, ordered=True))
+    assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_an_answer_with_odd_names_is_verified(spark, share):
+    case = next(case for case in ODD if case.name.startswith("names of one input"))
+    assert verify(joined(spark, case, device="software:"), share=share).agrees
