@@ -93,14 +93,20 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
     def coordinates(fixed):
         """Random parts of the fields in a bucket; hashes for those whose bounds stay equal."""
         place, left = 0, manifest.index.bucket_bits
+        absurd = generator.random() < 0.4  # parts that overlap, or reach beyond the last bit
+        for index in range(0 if absurd else len(manifest.keys)):
+            control("COORDINATE", index, 0)
         for index, key in enumerate(manifest.keys):
             width = int(generator.integers(0, left + 1))
             shift = int(generator.integers(0, min(4, key.bits) + 1))
             part = Coordinate(shift, width, place, hashed=False)
             if fixed and generator.random() < 0.7:
                 part = Coordinate(hashed=True)
-            place, left = place + part.width, left - part.width
             control("COORDINATE", index, part.value(manifest))
+            if not absurd:
+                place, left = place + part.width, left - part.width
+            else:
+                place = int(generator.integers(0, left + 1))
 
     control("PRECISION", 0, period)
     for _ in range(segments):
@@ -194,8 +200,9 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
             value = min(value, 1)
         if name == "DISTINCT":  # it would be a lie
             value &= ~1
-        if name == "COORDINATE":  # others must suit the bounds, and one another
-            value = 0
+        if name == "COORDINATE":  # any part, but no hash, which has to suit the bounds
+            hashed = manifest.index.coordinate.fields["hashed"]
+            value &= ~(1 << hashed.offset)
         words = [codec.pack_control(name, index, value)]
         if name.startswith("BOUND") and "COORDINATE" in manifest.indices:
             words.insert(0, codec.pack_control("COORDINATE", index, 0))

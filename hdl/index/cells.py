@@ -18,6 +18,8 @@ from hdl.layouts import (
 )
 from hdl.streams import stream_register, stream_stage
 
+from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
+
 __all__ = ["CellPreparation", "fold"]
 
 
@@ -36,7 +38,8 @@ class CellPreparation(wiring.Component):
     each field takes (:func:`hdl.layouts.coordinate_layout`). A field that has bits of its own in
     the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
     for as many as there are values of these bits. The hash of a field is for bounds that are equal.
-    A field without any part is only compared.
+    A field without any part is only compared. A part that is not its field's alone, or reaches beyond
+    the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
     Latency: :attr:`latency` cycles: 1 for an equality; for a band 3, to shift, to subtract and
     place, to limit; 1 if not ``pipelined``. Throughput: 1 word per cycle.
@@ -71,7 +74,13 @@ class CellPreparation(wiring.Component):
 
         coordinates, parts = self.layouts()
         m.submodules.shifted = shifted = stream_stage(
-            data.StructLayout({"word": word, "coordinates": coordinates}),
+            data.StructLayout(
+                {
+                    "word": word,
+                    "coordinates": coordinates,
+                    "wanted": wanted_layout(self.parameters),
+                }
+            ),
             pipelined=self.parameters.pipelined,
         )
         m.submodules.placed = placed = stream_stage(
@@ -86,6 +95,11 @@ class CellPreparation(wiring.Component):
             placed.i.payload.word.eq(shifted.o.payload.word),
             output.i.payload.eq(placed.o.payload.word),
         ]
+        m.d.comb += shifted.i.payload.wanted.eq(wanted_bits(self.parameters, self.i.payload))
+        elaborate_disjoint(
+            m, self.parameters, shifted.o.payload.wanted, placed.i.payload.word,
+            shifted.o.valid & shifted.o.ready,
+        )  # fmt: skip
         ranges = self.ranges(self.i.payload.body.tuple.criterion)
         for n, field in enumerate(self.parameters.keys):
             low, high = ranges[field.name]
@@ -99,7 +113,7 @@ class CellPreparation(wiring.Component):
                 shifted.i.payload.coordinates[field.name],
             )  # fmt: skip
             self.place_field(
-                m, n, self.elaborate_part(m, n, shifted.o, shifted.o.payload.word, "placed"),
+                m, n, self.elaborate_part(m, n, shifted.o, placed.i.payload.word, "placed"),
                 shifted.o.payload.coordinates[field.name], placed.i.payload.parts[field.name],
             )  # fmt: skip
         self.elaborate_cells(m, placed.o.payload, output.i.payload)

@@ -58,8 +58,10 @@ def configuration(
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
     if manifest.engine == "index" and manifest.comparator == "band":
-        for index, part in enumerate(bucket_plan(manifest, bounds).values()):
-            words.append(codec.pack_control("COORDINATE", index, part.value(manifest)))
+        parts = [part.value(manifest) for part in bucket_plan(manifest, bounds).values()]
+        if len(parts) > 1:  # a field gets no bits that another one still has from the last query
+            words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
+        words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
     if manifest.engine == "index":
         words += [codec.pack_control("DISTINCT", side, int(distinct[side])) for side in Side]
     for side in Side:

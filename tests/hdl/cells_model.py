@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Buckets and cells from plain integers: what the index engine's preparation works out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
 from hdl.layouts import coordinate_layout
 from tests.hdl.input_words import criterion_ranges, integer, stored_key
 
-__all__ = ["Part", "bucket_of", "cells_of", "visited_buckets"]
+__all__ = ["Part", "bucket_of", "cells_of", "granted", "visited_buckets"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,19 @@ class Part:
                 "hashed": int(self.hashed),
             },
         )
+
+
+def granted(parameters, parts, n, wanted):
+    """What the ``n``-th field gets of the ``wanted`` part, while all fields have ``parts``."""
+    others = (*parts[:n], *parts[n + 1 :])
+    taken = {bit for part in others for bit in bits_of(part)}
+    fits = wanted.place + wanted.width <= parameters.bucket_width
+    return wanted if fits and taken.isdisjoint(bits_of(wanted)) else replace(wanted, width=0)
+
+
+def bits_of(part):
+    """The bits of a bucket's number that a part takes."""
+    return range(part.place, part.place + part.width)
 
 
 def fold(value, bits, turn):

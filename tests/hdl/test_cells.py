@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Buckets and cells against plain integers, and against what they are for."""
 
+from dataclasses import replace
 from itertools import product
 
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ import pytest
 from hdl.index.cells import CellPreparation
 from hdl.layouts import region_word
 from hdl.parameters import JoinParameters, KeyField
-from tests.hdl.cells_model import Part, bucket_of, cells_of, visited_buckets
+from tests.hdl.cells_model import Part, bucket_of, cells_of, granted, visited_buckets
 from tests.hdl.input_words import (
     control_word,
     criterion_of,
@@ -46,22 +47,31 @@ def parts_of(draw, fields, bits, *, hashes=True):
     return parts
 
 
+@st.composite
+def any_parts_of(draw, fields, bits):
+    """Strategy for parts of fields as no host sends them: any that a control word can hold."""
+    most = (1 << bits.bit_length()) - 1
+    shifts = [st.integers(0, field.bits) for field in fields]
+    widths = st.integers(0, most)
+    return [Part(draw(shift), draw(widths), draw(widths), draw(st.booleans())) for shift in shifts]
+
+
 @settings(max_examples=300)
 @given(data=st.data(), bits=st.integers(1, 7))
 def test_every_match_is_in_one_bucket_that_is_visited_once(data, bits):
-    """Whatever the bounds, and however small the table; what makes results complete."""
+    """Whatever the bounds and parts, and however small the table; what makes results complete."""
     fields = (KeyField(name="a", bits=4), KeyField(name="b", bits=3, signed=False))
     parameters = index_parameters(fields, bits)
     limits = data.draw(bounds(fields))
-    parts = data.draw(parts_of(fields, bits, hashes=False))
-    for n, field in enumerate(fields):
-        low, high = limits[field.name]
-        if low == high and data.draw(st.booleans()):
-            parts[n] = Part(hashed=True)
+    parts = [Part() for _ in fields]
+    for n, wanted in enumerate(data.draw(any_parts_of(fields, bits))):
+        low, high = limits[fields[n].name]
+        wanted = replace(wanted, hashed=wanted.hashed and low == high)
+        parts[n] = granted(parameters, parts, n, wanted)
     side, probe = data.draw(st.integers(0, 1)), data.draw(keys(fields))
     criterion = criterion_of(parameters, side, probe, limits)
     visited = visited_buckets(parameters, parts, cells_of(parameters, parts, criterion))
-    assert len(set(visited)) == len(visited)
+    assert len(set(visited)) == len(visited), "a bucket twice: its pairs twice, and no end in sight"
     ranges = criterion_ranges(parameters, criterion)
     for stored in product(*(range(1 << field.bits) for field in fields)):
         if all(low <= value <= high for value, (low, high) in zip(stored, ranges, strict=True)):
@@ -79,11 +89,12 @@ def test_preparation_computes_what_the_model_does(fields, data, bits, stalls):
     sent, expected = [], []
     for _ in range(data.draw(st.integers(1, 12))):
         if data.draw(st.booleans()):
-            parts = data.draw(parts_of(fields, bits))
-            for n, part in enumerate(parts):
-                word = control_word("COORDINATE", n, part.value(parameters))
-                sent.append(region_values(parameters, word))
-                expected.append(sent[-1])
+            drawn = any_parts_of if data.draw(st.booleans()) else parts_of
+            for n, wanted in enumerate(data.draw(drawn(fields, bits))):
+                parts[n] = granted(parameters, parts, n, wanted)
+                for part, words in ((wanted, sent), (parts[n], expected)):
+                    word = control_word("COORDINATE", n, part.value(parameters))
+                    words.append(region_values(parameters, word))
         word = tuple_word(data.draw(st.integers(0, 1)), data.draw(keys(fields)), 5)
         values = region_values(parameters, word, bounds=data.draw(bounds(fields)), close=2)
         sent.append(values)

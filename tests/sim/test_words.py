@@ -6,6 +6,7 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from host.buckets import Coordinate
 from host.device.simulated import SimulatedDevice
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -97,8 +98,8 @@ def same(manifest, received, expected):
     return canonical(manifest, received, free=False) == canonical(manifest, expected, free=False)
 
 
-def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500):
-    """Send the scenario in chunks; return all result words."""
+def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
+    """Send the scenario in chunks; return all result words, and add the ``cycles`` of each call."""
     received, sent, marks = [], 0, 0
     with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
         codec = WordCodec(device.manifest)
@@ -108,6 +109,8 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500):
             done = device.exchange(scenario.words[sent : sent + chunk], results, cycles=10_000)
             sent += done.accepted
             budget -= done.cycles
+            if cycles is not None:
+                cycles.append(done.cycles)
             words = results[: done.produced].copy()
             received.append(words)
             marks += int((codec.unpack_results(words).kind == codec.mark).sum())
@@ -219,3 +222,31 @@ def test_bursts_of_hot_keys_lose_and_repeat_nothing(bundle, burst):
     )
     received = answer(bundle, scenario)
     assert same(manifest, received, expected_words(bundle, scenario))
+
+
+@pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 6), (6, 6)])
+def test_clear_is_answered_soon_whatever_parts_the_fields_have(places, tmp_path):
+    # As a product, the cells of both fields would be 2**14 for each probe.
+    parameters = SHAPES["index"]
+    write_bundle(parameters, tmp_path / "bundle")
+    build_library(tmp_path / "bundle")
+    manifest = Manifest.load(tmp_path / "bundle")
+    codec = WordCodec(manifest)
+    bits, count = manifest.index.bucket_bits, 200
+    generator = np.random.default_rng(0)
+    keys = {key.name: generator.integers(0, 200, count) for key in manifest.keys}
+    words = [
+        *(codec.pack_control("BOUND_LOW", n, -(1 << 12)) for n in range(2)),
+        *(codec.pack_control("BOUND_HIGH", n, 1 << 12) for n in range(2)),
+        *(
+            codec.pack_control("COORDINATE", n, Coordinate(0, bits, place).value(manifest))
+            for n, place in enumerate(places)
+        ),
+        codec.pack_tuples((np.arange(count) % 2).astype(np.uint8), keys, np.zeros(count)),
+        codec.pack_control("CLEAR"),
+    ]
+    scenario = Scenario(np.concatenate(words), free=False, marks=1)
+    cycles = []
+    received = answer(tmp_path / "bundle", scenario, cycles=cycles)
+    assert same(manifest, received, expected_words(tmp_path / "bundle", scenario))
+    assert sum(cycles) < 2 * count * ((1 << bits) + manifest.capacity)
