@@ -38,8 +38,8 @@ class CellPreparation(wiring.Component):
     each field takes (:func:`hdl.layouts.coordinate_layout`). A field that has bits of its own in
     the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
     for as many as there are values of these bits. The hash of a field is for bounds that are equal.
-    A field without any part is only compared. A part that is not its field's alone, or reaches beyond
-    the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
+    A field without any part is only compared. A part that is not its field's alone, or reaches
+    beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
     Latency: :attr:`latency` cycles: 1 for an equality; for a band 3, to shift, to subtract and
     place, to limit; 1 if not ``pipelined``. Throughput: 1 word per cycle.

@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.index.cells import CellPreparation
-from hdl.layouts import region_word
+from hdl.layouts import coordinate_layout, region_word
 from hdl.parameters import JoinParameters, KeyField
+from host.buckets import bucket_plan
+from host.manifest import Manifest
+from host.ordering import Ordering
+from host.predicate import Bounds
+from host.streams.configuration import configuration
+from host.window import CountWindow
+from host.words import WordCodec
 from tests.hdl.cells_model import Part, bucket_of, cells_of, granted, visited_buckets
 from tests.hdl.input_words import (
     control_word,
@@ -23,6 +30,7 @@ from tests.hdl.input_words import (
 )
 from tests.hdl.key_fields import FIELD_SETS, bounds, keys
 from tests.hdl.stream_bench import StreamBench
+from tests.scenarios import manifest_of
 
 
 def index_parameters(fields, bits, comparator="band"):
@@ -77,6 +85,29 @@ def test_every_match_is_in_one_bucket_that_is_visited_once(data, bits):
         if all(low <= value <= high for value, (low, high) in zip(stored, ranges, strict=True)):
             key = {f.name: value + least(f) for f, value in zip(fields, stored, strict=True)}
             assert bucket_of(parameters, parts, key) in visited
+
+
+def test_a_host_gets_the_parts_that_it_asks_for_whatever_the_last_query_had(tmp_path):
+    fields = tuple(KeyField(name=name, bits=16) for name in "abc")
+    parameters = index_parameters(fields, 14)
+    manifest = Manifest.load(manifest_of(parameters, tmp_path))
+    codec = WordCodec(manifest)
+    parts = [Part() for _ in fields]
+    for spans in [(5, 5, 5), (9, 200, None), (None, 3, 3), (0, 40, 700), (0, None, 0), (1, 1, 1)]:
+        bounds = {
+            field.name: Bounds(0, span)
+            for field, span in zip(fields, spans, strict=True)
+            if span is not None
+        }
+        for word in configuration(manifest, bounds, CountWindow(3), Ordering.outer()):
+            name, n, value = codec.unpack_control(word)
+            if name == "COORDINATE":
+                wanted = coordinate_layout(parameters).from_bits(value)
+                wanted = Part(wanted.shift, wanted.width, wanted.place, bool(wanted.hashed))
+                parts[n] = granted(parameters, parts, n, wanted)
+        assert [vars(part) for part in parts] == [
+            vars(part) for part in bucket_plan(manifest, bounds).values()
+        ]
 
 
 @pytest.mark.parametrize("fields", FIELD_SETS)
