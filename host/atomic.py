@@ -115,16 +115,24 @@ def _remove_abandoned(folder: Path, stem: str | None = None) -> None:
     """Remove what killed processes have left in ``folder``, of one stem or of all."""
     prefix = ".*" if stem is None else re.escape(stem)
     pattern = re.compile(rf"\.{prefix}\.[0-9a-f]{{16}}\.partial", re.DOTALL)
-    for name in os.listdir(folder):
-        if pattern.fullmatch(name):
-            with suppress(OSError):  # it is another user's, or has just been removed
-                _remove_unless_held(folder / name)
+    with suppress(PermissionError):  # files can be made there, but not listed
+        for name in os.listdir(folder):
+            if pattern.fullmatch(name):
+                with suppress(OSError):  # it is another user's, or has just been removed
+                    _remove_unless_held(folder / name)
 
 
 def _remove_unless_held(place: Path) -> None:
+    """Remove a file or folder that no process holds.
+
+    A symbolic link is none that this module has made. In a folder that others can write to, it may
+    lead to anything, so nothing that it leads to is touched.
+    """
+    if place.is_symlink():
+        return
     is_folder = place.is_dir()
     try:
-        descriptor = os.open(place / LOCK if is_folder else place, os.O_RDWR)
+        descriptor = os.open(place / LOCK if is_folder else place, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         place.rmdir()  # its process ended before it made the lock; succeeds only if it is empty
         return

@@ -27,8 +27,12 @@ def format_of(path: str | Path) -> str:
     Raises
     ------
     UsageError
-        If it is none of them.
+        If it is none of them, or Arrow cannot open a file of that name.
     """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"The name of file {str(path)!r} is no UTF-8; rename the file.") from None
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise UsageError(f"File {str(path)!r} must end in one of {', '.join(FORMATS)}.")
@@ -52,7 +56,10 @@ def read_table(path: str | Path) -> pa.Table:
     }
     reader = readers[format_of(path)]
     try:
-        return reader(Path(path))
+        # PyArrow takes names such as "file:/a" for addresses, but never those of absolute places.
+        return reader(Path(path).absolute())
+    except FileNotFoundError as error:
+        raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
     except OSError as error:
         # PyArrow also raises OSError for content that makes no sense.
         reason = error.strerror or str(error)

@@ -124,9 +124,9 @@ class LockFolder:
             # It has just been removed.
 
     def _place(self, device: str) -> Path:
-        name = quote(device, safe=" :,=")
+        name = quote(device, safe=" :,=", errors="surrogateescape")
         if len(name) > LONGEST_NAME or name in {"", ".", ".."}:
-            name = hashlib.sha256(device.encode()).hexdigest()
+            name = hashlib.sha256(device.encode(errors="surrogateescape")).hexdigest()
         return self.path / name
 
     def _refusal(self, device: str, reason: str) -> DeviceLockError:

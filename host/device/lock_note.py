@@ -20,6 +20,9 @@ LONGEST_NOTE = 4096
 LONGEST_HOLDER = 200
 """Characters of a holder's name, which messages quote."""
 
+LARGEST_PROCESS = (1 << 31) - 1
+"""Greatest number that a process can have."""
+
 
 @dataclass(frozen=True)
 class LockNote:
@@ -84,7 +87,9 @@ def _checked(values: Any) -> LockNote | None:
         not isinstance(note.holder, str) or note.holder != _printable(note.holder)
     ):
         return None
-    if note.process is not None and (type(note.process) is not int or note.process < 1):
+    if note.process is not None and (
+        type(note.process) is not int or not 1 <= note.process <= LARGEST_PROCESS
+    ):
         return None
     if not all(_is_past(moment) for moment in (note.since, note.failed) if moment is not None):
         return None

@@ -237,7 +237,10 @@ def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, pre_buffer=False)
+        # PyArrow takes names such as "file:/a" for addresses, but never those of absolute places.
+        return pq.ParquetFile(path.absolute(), pre_buffer=False)
+    except FileNotFoundError as error:
+        raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
     except OSError as error:
         raise UsageError(
             f"File {str(path)!r} cannot be read: {error.strerror or error}."

@@ -264,6 +264,7 @@ def test_a_replaced_file_is_told_when_the_device_is_released_but_hides_no_error(
         b'{"failed": ' + b"9" * 400 + b"}",
         b'{"process": 1, "holder": "x", "since": "then"}',
         b'{"process": true, "holder": "x", "since": 5.0}',
+        b'{"process": ' + b"9" * 3000 + b', "holder": "x", "since": 5.0}',
         b'{"process": 1, "holder": ["x"], "since": 5.0}',
         json.dumps({"process": 1, "holder": "\x1b[2J", "since": 5.0}).encode(),
         b'{"failed": 1.0, "more": 1}',

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from host.errors import FailureError, UsageError
-from host.files import format_of, read_table, write_table
+from host.files import FORMATS, format_of, read_table, write_table
 
 TABLE = pa.table(
     {
@@ -71,12 +71,18 @@ def test_a_broken_file_is_an_error_of_one_line(tmp_path, name, content):
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
-    with pytest.raises(UsageError, match="No such file"):
-        read_table(tmp_path / "missing.csv")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_missing_file_is_an_error(tmp_path, ending):
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        read_table(tmp_path / f"missing{ending}")
+
+
+def test_an_unknown_ending_and_a_name_that_is_no_text_are_errors():
     for path in ("table.xlsx", "table"):
         with pytest.raises(UsageError, match=r"must end in one of \.parquet, \.csv, \.json"):
             format_of(path)
+    with pytest.raises(UsageError, match="is no UTF-8"):
+        format_of(os.fsdecode(b"\xff.csv"))
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.json"])

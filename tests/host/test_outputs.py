@@ -108,6 +108,18 @@ def test_an_output_that_is_an_input_is_refused_and_the_input_stays(tmp_path, cap
     assert (tmp_path / "in.parquet").read_bytes() == before
 
 
+def test_no_name_is_an_address_by_which_an_input_is_read_unseen(tmp_path, capsys):
+    before = write(tmp_path / "in.parquet").read_bytes()
+    for sorting in ([], ["--sorted"]):
+        command = ["join", "--left", f"file://{tmp_path}/in.parquet", "--order", "t", "--rows", "5"]
+        command += ["--right", str(tmp_path / "in.parquet"), "--output"]
+        output = tmp_path / "out.parquet"
+        assert main([*command, str(output), "--device", "software:", *sorting]) == 2
+        assert "in.parquet' cannot be read: No such file" in capsys.readouterr().err
+        assert main([*command, f"file://{tmp_path}/in.parquet", "--device", "software:"]) == 2
+    assert (tmp_path / "in.parquet").read_bytes() == before
+
+
 @pytest.mark.parametrize("place", ["part/out.parquet", "part/new/out.parquet", "mine.parquet"])
 def test_a_folder_that_is_read_is_protected_with_all_that_is_in_it(tmp_path, place):
     parts = tmp_path / "parts.parquet"
@@ -184,6 +196,21 @@ def test_the_work_of_a_killed_process_is_removed_and_that_of_a_living_one_is_not
     with workplace(tmp_path, "third"):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_a_planted_link_leads_to_is_let_alone(tmp_path, kind):
+    # It has the name of abandoned work, and leads to a folder that looks like that.
+    (tmp_path / "home" / "work").mkdir(parents=True)
+    for name in ("lock", "work/precious"):
+        (tmp_path / "home" / name).write_text(name)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / f".out.csv.{'0' * 16}.partial").symlink_to(tmp_path / "home")
+    with atomic_file(shared / "out.csv") if kind == "file" else workplace(shared, "out.csv"):
+        pass
+    assert (tmp_path / "home" / "lock").read_text() == "lock"
+    assert (tmp_path / "home" / "work" / "precious").read_text() == "work/precious"
 
 
 def test_many_writers_of_one_file_do_not_take_each_other_for_dead(tmp_path, root):
