@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
 from host.errors import MissingToolError
-from spark_offload.interrupts import no_orphan
+from spark_offload.interrupts import kept_handler, no_orphan
 from spark_offload.java_log import java_log, kept_java_log, start_java
 
 __all__ = ["PROVIDER", "ROCKSDB", "open_session", "use_this_python"]
@@ -74,7 +74,7 @@ def open_session(
     }
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
     conf.setAll(list(settings.items()))
-    with no_orphan():
+    with no_orphan(), kept_handler():
         try:
             SparkContext(conf=conf, gateway=start_java(conf))
             session = SparkSession.builder.config(conf=conf).getOrCreate()
