@@ -63,7 +63,7 @@ def quick_interrupts() -> Iterator[None]:
 
 @contextmanager
 def kept_handler() -> Iterator[None]:
-    """Keep the program's own handler of interrupts while the body starts Spark.
+    """Keep the program's own handler of interrupts although the body makes a Spark context.
 
     PySpark puts its own in the place of any other one. That one asks Java to cancel all jobs, over
     the connection on which the program waits for an answer, which fails with two stack traces. It

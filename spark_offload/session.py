@@ -74,9 +74,11 @@ def open_session(
     }
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
     conf.setAll(list(settings.items()))
-    with no_orphan(), kept_handler():
+    with no_orphan():
         try:
-            SparkContext(conf=conf, gateway=start_java(conf))
+            gateway = start_java(conf)
+            with kept_handler():
+                SparkContext(conf=conf, gateway=gateway)
             session = SparkSession.builder.config(conf=conf).getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:
             raise FailureError(_start_failure(error)) from error
