@@ -85,12 +85,12 @@ def parse_duration(text: str, what: str = "") -> Duration:
         given = f"{what} {text!r}".strip()
         if _NUMBER.fullmatch(body):
             raise UsageError(
-                f"{given} is no duration, as it has no unit: for columns of time append one out of "
-                f"{units}, like {text.strip()}s; for columns of numbers write the number without "
-                f"quotes."
+                f"{given} is not a duration, as it has no unit: for columns of time append one out "
+                f"of {units}, like {text.strip()}s; for columns of numbers write the number "
+                f"without quotes."
             )
         raise UsageError(
-            f"{given} is no duration; write numbers with a unit out of {units}, "
+            f"{given} is not a duration; write numbers with a unit out of {units}, "
             f"like 180min or 1h30min; only columns of numbers take a plain number."
         )
     return Duration(sign * int(total))

@@ -77,7 +77,7 @@ def main(options: argparse.Namespace) -> int:
         left, right = work.rows
         print(
             f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {work.cycles()} cycles on "
-            f"{uri}: {options.output}",
+            f"{uri}, written to {options.output}",
             file=sys.stderr,
         )
     return 0

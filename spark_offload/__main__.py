@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from host.endings import INTERRUPTED, OutputFile, ending
 from spark_offload import bench_command, demo, join_command, zip_command
 from spark_offload.failures import kit_errors
-from spark_offload.interrupts import stop_session
+from spark_offload.interrupts import quick_interrupts, stop_session
 from spark_offload.java_log import kept_java_log
 from spark_offload.streaming import bench
 
@@ -43,19 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser(of_files=of_files).parse_args(words)
     output = OutputFile(options)
     before = SparkSession.getActiveSession()
-    try:
-        with kit_errors():
-            return int(options.run(options))
-    except (Exception, KeyboardInterrupt) as error:
-        end = ending(error, output)
-        if end is None:
-            raise
-        said = f"{end[0]}{_java_note(error)}"
-        print(f"python -m spark_offload {options.command}: {said}", file=sys.stderr)
-        session = SparkSession.getActiveSession()
-        if end[1] == INTERRUPTED and session is not None and session is not before:
-            stop_session(session)
-        return end[1]
+    with quick_interrupts():
+        try:
+            with kit_errors():
+                return int(options.run(options))
+        except (Exception, KeyboardInterrupt) as error:
+            end = ending(error, output)
+            if end is None:
+                raise
+            said = f"{end[0]}{_java_note(error)}"
+            print(f"python -m spark_offload {options.command}: {said}", file=sys.stderr)
+            session = SparkSession.getActiveSession()
+            if end[1] == INTERRUPTED and session is not None and session is not before:
+                stop_session(session)
+            return end[1]
 
 
 def _java_note(error: BaseException) -> str:

@@ -22,7 +22,7 @@ from spark_offload.devices import Devices
 from spark_offload.explanation import Explanation
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
-from spark_offload.order_checks import order_checked
+from spark_offload.order_checks import checked_for_disorder
 from spark_offload.placement import PartitionBy, Placement, choose_placement
 from spark_offload.plan import JoinPlan
 from spark_offload.ranges import band_ranges
@@ -93,8 +93,8 @@ class BatchJoinPlan(JoinPlan):
         named = arrow_function(task, self.explanation.name, report)
         joined = tagged.frame.mapInArrow(named, self.schema)
         if self.query.sorted and any(self.placement.keys):
-            # A task sees the order of its own keys' rows only.
-            joined = order_checked(joined, self.left, self.right, self.query)
+            # A task sees the order of its own keys' rows only; a null it sees in any row.
+            joined = checked_for_disorder(joined, self.left, self.right, self.query)
         return joined, read
 
 

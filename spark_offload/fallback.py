@@ -19,7 +19,7 @@ from spark_offload.devices import Devices
 from spark_offload.explanation import Cause, Explanation, TermExplanation
 from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
-from spark_offload.order_checks import order_checked
+from spark_offload.order_checks import checked_for_disorder, checked_for_nulls
 from spark_offload.own_join import own_join
 from spark_offload.placement import PartitionBy, check_placement
 from spark_offload.plan import JoinPlan
@@ -35,8 +35,11 @@ class OwnJoinPlan(JoinPlan):
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         joined = own_join(self.left, self.right, self.query)
-        checked = order_checked(joined, self.left, self.right, self.query)
-        return checked, lambda: JoinMetrics(())
+        if self.query.sorted:
+            joined = checked_for_disorder(joined, self.left, self.right, self.query)
+        # Nulls are told first, as by a device.
+        joined = checked_for_nulls(joined, self.left, self.right, self.query)
+        return joined, lambda: JoinMetrics(())
 
 
 def can_fall_back(error: JoinError, query: JoinQuery) -> bool:

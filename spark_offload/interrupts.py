@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupts from the keyboard while Spark starts or works: nothing of it stays behind."""
+"""Interrupts from the keyboard while Spark starts or works: one line, and nothing stays behind."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+import logging
 import signal
 import subprocess
 import threading
 import traceback
+from types import FrameType
 
 from pyspark.sql import SparkSession
 
-__all__ = ["no_orphan", "stop_session"]
+__all__ = ["kept_handler", "no_orphan", "quick_interrupts", "stop_session"]
 
 #: Seconds for Spark to stop; its Java process ends with this one in any case.
 STOP_SECONDS = 10
@@ -32,6 +34,52 @@ def no_orphan() -> Iterator[None]:
                 process.kill()
                 process.wait(STOP_SECONDS)
         raise
+
+
+@contextmanager
+def quick_interrupts() -> Iterator[None]:
+    """Let an interrupt end the body of a command, without stack traces of the libraries in it.
+
+    Py4J logs the stack of every call to Java that is interrupted, so nothing is logged from the
+    interrupt on. A process that ignores interrupts, as a job in the background does, goes on.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN or not _is_main_thread():
+        yield
+        return
+    disabled = logging.root.manager.disable
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        logging.disable()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        logging.disable(disabled)
+
+
+@contextmanager
+def kept_handler() -> Iterator[None]:
+    """Keep the program's own handler of interrupts although the body makes a Spark context.
+
+    PySpark puts its own in the place of any other one. That one asks Java to cancel all jobs, over
+    the connection on which the program waits for an answer, which fails with two stack traces. It
+    stays only where the program had nothing but Python's default.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if _is_main_thread() and before not in (signal.default_int_handler, None):
+            signal.signal(signal.SIGINT, before)
+
+
+def _is_main_thread() -> bool:
+    """Whether this thread is the one that may set handlers of signals."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def stop_session(session: SparkSession) -> None:

@@ -122,6 +122,7 @@ def explain_and_write(
     print(
         f"{int(metrics.total('left_rows'))} + {int(metrics.total('right_rows'))} rows, "
         f"{answer.table.num_rows} results, {answer.seconds:.2f} s, "
-        f"{int(metrics.total('cycles'))} cycles on {answer.plan.device}: {options.output}",
+        f"{int(metrics.total('cycles'))} cycles on {answer.plan.device}, "
+        f"written to {options.output}",
         file=sys.stderr,
     )

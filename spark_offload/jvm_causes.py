@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 import re
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError
 
@@ -13,7 +13,11 @@ __all__ = ["JvmCause", "cause_of", "jvm_causes", "unread_file"]
 _MOST = 20
 """Causes that are followed; a chain could be a circle."""
 
-_UNREAD = re.compile(r"\[FAILED_READ_FILE[^]]*].*? reading file (?P<file>\S+?)\.?(?:\s|$)")
+_UNREAD = re.compile(
+    r"\[FAILED_READ_FILE[^]]*].*? reading file (?P<file>.+?)\.?"
+    r"(?:\s+(?:SQLSTATE|Could not read|Data type mismatch|File does not|The file system)|\s*$)"
+)
+"""The file may have spaces in its name, and Spark's hint or code may stand behind it."""
 
 _HEADING = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[\w$]+\.)+[\w$]+): ?(?P<message>.*)$")
 
@@ -84,6 +88,9 @@ def unread_file(causes: list[JvmCause]) -> str | None:
     for cause in causes:
         match = _UNREAD.search(cause.message)
         if match is not None:
-            place = urlsplit(match["file"])
-            return unquote(place.path) if place.scheme == "file" else match["file"]
+            file = match["file"]
+            # Spark writes an address with three slashes and "%20", Hadoop a path with one slash.
+            if file.startswith("file:///"):
+                return unquote(file.removeprefix("file://"))
+            return file.removeprefix("file:")
     return None

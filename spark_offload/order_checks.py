@@ -8,8 +8,8 @@ have to, and the answer is the union of both. Conditions inside the join would n
 them with the rows that it need not read, such as those that stand opposite to an empty input.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,83 +21,111 @@ from spark_offload.cluster import cluster_of
 from spark_offload.shipping import ship_packages
 from spark_offload.side_check import SideCheck
 
-__all__ = ["order_checked"]
+__all__ = ["checked_for_disorder", "checked_for_nulls"]
 
 
-def order_checked(
+def checked_for_nulls(
     answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
 ) -> DataFrame:
-    """Return ``answer``, which fails if the order columns of its inputs will not do.
+    """Return ``answer``, which fails if a row of an input has no place in time.
 
-    The checks are the first partitions of the frame, so that reading a few rows runs them too.
-    There is none of an input that cannot break a rule, by what Spark knows of it.
+    The checks are the first partitions of the frame, so that reading a few rows runs them too. An
+    input whose order column cannot hold nulls, by what Spark knows of it, is not checked.
 
     Parameters
     ----------
     answer : DataFrame
         The join of the inputs.
     left, right : DataFrame
-        The inputs. Each is read once more for nulls, which Parquet's statistics can spare, and
-        once more, its order column alone, if it was declared sorted.
+        The inputs. Each is read once more, except for the parts that have no null by Parquet's
+        statistics.
     query : JoinQuery
-        Names the order columns, and says whether the inputs were declared sorted.
+        Names the order columns.
     """
     checks = []
-    for frame, side, order in zip((left, right), ("left", "right"), query.order, strict=True):
+    for frame, side, order in _inputs(left, right, query):
         if frame.schema[order].nullable:
-            checks.append(_check(_null_row(frame, order), side, order, frame.columns, answer))
-        if query.sorted:
-            checks.append(_check(_suspects(frame, order), side, order, None, answer))
-    if checks:
-        ship_packages(cluster_of(left.sparkSession))
-    return reduce(DataFrame.unionAll, [*checks, answer])
+            null_row = _null_row(frame, order)
+            first = null_row.columns.index("c0")
+            check = partial(SideCheck, side, order, False, frame.columns, first)
+            checks.append(_check(null_row, check, answer))
+    return _behind(checks, answer)
 
 
-def _numbered(frame: DataFrame, order: str) -> tuple[DataFrame, list[str]]:
-    """Return the rows with their numbers and order values in front, and the other columns' names.
+def checked_for_disorder(
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+) -> DataFrame:
+    """Return ``answer``, which fails if a row of an input goes back in time.
 
-    The columns are called by their places: no name of the user's can clash or need quoting.
+    As with :func:`checked_for_nulls` the checks come first. Rows without a place in time are left
+    out.
+
+    Parameters
+    ----------
+    answer : DataFrame
+        The join of the inputs.
+    left, right : DataFrame
+        The inputs. The order column of each is read once more.
+    query : JoinQuery
+        Names the order columns.
     """
-    places = [f"c{index}" for index in range(len(frame.columns))]
-    numbered = frame.toDF(*places).select(
-        F.monotonically_increasing_id().alias("row"),
-        F.col(places[frame.columns.index(order)]).alias("order"),
-        *places,
-    )
-    return numbered, places
+    checks = [
+        _check(_suspects(frame, order), partial(SideCheck, side, order, True, (), 0), answer)
+        for frame, side, order in _inputs(left, right, query)
+    ]
+    return _behind(checks, answer)
+
+
+def _inputs(
+    left: DataFrame, right: DataFrame, query: JoinQuery
+) -> Iterator[tuple[DataFrame, str, str]]:
+    """Yield each input with the name of its side and its order column."""
+    yield from zip((left, right), ("left", "right"), query.order, strict=True)
 
 
 def _null_row(frame: DataFrame, order: str) -> DataFrame:
-    """Return the first row without a place in time, whole, for the message shows it."""
-    rows, _ = _numbered(frame, order)
-    return rows.where(F.col("order").isNull()).orderBy("row").limit(1)
+    """Return the first row without a place in time, whole, for the message shows it.
+
+    Rows are numbered behind the filter: in front of it the number, which depends on where Spark
+    reads a row, would keep Spark from handing the filter to the reader of the files.
+    """
+    # Columns are called by their places: no name of the user's can clash or need quoting.
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    time = F.col(places[frame.columns.index(order)])
+    nulls = frame.toDF(*places).where(time.isNull())
+    numbered = nulls.select(F.monotonically_increasing_id().alias("row"), time.alias("order"), "*")
+    return numbered.orderBy("row").limit(1)
 
 
 def _suspects(frame: DataFrame, order: str) -> DataFrame:
     """Return few rows, sorted by time, whose numbers fall if any row goes back in time."""
-    rows, places = _numbered(frame, order)
-    rows = rows.drop(*places).where(F.col("order").isNotNull())
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    rows = frame.toDF(*places).select(
+        F.monotonically_increasing_id().alias("row"),
+        F.col(places[frame.columns.index(order)]).alias("order"),
+    )
+    rows = rows.where(F.col("order").isNotNull())
     suspects = rows.mapInArrow(splitjoin_order_suspects, rows.schema).repartition(1)
     return suspects.sortWithinPartitions("order", "row")
 
 
-def _check(
-    rows: DataFrame, side: str, order: str, columns: Sequence[str] | None, answer: DataFrame
-) -> DataFrame:
-    """Return a frame of no rows that fails if one of ``rows`` will not do.
-
-    ``columns`` names the columns of the input if ``rows`` are to have a place in time; otherwise
-    they are to be in order.
-    """
-    is_sorted, shown, first = columns is None, tuple(columns or ()), len(("row", "order"))
+def _check(rows: DataFrame, make_check: Callable[[], SideCheck], answer: DataFrame) -> DataFrame:
+    """Return a frame without rows, like ``answer``, which fails if ``rows`` break the rule."""
 
     def splitjoin_order_check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        check = SideCheck(side, order, is_sorted, shown, first)
+        check = make_check()
         for batch in batches:
             check.see(batch, pa.array([True] * batch.num_rows))
         yield from ()
 
     return rows.mapInArrow(splitjoin_order_check, answer.schema)
+
+
+def _behind(checks: list[DataFrame], answer: DataFrame) -> DataFrame:
+    """Return ``answer`` behind its checks."""
+    if checks:
+        ship_packages(cluster_of(answer.sparkSession))
+    return reduce(DataFrame.unionAll, [*checks, answer])
 
 
 def splitjoin_order_suspects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

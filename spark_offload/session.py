@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
 from host.errors import MissingToolError
-from spark_offload.interrupts import no_orphan
+from spark_offload.interrupts import kept_handler, no_orphan
 from spark_offload.java_log import java_log, kept_java_log, start_java
 
 __all__ = ["PROVIDER", "ROCKSDB", "open_session", "use_this_python"]
@@ -76,7 +76,9 @@ def open_session(
     conf.setAll(list(settings.items()))
     with no_orphan():
         try:
-            SparkContext(conf=conf, gateway=start_java(conf))
+            gateway = start_java(conf)
+            with kept_handler():
+                SparkContext(conf=conf, gateway=gateway)
             session = SparkSession.builder.config(conf=conf).getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:
             raise FailureError(_start_failure(error)) from error

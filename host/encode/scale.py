@@ -131,9 +131,9 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
             )
         if column.kind is Kind.DATE and bound.nanoseconds % DAY:
             raise UsageError(
-                f"{what} {bound} is no whole number of days, but column {column.name!r} has type "
-                f"{column.dtype}, and dates lie whole days apart; write whole days, like 1d, or "
-                f"cast the column to a timestamp."
+                f"{what} {bound} is not a whole number of days, but column {column.name!r} has "
+                f"type {column.dtype}, and dates lie whole days apart; write whole days, like 1d, "
+                f"or cast the column to a timestamp."
             )
         return Fraction(bound.nanoseconds, tick)
     if column.kind.is_temporal and bound:

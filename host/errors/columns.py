@@ -45,7 +45,7 @@ class UnknownColumnError(UsageError):
 
 
 class UnsupportedTypeError(UsageError):
-    """A column's type cannot be compared by the accelerator.
+    """A column's type cannot be used for what a query asks of it.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class UnsupportedTypeError(UsageError):
         self.type_name = str(type_name)
         self.supported = supported
         super().__init__(
-            f"Column {column!r} has type {self.type_name}, which cannot be compared here; "
+            f"Column {column!r} has type {self.type_name}, which cannot be used here; "
             f"cast it to one of: {supported}."
         )
 

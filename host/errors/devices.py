@@ -32,7 +32,8 @@ class DeviceUriError(UsageError):
         super().__init__(
             f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
             f"where BUNDLE is a folder that `python -m sim build --output BUNDLE` wrote (for "
-            f"'software:', `python -m hdl generate` is enough)."
+            f"'software:', `python -m hdl generate` is enough), or 'PACKAGE.MODULE:PLACE', where "
+            f"that module has a function open_device(PLACE)."
         )
 
 

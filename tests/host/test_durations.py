@@ -30,7 +30,7 @@ def test_durations_are_read(text, nanoseconds):
 
 @pytest.mark.parametrize("text", ["", "-", "30", "s", "3 fortnights", "1h x", "0.5ns", "1..5s"])
 def test_what_is_no_duration_is_an_error(text):
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is not a duration"):
         parse_duration(text)
 
 

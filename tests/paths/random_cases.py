@@ -77,7 +77,7 @@ BANDS = {
     ),
     "date": (
         ORDERS["date"],
-        [(parse_duration("-36h"), parse_duration("2d")), (parse_duration("1d"), None)],
+        [(parse_duration("-48h"), parse_duration("2d")), (parse_duration("1d"), None)],
     ),
     "zoned": (ORDERS["zoned"], [(parse_duration("-1500ms"), parse_duration("3s"))]),
     "stamp": (ORDERS["stamp"], [(None, parse_duration("-1s"))]),
@@ -117,8 +117,9 @@ def random_case(seed: int, *, streams: bool = False) -> Case:
         width = rng.choice([0, 1, 4])
         window = TimeWindow(width)
         if temporal:
-            unit = 86_400 if order == "date" else 1
-            window = Duration(width * unit * 1_000_000_000 + (width and 500_000_000))
+            # Dates lie whole days apart, so their windows are whole days.
+            seconds = width * 86_400 if order == "date" else width and width + 0.5
+            window = Duration(int(seconds * 1_000_000_000))
     query = JoinQuery(
         terms=tuple(
             Term(names[0][place], names[1][place], *bounds) for place, bounds in enumerate(terms, 1)

@@ -94,4 +94,4 @@ def test_a_stream_with_a_null_time_is_refused(spark, tmp_path):
     case = replace(case, left=case.left.set_column(0, name, times))
     error = refusal(Streams(spark, tmp_path, case).rows)
     assert isinstance(error, UsageError)
-    assert f"Order column {name!r} of the left input is null in row" in str(error)
+    assert f"Order column {'left.' + name!r} is null in the row with" in str(error)

@@ -27,6 +27,9 @@ Caused by: shaded.parquet.TProtocolException: don't know what type: 15
     ("file", "shown"),
     [
         ("file:///data/my%20rows/a.parquet", "/data/my rows/a.parquet"),
+        ("file:///data/50%25%23.parquet", "/data/50%#.parquet"),
+        ("file:/data/Dr. 50%20 rows#1.parquet", "/data/Dr. 50%20 rows#1.parquet"),
+        ("file:/data/my rows.parquet. Could not read footer. Please", "/data/my rows.parquet"),
         ("s3a://bucket/a.parquet", "s3a://bucket/a.parquet"),
     ],
 )
