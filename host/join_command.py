@@ -190,9 +190,10 @@ def _heading(query: JoinQuery, device: Device, plan: EncodingPlan) -> str:
     """Say what is joined, on what, and what becomes of the columns."""
     manifest = device.manifest
     storage = manifest.storage
+    cores = f"{storage.cores} core{'s' if storage.cores > 1 else ''}"
     lines = [
         f"query    {query}",
-        f"device   {device.uri}: {storage.cores} cores x {storage.sub_window} tuples a side",
+        f"device   {device.uri}: {cores} x {storage.sub_window} tuples a side",
         f"window   {plan.window}, of {manifest.capacity} tuples at most",
     ]
     for field in plan.fields:

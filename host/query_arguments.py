@@ -24,7 +24,7 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--right", required=True, metavar="FILE", help="the right table")
     files.add_argument(
         "--output", required=True, metavar="FILE",
-        help="where the result goes, which is no input; the file appears whole or not at all",
+        help="where the result goes: not one of the inputs; the file appears whole or not at all",
     )  # fmt: skip
     query = parser.add_argument_group("query")
     query.add_argument(

@@ -161,7 +161,7 @@ def build_library(bundle, *, report=lambda text: None):
     """
     bundle = Path(os.path.abspath(bundle))
     manifest = Manifest.load(bundle)
-    what = f"{bundle.name} ({manifest.storage.cores} cores)"
+    what = f"{bundle.name} (cores: {manifest.storage.cores})"
     tools = find_toolchain()
     place = bundle / LIBRARY
     prepare_folder(library_folder())

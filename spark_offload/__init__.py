@@ -4,9 +4,9 @@
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
 from spark_offload.explanation import Explanation, TermExplanation
 from spark_offload.failures import task_error
-from spark_offload.join import explain, metrics, plan_join, stream_join
+from spark_offload.join import plan_join, stream_join
 from spark_offload.metrics import JoinMetrics, TaskMetrics
-from spark_offload.plan import JoinPlan
+from spark_offload.plan import JoinPlan, explain, metrics
 from spark_offload.streaming import (
     MicroBatch,
     StreamExplanation,

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
 from spark_offload.benchmark import Benchmark
-from spark_offload.join import metrics, plan_join
+from spark_offload.join import plan_join
+from spark_offload.plan import metrics
 from spark_offload.request import Bands
 from spark_offload.session import open_session
 

@@ -7,17 +7,15 @@ from host import JoinError, Ordering, UsageError
 from host.join_type import JoinType
 from spark_offload.batch_plan import make_plan
 from spark_offload.devices import Devices
-from spark_offload.explanation import Explanation
 from spark_offload.failures import kit_errors
 from spark_offload.fallback import can_fall_back, own_join_plan
-from spark_offload.metrics import JoinMetrics
 from spark_offload.placement import PartitionBy
-from spark_offload.plan import JoinPlan, plan_of
+from spark_offload.plan import JoinPlan
 from spark_offload.request import Bands, Equalities, Length, build_query
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan
 
-__all__ = ["explain", "metrics", "plan_join", "stream_join"]
+__all__ = ["plan_join", "stream_join"]
 
 
 def stream_join(
@@ -235,23 +233,3 @@ def plan_join(
             partitions=partitions,
             partition_by=partition_by,
         )
-
-
-def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
-    """Print where the join behind ``frame`` runs and why; return the same as a value.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        What :func:`stream_join` returned.
-    count : bool
-        Whether to let Spark read the order columns of both inputs, for the number of rows and an
-        estimate of the cycles, unless that has been done for the sake of the join. Of streams it
-        has no meaning.
-    """
-    return plan_of(frame).explain(count=count)
-
-
-def metrics(frame: DataFrame) -> JoinMetrics:
-    """Return what the tasks of the join behind ``frame`` have measured so far."""
-    return plan_of(frame).metrics()

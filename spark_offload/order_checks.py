@@ -84,7 +84,7 @@ def _inputs(
 
 
 def _null_row(frame: DataFrame, order: str) -> DataFrame:
-    """Return the first row without a place in time, whole, for the message shows it.
+    """Return the first row without a place in time, whole, because the message shows it.
 
     Rows are numbered behind the filter: in front of it the number, which depends on where Spark
     reads a row, would keep Spark from handing the filter to the reader of the files.

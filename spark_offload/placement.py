@@ -85,8 +85,7 @@ class Facts:
     profile : callable
         Reads the order columns, for so many ranges.
     plain : callable
-        Tells whether both inputs are read rather than computed: see
-        :func:`~spark_offload.input_plan.is_plain_read`.
+        Tells whether both inputs are plain reads (:func:`~spark_offload.input_plan.is_plain_read`).
     """
 
     cores: int

@@ -18,7 +18,7 @@ from spark_offload.inputs import JoinInputs
 from spark_offload.metrics import JoinMetrics
 from spark_offload.profile import OrderProfile
 
-__all__ = ["JoinPlan", "plan_of", "remember"]
+__all__ = ["JoinPlan", "explain", "metrics", "plan_of", "remember"]
 
 _ATTRIBUTE = "_splitjoin_plan"
 
@@ -129,3 +129,23 @@ def plan_of(frame: DataFrame) -> JoinPlan:
             "know its plan."
         )
     return plan
+
+
+def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
+    """Print where the join behind ``frame`` runs and why; return the same as a value.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What :func:`~spark_offload.stream_join` returned.
+    count : bool
+        Whether to let Spark read the order columns of both inputs, for the number of rows and an
+        estimate of the cycles, unless that has been done for the sake of the join. Of streams it
+        has no meaning.
+    """
+    return plan_of(frame).explain(count=count)
+
+
+def metrics(frame: DataFrame) -> JoinMetrics:
+    """Return what the tasks of the join behind ``frame`` have measured so far."""
+    return plan_of(frame).metrics()

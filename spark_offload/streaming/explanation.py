@@ -85,9 +85,10 @@ def watermark_text(query: JoinQuery, left: DataFrame, right: DataFrame) -> str:
 def state_text(session: SparkSession, groups: int) -> str:
     """Say how many partitions the state has, and whether another number would be better."""
     partitions = state_partitions(session)
+    counted = f"{partitions} partition{'s' if partitions > 1 else ''}"
     text = (
-        f"{partitions} partitions ({SHUFFLE_PARTITIONS}; a query that is started again keeps those "
-        f"of its checkpoint)"
+        f"{counted} ({SHUFFLE_PARTITIONS}; a query that is started again keeps those of its "
+        f"checkpoint)"
     )
     if partitions > groups:
         text += (
