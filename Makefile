@@ -16,7 +16,8 @@ STAMP := $(VENV)/.stamp
 PRESET ?= demo
 SPEED ?= 8
 SEED ?= 1
-WORKERS ?= 2
+# One more than two cores: tests of Spark wait for it about a third of their time.
+WORKERS ?= 3
 TESTS ?= tests
 
 # Options of `make demo`; EQUAL and BAND may hold several, separated by spaces.

@@ -10,10 +10,10 @@ from sim.runner import run_bench
 
 def test_the_generated_verilog_joins_under_cocotb(capfd):
     run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)
-    assert "44 scenarios passed (seed 5)" in capfd.readouterr().out
+    assert "48 scenarios passed (seed 5)" in capfd.readouterr().out
 
 
 def test_a_failing_scenario_fails_the_bench(monkeypatch):
     monkeypatch.setenv("SPLITJOIN_BENCH_DEADLINE", "10")
-    with pytest.raises(FailureError, match=r"failed 44 of 44 scenarios \(seed 5\); log file: .*"):
+    with pytest.raises(FailureError, match=r"failed 44 of 48 scenarios \(seed 5\); log file: .*"):
         run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)

@@ -35,7 +35,7 @@ CASES = {
         "t timestamp_ntz, k int, x int",
         {"band": [("t", "t", "-2min", "90s")], "within": "5min"},
     ),
-    "dates": ("t date, k int, x int", {"on": "k", "within": "36h"}),
+    "dates": ("t date, k int, x int", {"on": "k", "within": "2d"}),
     "decimals": (
         "t bigint, k int, x decimal(9,2)",
         {"band": {"x": (-1, 2)}, "within": 10},

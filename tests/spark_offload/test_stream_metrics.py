@@ -9,7 +9,7 @@ import pytest
 from spark_offload.streaming.metrics import read_progress
 from spark_offload.streaming.processor import NUMBERS
 
-VALUES = [50, 40, 3, 2, 232, 100, 7, 9000, 4.5, 0.25]
+VALUES = [50, 40, 3, 2, 232, 100, 7, 60, 9000, 4.5, 0.25]
 
 # Of a session with a context, and of Spark Connect.
 ROWS = [
@@ -31,4 +31,5 @@ def test_the_numbers_of_a_micro_batch_are_found_by_name(row):
     assert batch.rows == 90
     assert batch.late_rows == 5
     assert (batch.results, batch.stored, batch.expired, batch.cycles) == (232, 100, 7, 9000)
+    assert batch.software_rows == 60
     assert (batch.seconds, batch.device_seconds) == (4.5, 0.25)
