@@ -16,10 +16,10 @@ from .toolchain import find_toolchain, workers
 __all__ = ["REFERENCE", "calibrated", "kernel_speed"]
 
 #: Cycles of the kernel per second on the machine that goals are set for: a virtual machine with two
-#: x86-64 processors, g++ 12, while nobody else uses its hardware. The goals are from before there was
-#: a kernel. Two simulations that gave 2.7e8 to 3.0e8 and 9.6e7 to 1.1e8 comparisons/s there give
-#: 8,100 and 2,900 for each cycle of the kernel, so its speed was about 35,000. Shared, the same
-#: machine gives 20,000 to 32,000 (`python -m sim calibrate`).
+#: x86-64 processors, g++ 12, while nobody else uses its hardware. The goals are older than the
+#: kernel. Two simulations that gave 2.7e8 to 3.0e8 and 9.6e7 to 1.1e8 comparisons/s there give
+#: 8,100 and 2,900 for each cycle of the kernel, so its speed was about 35,000. Shared with others,
+#: the same machine gives 20,000 to 32,000 (`python -m sim calibrate`).
 REFERENCE = 35_000.0
 #: Cycles of one run: about a second.
 CYCLES = 20_000
