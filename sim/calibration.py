@@ -8,6 +8,7 @@ day as on another. So a timed figure is judged by what it would be at the refere
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+import statistics
 import subprocess
 
 from .figures import Result
@@ -21,11 +22,11 @@ __all__ = ["REFERENCE", "calibrated", "kernel_speed"]
 #: 8,100 and 2,900 for each cycle of the kernel, so its speed was about 35,000. Shared with others,
 #: the same machine gives 20,000 to 32,000 (`python -m sim calibrate`).
 REFERENCE = 35_000.0
-#: Cycles of one run: about a second.
-CYCLES = 20_000
+#: Cycles of one run: a fraction of a second.
+CYCLES = 10_000
 #: Speeds before and after must be this near to one another, or the measurement is repeated …
 STEADY = 0.1
-#: … so often at the most.
+#: … so often at the most, on average.
 TRIES = 5
 #: Seconds after which a run of the kernel has failed.
 DEADLINE = 300
@@ -66,16 +67,21 @@ def kernel_speed(*, wall=False):
         return sum(pool.map(run, range(count))) / count
 
 
-def calibrated(measure, *, rate, report, wall=False, speed=kernel_speed):
-    """Measure between two runs of the kernel; return the value, judged at the reference speed.
+def calibrated(run, *, runs, rate, report, wall=False, speed=kernel_speed):
+    """Measure several times, each between two runs of the kernel; return the median.
 
-    If the two differ by more than a tenth, all three are repeated, a few times at the most. Then
-    the result is not steady, and its figure neither reached nor missed.
+    The speed of a shared machine changes within seconds, so a measurement counts only if the kernel
+    was as fast behind it as before it, but for a tenth, and each is brought to the reference speed
+    by its own two runs of the kernel. Others are repeated, a few times at the most: if too few
+    count in the end, the figure is neither reached nor missed.
 
     Parameters
     ----------
-    measure : callable
-        Returns the value, and instructions per unit of it or None.
+    run : callable
+        Measures once, for a second or so; returns the value, and instructions per unit of it or
+        None.
+    runs : int
+        Measurements that are to count.
     rate : bool
         Whether the value is a rate, which grows with the machine's speed, or seconds.
     report : callable
@@ -85,31 +91,38 @@ def calibrated(measure, *, rate, report, wall=False, speed=kernel_speed):
     speed : callable
         :func:`kernel_speed`.
     """
-    for _ in range(TRIES):
-        before = speed(wall=wall)
-        value, instructions = measure()
+    steady, others = [], []
+    before = speed(wall=wall)
+    for _ in range(TRIES * runs):
+        value, instructions = run()
         after = speed(wall=wall)
+        mean = (before + after) / 2
         apart = abs(after - before) / max(after, before)
         report(f"figures: {value:.4g}; kernel {before:,.0f} and {after:,.0f} cycles/s")
-        if apart <= STEADY:
+        factor = REFERENCE / mean
+        taken = (value, value * factor if rate else value / factor, mean, instructions)
+        (steady if apart <= STEADY else others).append(taken)
+        if len(steady) == runs:
             break
-    mean = (before + after) / 2
-    factor = REFERENCE / mean
-    judged = value * factor if rate else value / factor
-    counted = "-" if instructions is None else f"{instructions:,.0f}"
+        before = after
+    values, judged, kernels, counts = zip(*(steady or others), strict=True)
+    value, at_reference = statistics.median(values), statistics.median(judged)
+    counted = None if None in counts else statistics.median(counts)
     note = (
-        f"kernel {before:,.0f} and {after:,.0f} cycles/s, {apart:.0%} apart; at its reference "
-        f"{REFERENCE:,.0f}: {judged:.4g}; instructions per unit: {counted}"
+        f"kernel {min(kernels):,.0f} to {max(kernels):,.0f} cycles/s in {len(steady)} of "
+        f"{len(steady) + len(others)} runs that count; at its reference {REFERENCE:,.0f}: "
+        f"{at_reference:.4g} ({min(judged):.4g} to {max(judged):.4g}); instructions per unit: "
+        f"{'-' if counted is None else f'{counted:,.0f}'}"
     )
     return Result(
         value,
-        judged=judged,
-        decided=apart <= STEADY,
+        judged=at_reference,
+        decided=len(steady) == runs,
         notes=(note,),
         details={
-            "kernel": [round(before, 1), round(after, 1)],
+            "kernel": [round(kernel, 1) for kernel in kernels],
             "kernel_reference": REFERENCE,
-            "at_reference": round(judged, 6),
-            "instructions_per_unit": instructions,
+            "at_reference": round(at_reference, 6),
+            "instructions_per_unit": counted,
         },
     )

@@ -3,7 +3,6 @@
 
 from contextlib import closing
 from pathlib import Path
-import statistics
 import time
 
 import numpy as np
@@ -137,22 +136,19 @@ def arrow_rate(parameters, terms, values, report):
     )  # fmt: skip
 
     def measure(device):
-        rates = []
         with Instructions() as executed:
-            for _ in range(5):
-                start = time.process_time()
-                join = TableJoin(*tables, query, device)
-                results = sum(batch.num_rows for batch in join.batches())
-                seconds = time.process_time() - start
-                rates.append(2 * rows / seconds)
-                report(
-                    f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s of CPU "
-                    f"time, {join.device_seconds:.2f} s in the device"
-                )
-        return statistics.median(rates), executed.count and executed.count / (5 * 2 * rows)
+            start = time.process_time()
+            join = TableJoin(*tables, query, device)
+            results = sum(batch.num_rows for batch in join.batches())
+            seconds = time.process_time() - start
+        report(
+            f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s of CPU time, "
+            f"{join.device_seconds:.2f} s in the device"
+        )
+        return 2 * rows / seconds, executed.count and executed.count / (2 * rows)
 
     with open_device(f"sim:{bundle}") as device:
-        return calibrated(lambda: measure(device), rate=True, report=report)
+        return calibrated(lambda: measure(device), runs=5, rate=True, report=report)
 
 
 @figure("index.equi.sim_tuples_per_s", unit="tuples/s", goal=">= 5e6")
