@@ -95,8 +95,15 @@ def main(options: argparse.Namespace) -> int:
     band: Bands = {(name, name): (-benchmark.reach, benchmark.reach) for name in "xy"}
 
     def offloaded() -> DataFrame:
+        # Strict: what is measured is the device, not what would stand in for it.
         plan = plan_join(
-            left, right, band=band, order="t", within=benchmark.within, device=options.device
+            left,
+            right,
+            band=band,
+            order="t",
+            within=benchmark.within,
+            device=options.device,
+            strict=True,
         )
         frames.append(plan.dataframe())
         return frames[-1]
