@@ -141,15 +141,17 @@ check: TEST_OPTIONS := --fail-on-unlisted-skip
 check: lint types test ## Everything that CI runs: lint, types, test
 
 # The tests of a file stay on one worker, for they share bundles and folders. (Groups by mark do not
-# work with pytest 9.2: pytest-xdist 3.8 sets a name of tests that it no longer has.)
+# work with pytest 9.2: pytest-xdist 3.8 sets a name of tests that it no longer has.) Files are handed
+# out in the order of the folders: by their number of tests, long ones would come last.
+SPREAD := --dist loadfile --no-loadscope-reorder
 .PHONY: test
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
-	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile $(TEST_OPTIONS) $(TESTS)
+	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) $(TEST_OPTIONS) $(TESTS)
 
 # Tests with the mark `long`, which `make test` leaves out.
 .PHONY: test-long
 test-long: need-compiler need-java $(STAMP) ## Run the tests that `make test` leaves out, for time
-	$(PY) -m pytest -n '$(WORKERS)' --dist loadfile -m long $(TESTS)
+	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) -m long $(TESTS)
 
 .PHONY: test-spark-long
 test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are about Spark

@@ -271,8 +271,15 @@ def star_latency(parameters, rows):
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 7])
-@pytest.mark.parametrize("rows", [1, 2, 10])
-@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize(
+    ("rows", "lanes"),
+    [
+        (1, 1),
+        (10, 1),
+        (1, 3),
+        *(pytest.param(*shape, marks=pytest.mark.long) for shape in [(2, 1), (2, 3), (10, 3)]),
+    ],
+)
 def test_latency_is_that_of_equation_5(cores, rows, lanes):
     parameters = JoinParameters(
         cores=cores, sub_window=32, keys=(KeyField(name="x", bits=4),), lanes=lanes, fan_in=2
@@ -289,7 +296,12 @@ def test_more_cores_than_reset_reaches_before_a_word_are_refused():
     parameters = JoinParameters(cores=257, sub_window=8, keys=(KeyField(name="x", bits=8),))
     with pytest.raises(ValueError, match=r"Reset takes 6 cycles to 257 cores.*pipelined=False"):
         Accelerator(parameters)
-    Accelerator(parameters.with_(pipelined=False))
+
+
+@pytest.mark.long
+def test_without_a_pipeline_any_number_of_cores_is_taken():
+    keys = (KeyField(name="x", bits=8),)
+    Accelerator(JoinParameters(cores=257, sub_window=8, keys=keys, pipelined=False))
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,9 @@ def converse(bundle, stall):
         return found, sent, device.counters()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(name, marks=[pytest.mark.long] * (name == "index")) for name in SHAPES]
+)
 def test_every_word_comes_in_the_cycle_in_which_the_bundle_has_it(shape, tmp_path, monkeypatch):
     monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
     write_bundle(SHAPES[shape], tmp_path / "bundle")

@@ -6,6 +6,8 @@ from pathlib import Path
 import subprocess
 import sys
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 WAITING = """
@@ -55,5 +57,6 @@ def test_an_interrupt_while_java_works_prints_no_stack_traces():
     assert said(WAITING) == ("interrupted\n", "")
 
 
+@pytest.mark.long
 def test_a_job_in_the_background_ignores_interrupts_after_spark_has_started_too():
     assert said(IGNORING) == ("3\n", "")
