@@ -1,118 +1,180 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this machine is while something is timed: a fixed kernel runs before and after it.
+"""How fast this machine is while something is timed: a fixed kernel runs in turn with it.
 
 Seconds on a machine that others share say little: the same code took three times as long on one
-day as on another. So a timed figure is judged by what it would be at the reference kernel's speed.
+day as on another, and its speed changes within tenths of a second. So the kernel and what is timed
+take turns, and a timed figure is judged by what it would be at the reference kernel's speed. The
+kernel is a simulated circuit, for what neighbours cost depends on the kind of the code: one of
+random loads and branches and one of straight arithmetic left up to 30 % unexplained, a circuit 5 %.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+import ctypes
 from functools import cache
 from pathlib import Path
 import statistics
-import subprocess
 
 from .figures import Result
-from .toolchain import find_toolchain, workers
+from .library import cached, cached_runtime, hash_of, made_with
+from .toolchain import Heartbeat, find_toolchain, run_all, workers
 
 __all__ = ["REFERENCE", "calibrated", "kernel_speed"]
 
 #: Cycles of the kernel per second on the machine that goals are set for: a virtual machine with two
 #: x86-64 processors, g++ 12, while nobody else uses its hardware. The goals are older than the
-#: kernel. Two simulations that gave 2.7e8 to 3.0e8 and 9.6e7 to 1.1e8 comparisons/s there give
-#: 8,100 and 2,900 for each cycle of the kernel, so its speed was about 35,000. Shared with others,
-#: the same machine gives 20,000 to 32,000 (`python -m sim calibrate`).
-REFERENCE = 35_000.0
-#: Cycles of one run: a fraction of a second.
-CYCLES = 10_000
-#: Speeds before and after must be this near to one another, or the measurement is repeated …
+#: kernel. Two simulations that gave 2.7e8 to 3.0e8 and 9.6e7 to 1.1e8 comparisons/s there give 65.5
+#: and 23.8 for each cycle of the kernel, so its speed was 4.0e6 to 4.6e6. Shared with others, the
+#: same machine gives 2.4e6 to 3.2e6 (`python -m sim calibrate`).
+REFERENCE = 4.3e6
+#: Cycles of the kernel in a run: half a second, in as many slices as there are parts, and one more.
+CYCLES = 1_500_000
+#: The kernel's speeds in the two halves of a run must be this near to one another, or the run is
+#: repeated …
 STEADY = 0.1
 #: … so often at the most, on average.
 TRIES = 5
-#: Seconds after which a run of the kernel has failed.
-DEADLINE = 300
+#: The kernel's circuit, and what runs it. All options are its own: it stays the same while those of
+#: the kit's models change.
+CIRCUIT, HARNESS = (Path(__file__).with_name(f"calibration.{kind}") for kind in ("v", "cpp"))
+VERILATOR_FLAGS = [
+    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
+    "--output-split", "0", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet",
+    "--top-module", "calibration", "-Mdir", ".",
+]  # fmt: skip
+COMPILER_FLAGS = [
+    "-std=gnu++17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-w", "-shared",
+    "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0",
+    "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0", "-Wl,-Bsymbolic",
+]  # fmt: skip
 
 
 @cache
 def kernel():
-    """Compile the kernel, once in a process, and return the program."""
-    program = (Path("build") / "figures" / "calibration").absolute()
-    program.parent.mkdir(parents=True, exist_ok=True)
-    source = Path(__file__).with_suffix(".cpp")
-    compiler = find_toolchain().compiler
-    command = [compiler, "-std=gnu++17", "-O2", "-o", str(program), str(source)]
-    subprocess.run(command, check=True, timeout=DEADLINE)
-    return program
+    """Return the kernel's function, compiled unless it is in the cache of libraries."""
+    tools = find_toolchain()
+    sources = [path.read_text(encoding="utf-8") for path in (CIRCUIT, HARNESS)]
+    parts = [*sources, *VERILATOR_FLAGS, *COMPILER_FLAGS, *made_with(tools)]
+    name = f"calibration-{hash_of(parts)}.so"
+    library = ctypes.CDLL(cached(name, lambda place, log: compiled(tools, place, log), report=str))
+    function = library.run_kernel
+    function.restype = ctypes.c_uint32
+    function.argtypes = [ctypes.c_int64, ctypes.POINTER(ctypes.c_double)]
+    return function
 
 
-def kernel_speed(*, wall=False):
+def compiled(tools, folder, log):
+    """Compile the kernel in ``folder`` and return the library."""
+    what = "the calibration kernel"
+    options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
+    options["beat"] = Heartbeat(str).beat
+    run_all([[tools.verilator, *VERILATOR_FLAGS, str(CIRCUIT)]], **options)
+    include = tools.root / "include"
+    model = folder / "model.cpp"
+    model.write_text("".join(f'#include "{path.name}"\n' for path in sorted(folder.glob("*.cpp"))))
+    command = [tools.compiler, *COMPILER_FLAGS, "-I", ".", "-I", include, "-I", include / "vltstd"]
+    command += [model.name, HARNESS, cached_runtime(tools, what=what, report=str)]
+    run_all([[*map(str, command), "-o", "kernel.so"]], **options)
+    return folder / "kernel.so"
+
+
+def run_kernel(cycles):
+    """Run the kernel in this thread; return seconds of its CPU time and of wall-clock time."""
+    seconds = (ctypes.c_double * 2)()
+    kernel()(cycles, seconds)
+    return tuple(seconds)
+
+
+def kernel_speed(cycles=CYCLES, *, wall=False):
     """Return the cycles of the kernel in a second.
 
     Parameters
     ----------
+    cycles : int
+        How many to run.
     wall : bool
         Of wall-clock time, on all cores at once, for what keeps all of them busy. Otherwise, of CPU
-        time on one core.
+        time of this thread.
     """
-    program = kernel()
-
-    def run(_):
-        done = subprocess.run(
-            [program, str(CYCLES)], capture_output=True, text=True, check=True, timeout=DEADLINE
-        )
-        cycles, cpu, elapsed, _ = map(float, done.stdout.split())
-        return cycles / (elapsed if wall else cpu)
-
-    count = workers() if wall else 1
+    if not wall:
+        return cycles / run_kernel(cycles)[0]
+    kernel()  # compiled by one thread
+    count = workers()
     with ThreadPoolExecutor(count) as pool:
-        return sum(pool.map(run, range(count))) / count
+        return (
+            sum(cycles / elapsed for _, elapsed in pool.map(run_kernel, [cycles] * count)) / count
+        )
 
 
-def calibrated(run, *, runs, rate, report, wall=False, speed=kernel_speed):
-    """Measure several times, each between two runs of the kernel; return the median.
+def in_turn(part, parts, wall, speed):
+    """Run the kernel and ``part`` in turn, beginning and ending with the kernel.
 
-    The speed of a shared machine changes within seconds, so a measurement counts only if the kernel
-    was as fast behind it as before it, but for a tenth, and each is brought to the reference speed
-    by its own two runs of the kernel. Others are repeated, a few times at the most: if too few
-    count in the end, the figure is neither reached nor missed.
+    Returns
+    -------
+    amount, seconds : float
+        Sums over the parts.
+    instructions : int or None
+        Likewise; None if they cannot be counted.
+    speeds : tuple of float
+        Of the kernel, in the first half of its slices and in the second.
+    """
+    cycles = CYCLES // (parts + 1)
+    taken = [cycles / speed(cycles, wall=wall)]
+    made = []
+    for _ in range(parts):
+        made.append(part())
+        taken.append(cycles / speed(cycles, wall=wall))
+    amounts, seconds, counts = zip(*made, strict=True)
+    half = len(taken) // 2
+    speeds = tuple(half * cycles / sum(some) for some in (taken[:half], taken[-half:]))
+    return sum(amounts), sum(seconds), None if None in counts else sum(counts), speeds
+
+
+def calibrated(part, *, runs, parts, rate, report, wall=False, speed=kernel_speed):
+    """Time something in runs of several parts, in turn with the kernel; return the median run.
+
+    A run counts only if the kernel was as fast in its second half as in its first, but for a tenth,
+    and is brought to the reference speed by the kernel's slices between its own parts. Other runs
+    are repeated, a few times at the most: if too few count in the end, the figure is neither
+    reached nor missed.
 
     Parameters
     ----------
-    run : callable
-        Measures once, for a second or so; returns the value, and instructions per unit of it or
-        None.
+    part : callable
+        Does a part of a run, of a tenth of a second or so; returns how much of something was made,
+        in how many seconds, and the instructions that it took or None.
     runs : int
-        Measurements that are to count.
+        Runs that are to count.
+    parts : int
+        Parts of a run.
     rate : bool
-        Whether the value is a rate, which grows with the machine's speed, or seconds.
+        Whether the value is what is made in a second, which grows with the machine's speed, or the
+        seconds for it.
     report : callable
         Receives lines about the progress.
     wall : bool
-        What the seconds in the value are: wall-clock time on all cores, or CPU time of one.
+        What the seconds are: wall-clock time on all cores, or CPU time.
     speed : callable
         :func:`kernel_speed`.
     """
     steady, others = [], []
-    before = speed(wall=wall)
     for _ in range(TRIES * runs):
-        value, instructions = run()
-        after = speed(wall=wall)
-        mean = (before + after) / 2
-        apart = abs(after - before) / max(after, before)
-        report(f"figures: {value:.4g}; kernel {before:,.0f} and {after:,.0f} cycles/s")
-        factor = REFERENCE / mean
-        taken = (value, value * factor if rate else value / factor, mean, instructions)
-        (steady if apart <= STEADY else others).append(taken)
+        amount, seconds, instructions, speeds = in_turn(part, parts, wall, speed)
+        value = amount / seconds if rate else seconds / amount
+        report(f"figures: {value:.4g}; kernel {' and '.join(f'{s:,.0f}' for s in speeds)} cycles/s")
+        mean = statistics.harmonic_mean(speeds)
+        judged = value * (REFERENCE / mean if rate else mean / REFERENCE)
+        taken = (value, judged, mean, instructions and instructions / amount)
+        (steady if max(speeds) * (1 - STEADY) <= min(speeds) else others).append(taken)
         if len(steady) == runs:
             break
-        before = after
-    values, judged, kernels, counts = zip(*(steady or others), strict=True)
-    value, at_reference = statistics.median(values), statistics.median(judged)
+    values, judgements, kernels, counts = zip(*(steady or others), strict=True)
+    value, at_reference = statistics.median(values), statistics.median(judgements)
     counted = None if None in counts else statistics.median(counts)
     note = (
         f"kernel {min(kernels):,.0f} to {max(kernels):,.0f} cycles/s in {len(steady)} of "
         f"{len(steady) + len(others)} runs that count; at its reference {REFERENCE:,.0f}: "
-        f"{at_reference:.4g} ({min(judged):.4g} to {max(judged):.4g}); instructions per unit: "
-        f"{'-' if counted is None else f'{counted:,.0f}'}"
+        f"{at_reference:.4g} ({min(judgements):.4g} to {max(judgements):.4g}); instructions per "
+        f"unit: {'-' if counted is None else f'{counted:,.0f}'}"
     )
     return Result(
         value,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting the instructions of this thread, where the operating system lets one."""
+"""Counting the instructions of this thread and of those that it starts, where one may."""
 
 import ctypes
 import os
@@ -12,14 +12,17 @@ __all__ = ["Instructions"]
 CALLS = {"x86_64": 298, "aarch64": 241}
 #: PERF_TYPE_HARDWARE and PERF_COUNT_HW_INSTRUCTIONS.
 INSTRUCTIONS = (0, 1)
-#: Without the kernel and a hypervisor: exclude_kernel, exclude_hv.
-FLAGS = 1 << 5 | 1 << 6
+#: With threads that begin inside, without the kernel and a hypervisor: inherit, exclude_kernel,
+#: exclude_hv.
+FLAGS = 1 << 1 | 1 << 5 | 1 << 6
 #: Size of the first version of ``struct perf_event_attr``, all of whose fields are used here.
 SIZE = 64
 
 
 class Instructions:
     """Context manager: counts what this thread executes inside; containers often forbid it.
+
+    Threads that it starts inside count too.
 
     Parameters
     ----------

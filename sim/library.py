@@ -30,7 +30,7 @@ from host.manifest import Manifest
 from .model import compile_model, compile_runtime, recipe, runtime_recipe
 from .toolchain import Heartbeat, find_toolchain
 
-__all__ = ["build_library"]
+__all__ = ["build_library", "cached", "cached_runtime", "hash_of", "made_with"]
 
 #: How long to wait, at most, for another process that builds the same library, and between two
 #: looks whether it has ended.
