@@ -17,7 +17,7 @@ __all__ = ["main"]
 def generate(options):
     """Write a bundle."""
     parameters = parameters_from(options)
-    from .bundle import write_bundle  # imports Amaranth's back end and Yosys
+    from .bundle import write_bundle
 
     manifest = write_bundle(parameters, options.output)
     print(f"{options.output}: {summary(parameters)}, hash {manifest['hash'][:12]}")
@@ -34,7 +34,7 @@ def presets(options):
 def lint(options):
     """Lint the Verilog of a bundle."""
     from .bundle import VERILOG
-    from .lint import lint as findings
+    from .verilog.lint import lint as findings
 
     verilog = Path(options.bundle) / VERILOG
     if not verilog.is_file():

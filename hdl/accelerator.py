@@ -5,16 +5,18 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .combiner import Combiner
 from .counters import COUNTER_BITS, ActivityTree, CounterBank
-from .distribution import DistributionTree
-from .ingress import Ingress
+from .ingress.ingress import Ingress
 from .join_core import JoinCore
-from .layouts import ResultKind, input_word, region_word, result_word
-from .literal import literal
 from .local_reset import ResetTree
-from .merger import MergerTree
-from .order_queue import OrderQueue
+from .trees.combiner import Combiner
+from .trees.distribution import DistributionTree
+from .trees.merger import MergerTree
+from .trees.order_queue import OrderQueue
+from .verilog.literal import literal
+from .words.inputs import input_word
+from .words.prepared import region_word
+from .words.results import ResultKind, result_word
 
 __all__ = ["Accelerator"]
 

@@ -12,7 +12,7 @@ import time
 
 from .accelerator import Accelerator
 from .manifest import describe
-from .verilog import to_verilog
+from .verilog.conversion import to_verilog
 
 __all__ = ["MANIFEST", "VERILOG", "write_bundle"]
 

@@ -9,10 +9,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .layouts import activity_layout
 from .local_reset import reset_nearby
-from .streams import clocked
+from .streams.registers import clocked
 from .tree import tree_levels
+from .words.spans import activity_layout
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
 

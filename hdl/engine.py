@@ -5,15 +5,10 @@ from amaranth import *
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
-from .layouts import (
-    activity_layout,
-    control_layout,
-    ending_layout,
-    node_result,
-    pointer_layout,
-    prepared_layout,
-    span_layout,
-)
+from .words.inputs import control_layout
+from .words.prepared import prepared_layout
+from .words.results import node_result
+from .words.spans import activity_layout, ending_layout, pointer_layout, span_layout
 
 __all__ = ["engine_members", "keep_from"]
 

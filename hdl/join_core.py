@@ -5,9 +5,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .region import Region
-from .stream_fork import StreamFork
+from .streams.fork import StreamFork
+from .words.inputs import Control, InputKind
+from .words.prepared import region_word
+from .words.results import node_result
+from .words.spans import activity_layout
 
 __all__ = ["JoinCore", "mirrored"]
 

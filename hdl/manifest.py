@@ -15,17 +15,10 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from .counters import COUNTERS
-from .layouts import (
-    Control,
-    InputKind,
-    ResultKind,
-    coordinate_layout,
-    input_word,
-    operation_indices,
-    result_word,
-)
 from .tree import tree_levels
-from .verilog import yosys_version
+from .verilog.conversion import yosys_version
+from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
+from .words.results import ResultKind, result_word
 
 __all__ = ["describe", "fingerprint"]
 

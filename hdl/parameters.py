@@ -77,9 +77,9 @@ class JoinParameters:
     probes : int
         Probes in a full group. A scan compares all of them with every key that it reads.
     digest_bits : int or None
-        A pass compares so many bits of a key, its digest (:func:`hdl.digest.split_key`), and those
-        keys in full afterwards whose digests agree. That takes fewer cells and wires. Only for the
-        equality of a scan; by default, a pass compares whole keys.
+        A pass compares so many bits of a key, its digest (:func:`hdl.comparison.digest.split_key`),
+        and those keys in full afterwards whose digests agree. That takes fewer cells and wires.
+        Only for the equality of a scan; by default, a pass compares whole keys.
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets; by default, one for every tuple of a core's
         window or up to twice as many.

@@ -7,12 +7,15 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.direct_engine import DirectIndexEngine
 from .index.engine import IndexEngine
-from .layouts import Control, InputKind, activity_layout, node_result, region_word
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
-from .streams import flagged_register, stream_register
-from .window_tracker import WindowTracker
+from .streams.registers import flagged_register, stream_register
+from .window.tracker import WindowTracker
+from .words.inputs import Control, InputKind
+from .words.prepared import region_word
+from .words.results import node_result
+from .words.spans import activity_layout
 
 __all__ = ["Region"]
 

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 
-from hdl.lint import find_verilator
+from hdl.verilog.lint import find_verilator
 from host.errors import BuildError, MissingToolError
 
 __all__ = ["Heartbeat", "Toolchain", "find_toolchain", "run_all", "workers"]

@@ -47,5 +47,5 @@ def test_a_session_fails_on_skips_that_are_not_listed(root, tmp_path, workers):
 def test_a_skip_is_allowed_by_test_and_reason():
     assert is_allowed("tests/host/device/test_x.py::TestIt::test_y[tiny]", "no timestamps")
     assert not is_allowed("tests/host/device/test_x.py::TestIt::test_y[tiny]", "no compiler")
-    assert not is_allowed("tests/hdl/test_cost.py::test_y", "no timestamps")
+    assert not is_allowed("tests/hdl/fpga/test_cost.py::test_y", "no timestamps")
     assert all(skip.why for skip in ALLOWED)

@@ -20,7 +20,7 @@ DEVICE = "lfe5u-85f"
 def cost(options):
     """Print what an accelerator costs."""
     device, parameters = find_device(options.device), parameters_from(options)
-    from .cost import cost_report, cost_table  # imports Amaranth's back end
+    from .cost import cost_report, cost_table
     from .routing_report import design_name
 
     folder = Path("build/cost") / design_name(parameters, options.preset)

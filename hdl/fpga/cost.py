@@ -4,7 +4,7 @@
 from dataclasses import asdict, astuple, dataclass
 
 from hdl.accelerator import Accelerator
-from hdl.verilog import TOP, to_verilog
+from hdl.verilog.conversion import TOP, to_verilog
 
 from .hierarchy import Hierarchy, class_of
 from .provenance import identify

@@ -5,7 +5,7 @@ from collections import Counter
 from functools import cache
 import json
 
-from hdl.verilog import to_verilog
+from hdl.verilog.conversion import to_verilog
 
 from .critical_path import PORTS, register_of
 from .hierarchy import Hierarchy

@@ -4,7 +4,7 @@
 import json
 import re
 
-from hdl.carry_chain import OPEN_TABLES
+from hdl.comparison.carry_chain import OPEN_TABLES
 
 __all__ = ["floorplan", "lay_out"]
 

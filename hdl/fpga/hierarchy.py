@@ -17,7 +17,7 @@ def class_of(module):
 
 
 class Hierarchy:
-    """Modules and instances of a Verilog text as :func:`hdl.verilog.to_verilog` writes it.
+    """Modules and instances of a Verilog text of :func:`hdl.verilog.conversion.to_verilog`.
 
     Parameters
     ----------

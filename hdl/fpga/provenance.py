@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from hdl.verilog import to_verilog
+from hdl.verilog.conversion import to_verilog
 
 from .shell import SHELL, RoutingShell
 from .tools import NEXTPNR, VARIABLES, YOSYS, find_tool, package_version

@@ -9,14 +9,9 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.layouts import (
-    Control,
-    InputKind,
-    comparison_groups,
-    coordinate_layout,
-    region_word,
-)
-from hdl.streams import stream_register, stream_stage
+from hdl.streams.registers import stream_register, stream_stage
+from hdl.words.inputs import Control, InputKind, coordinate_layout
+from hdl.words.prepared import comparison_groups, region_word
 
 from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
 
@@ -35,8 +30,8 @@ class CellPreparation(wiring.Component):
     """Give every tuple the bucket that it is stored in and the buckets that it visits as a probe.
 
     For an equality both are one bucket, a hash of the key. For a band, control words say which part
-    each field takes (:func:`hdl.layouts.coordinate_layout`). A field that has bits of its own in
-    the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
+    each field takes (:func:`hdl.words.inputs.coordinate_layout`). A field that has bits of its own
+    in the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
     for as many as there are values of these bits. The hash of a field is for bounds that are equal.
     A field without any part is only compared. A part that is not its field's alone, or reaches
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).

@@ -5,19 +5,12 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparator import Comparator
-from hdl.key_column import KeyColumn
-from hdl.layouts import criterion_layout, stored_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.comparison.comparator import Comparator
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.prepared import criterion_layout, stored_layout
 
-from .layouts import (
-    found_layout,
-    group_count,
-    link_layout,
-    probe_shape,
-    slot_shape,
-    walk_layout,
-)
+from .layouts import found_layout, group_count, link_layout, probe_shape, slot_shape, walk_layout
 
 __all__ = ["ChainWalker"]
 

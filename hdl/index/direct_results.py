@@ -5,8 +5,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import ResultKind, node_result, pointer_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.results import ResultKind, node_result
+from hdl.words.spans import pointer_layout
 
 from .layouts import closed_layout, found_layout, probe_shape
 

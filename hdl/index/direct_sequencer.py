@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import control_layout
+from hdl.words.inputs import control_layout
 
 from .layouts import direct_visit_layout, visiting_layout
 from .visited_cells import visited_cells

@@ -5,9 +5,9 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparator import Comparator
-from hdl.layouts import criterion_layout, stored_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.comparison.comparator import Comparator
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.prepared import criterion_layout, stored_layout
 
 from .layouts import direct_walk_layout, found_layout, link_layout, probe_shape, slot_shape
 

@@ -12,7 +12,7 @@ from operator import or_
 from amaranth import *
 from amaranth.lib import data
 
-from hdl.layouts import Control, InputKind, coordinate_layout
+from hdl.words.inputs import Control, InputKind, coordinate_layout
 
 __all__ = ["elaborate_disjoint", "wanted_bits", "wanted_layout"]
 

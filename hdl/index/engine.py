@@ -6,8 +6,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members, keep_from
-from hdl.key_column import KeyColumn
-from hdl.layouts import stored_layout
+from hdl.memory.key_column import KeyColumn
+from hdl.words.prepared import stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker

@@ -6,9 +6,10 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.key_column import KeyColumn
-from hdl.layouts import ResultKind, node_result, pointer_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.results import ResultKind, node_result
+from hdl.words.spans import pointer_layout
 
 from .delay import delayed
 from .layouts import closed_layout, found_layout, group_count, probe_shape

@@ -5,10 +5,10 @@ from amaranth import *
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.block_ram import fits
 from hdl.ecp5 import is_ecp5
-from hdl.key_column import KeyColumn
-from hdl.streams import clocked
+from hdl.memory.block_ram import fits
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.registers import clocked
 
 from .layouts import slot_shape
 
@@ -27,7 +27,7 @@ class HeadTable(wiring.Component):
     On an ECP5 each reader has a copy of the memory, in block RAMs of its own. If not ``pipelined``,
     the memory reads what was there before it is written, and a store does both in one cycle.
 
-    Latency: that of a :class:`hdl.key_column.KeyColumn` from a bucket to what was there.
+    Latency: that of a :class:`hdl.memory.key_column.KeyColumn` from a bucket to what was there.
     Throughput: 1 store and 1 visit per cycle.
 
     Parameters

@@ -5,7 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import cells_layout, criterion_layout, ending_layout, pointer_layout
+from hdl.words.prepared import cells_layout, criterion_layout
+from hdl.words.spans import ending_layout, pointer_layout
 
 __all__ = [
     "closed_layout",

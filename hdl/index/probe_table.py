@@ -5,9 +5,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.key_column import KeyColumn
-from hdl.layouts import criterion_layout, ending_layout, pointer_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.prepared import criterion_layout
+from hdl.words.spans import ending_layout, pointer_layout
 
 from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
 
@@ -18,8 +19,8 @@ class ProbeTable(wiring.Component):
     """A ring of probes, and a queue of the groups that they belong to.
 
     Results of a group wait for no later word than the one that closes it (see
-    :class:`hdl.merger.Merger`); so no probe sets out before its group is in the queue. There is
-    room for a whole group beside those under way, so an open one never fills the table.
+    :class:`hdl.trees.merger.Merger`); so no probe sets out before its group is in the queue. There
+    is room for a whole group beside those under way, so an open one never fills the table.
 
     Latency: 1 cycle; 3 more, if ``pipelined``, until a probe has ``arrived``. Throughput: 1 probe
     per cycle.
@@ -55,7 +56,7 @@ class ProbeTable(wiring.Component):
     walking : In
         Which probe an entry is compared with …
     criterion, size : Out
-        … as many cycles later as a :class:`hdl.key_column.KeyColumn` takes.
+        … as many cycles later as a :class:`hdl.memory.key_column.KeyColumn` takes.
     release : In(1)
         As many of the oldest probes have been answered as ``released`` says.
     released : In

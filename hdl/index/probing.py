@@ -3,7 +3,8 @@
 
 from amaranth import *
 
-from hdl.layouts import Control, is_own_criterion
+from hdl.words.inputs import Control
+from hdl.words.prepared import is_own_criterion
 
 __all__ = ["keep_distinct", "keep_probes"]
 

@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.layouts import Control, coordinate_layout
+from hdl.words.inputs import Control, coordinate_layout
 
 __all__ = ["visited_cells"]
 

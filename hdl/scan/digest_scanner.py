@@ -7,7 +7,8 @@ from operator import or_
 from amaranth import *
 from amaranth.lib.wiring import In
 
-from hdl.layouts import criterion_layout, span_layout, stored_layout
+from hdl.words.prepared import criterion_layout, stored_layout
+from hdl.words.spans import span_layout
 
 from .digest_slot import DigestSlot
 from .row_scanner import RowScanner

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import engine_members, keep_from
-from hdl.layouts import stored_layout
+from hdl.words.prepared import stored_layout
 
 from .group_collector import GroupCollector
 from .key_ring import KeyRing

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import ending_layout, pointer_layout, span_layout
+from hdl.words.spans import ending_layout, pointer_layout, span_layout
 
 from .layouts import group_layout
 

@@ -5,9 +5,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.block_ram import widest_word
-from hdl.key_column import KeyColumn
-from hdl.layouts import pointer_layout
+from hdl.memory.block_ram import widest_word
+from hdl.memory.key_column import KeyColumn
+from hdl.words.spans import pointer_layout
 
 from .layouts import row_layout
 

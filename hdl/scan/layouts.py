@@ -5,7 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import ending_layout, pointer_layout, span_layout, stored_layout
+from hdl.words.prepared import stored_layout
+from hdl.words.spans import ending_layout, pointer_layout, span_layout
 
 __all__ = [
     "group_layout",

@@ -8,9 +8,9 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.layouts import ResultKind, node_result
-from hdl.pointer_queue import PointerQueue
-from hdl.streams import StreamRegister
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.registers import StreamRegister
+from hdl.words.results import ResultKind, node_result
 
 from .layouts import lane_matches_layout, match_layout
 

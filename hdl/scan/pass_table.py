@@ -6,8 +6,8 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.key_column import KeyColumn
-from hdl.layouts import pointer_layout
+from hdl.memory.key_column import KeyColumn
+from hdl.words.spans import pointer_layout
 
 from .layouts import verified_probe_layout
 

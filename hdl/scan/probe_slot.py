@@ -5,8 +5,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparator import Comparator
-from hdl.layouts import criterion_layout, pointer_layout, span_layout, stored_layout
+from hdl.comparison.comparator import Comparator
+from hdl.words.prepared import criterion_layout, stored_layout
+from hdl.words.spans import pointer_layout, span_layout
 
 from .key_ring import KeyRing
 from .layouts import row_layout

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.layouts import ending_layout, pointer_layout
+from hdl.words.spans import ending_layout, pointer_layout
 
 from .key_ring import KeyRing
 from .layouts import group_layout, match_layout, row_layout

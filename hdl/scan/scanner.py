@@ -4,7 +4,8 @@
 from amaranth import *
 from amaranth.lib.wiring import In
 
-from hdl.layouts import criterion_layout, span_layout, stored_layout
+from hdl.words.prepared import criterion_layout, stored_layout
+from hdl.words.spans import span_layout
 
 from .population import PopulationCount
 from .probe_slot import ProbeSlot

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.layouts import span_layout
+from hdl.words.spans import span_layout
 
 __all__ = ["SpanCount"]
 

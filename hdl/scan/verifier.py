@@ -5,10 +5,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparator import PART_BITS
-from hdl.key_column import KeyColumn
-from hdl.layouts import pointer_layout, stored_layout
-from hdl.pointer_queue import PointerQueue
+from hdl.comparison.comparator import PART_BITS
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.pointer_queue import PointerQueue
+from hdl.words.prepared import stored_layout
+from hdl.words.spans import pointer_layout
 
 from .key_ring import KeyRing
 from .layouts import lane_matches_layout

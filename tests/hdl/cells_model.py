@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
-from hdl.layouts import coordinate_layout
+from hdl.words.inputs import coordinate_layout
 from tests.hdl.input_words import criterion_ranges, integer, stored_key
 
 __all__ = ["Part", "bucket_of", "cells_of", "granted", "visited_buckets"]

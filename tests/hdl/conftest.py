@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-import hdl.block_ram
+from hdl.memory import block_ram
 from tests.hdl.ecp5 import DP16KD, ECP5
 
 
@@ -10,5 +10,5 @@ def platform(request, monkeypatch):
     """No platform, or one whose block RAM is replaced by its model."""
     if request.param == "inferred":
         return None
-    monkeypatch.setattr(hdl.block_ram, "Instance", DP16KD)
+    monkeypatch.setattr(block_ram, "Instance", DP16KD)
     return ECP5()

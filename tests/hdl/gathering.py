@@ -3,8 +3,8 @@
 
 import random
 
-from hdl.layouts import ResultKind, node_result
 from hdl.parameters import JoinParameters
+from hdl.words.results import ResultKind, node_result
 
 __all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair", "region_words"]
 

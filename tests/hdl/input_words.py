@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
-from hdl.digest import divisor
-from hdl.layouts import (
-    Control,
-    InputKind,
-    comparison_groups,
-    is_own_criterion,
-    key_layout,
-    region_word,
-)
+from hdl.comparison.digest import divisor
+from hdl.words.inputs import Control, InputKind, key_layout
+from hdl.words.prepared import comparison_groups, is_own_criterion, region_word
 
 __all__ = [
     "control_word",

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a region answers, from lists instead of rings; and a driver for one region."""
 
-from hdl.layouts import InputKind, ResultKind, node_result, region_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.region import Region
+from hdl.words.inputs import InputKind
+from hdl.words.prepared import region_word
+from hdl.words.results import ResultKind, node_result
 from tests.hdl.cells_model import Part, bucket_of, cells_of
 from tests.hdl.input_words import (
     control_word,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.layouts import input_word, result_word
 from hdl.parameters import ENGINES, JoinParameters, KeyField
+from hdl.words.inputs import input_word
+from hdl.words.results import result_word
 from host.manifest import Manifest
 from host.words import WordCodec
 from tests.hdl.input_words import control_word, integer, tuple_word

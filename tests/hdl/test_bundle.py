@@ -11,9 +11,10 @@ import pytest
 from hdl.__main__ import main
 import hdl.bundle
 from hdl.bundle import write_bundle
-from hdl.layouts import input_word, result_word
 from hdl.manifest import describe, fingerprint
 from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.words.inputs import input_word
+from hdl.words.results import result_word
 from host.manifest import Manifest, digest
 
 TINY = PRESETS["tiny"]

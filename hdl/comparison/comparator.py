@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join predicate: comparing a prepared probe with a stored key every cycle."""
+
+from functools import reduce
+import importlib
+from operator import and_
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.ecp5 import is_ecp5
+from hdl.streams.registers import clocked
+from hdl.words.prepared import comparison_groups, criterion_layout, stored_layout
+
+from .carry_chain import CarryChain
+from .carry_equality import CarryEquality
+
+__all__ = ["PART_BITS", "Comparator", "criterion_signature", "load_predicate", "packed"]
+
+
+#: Bits that an equality compares in its first cycle together: two levels of logic.
+PART_BITS = 16
+
+
+def load_predicate(name):
+    """Return the function that ``"module:function"`` names.
+
+    Raises
+    ------
+    ValueError
+        If there is no such function.
+    """
+    module, _, function = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"Predicate {name!r} is not an importable 'module:function'") from error
+
+
+def packed(group, values, *, guard):
+    """Return the fields of a comparison group in a row, each with a guard bit above it."""
+    return Cat(Cat(values[field.name], Const(guard, 1)) for field in group)
+
+
+def criterion_signature(parameters):
+    """Return the criterion of a probe as a signature: each part is a signal of its own.
+
+    The simulator would cut a single wide signal into pieces in every cycle.
+    """
+    return wiring.Signature(
+        {name: Out(field.shape) for name, field in criterion_layout(parameters)}
+    )
+
+
+class Comparator(wiring.Component):
+    """Does a stored key match a probe?
+
+    A band compares all fields of a group (:func:`hdl.words.prepared.comparison_groups`) with one
+    subtraction: in ``key - low`` with a guard bit of one above every field of the key and
+    of zero above every field of ``low``, a guard bit stays one unless its field borrowed,
+    that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
+    of the simulator's instructions, that comparing field by field takes. An equality is compared in
+    parts. On an ECP5 both run in its carry chains: those of a scan in
+    :class:`hdl.comparison.carry_chain.CarryChain`, the equality of an index, which has one
+    comparator for each region, in :class:`hdl.comparison.carry_equality.CarryEquality`.
+
+    Latency: 1 cycle, between comparing the parts of a key and joining their outcomes, or none.
+    Throughput: 1 comparison per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    probe_side : int
+        Side of the probes, 0 for R and 1 for S; matters to a custom predicate only.
+    pipelined : bool
+        Whether there is that cycle.
+
+    Members
+    -------
+    criterion : In(criterion_signature(parameters))
+    key : In
+    match : Out(1)
+    """
+
+    def __init__(self, parameters, *, probe_side, pipelined=True):
+        self.parameters = parameters
+        self.probe_side = probe_side
+        self.pipelined = pipelined
+        self.latency = int(pipelined)
+        super().__init__(
+            {
+                "criterion": In(criterion_signature(parameters)),
+                "key": In(stored_layout(parameters)),
+                "match": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        if self.parameters.comparator == "band":
+            self.elaborate_band(m, platform)
+        elif self.parameters.comparator == "equality":
+            self.elaborate_equality(m, platform)
+        else:
+            predicate = load_predicate(self.parameters.predicate)
+            r, s = self.criterion, self.key
+            if self.probe_side:
+                r, s = s, r
+            stage = clocked(m, pipelined=self.pipelined)
+            stage += self.match.eq(predicate(r, s))
+        return m
+
+    def elaborate_band(self, m, platform):
+        """Compare all fields of a group at once."""
+        stage = clocked(m, pipelined=self.pipelined)
+        matches = []
+        for n, group in enumerate(comparison_groups(self.parameters)):
+            low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
+            if self.has_chains(platform):
+                matches += self.elaborate_chains(m, n, group, low, high)
+                continue
+            above = Signal(len(low), name=f"above_{n}")
+            below = Signal(len(high), name=f"below_{n}")
+            within = Signal(name=f"within_{n}", reset_less=True)
+            m.d.comb += [
+                above.eq(packed(group, self.key, guard=1) - low),
+                below.eq(high - packed(group, self.key, guard=0)),
+            ]
+            guards = (above[n] & below[n] for n in guard_offsets(group))
+            stage += within.eq(reduce(and_, guards))
+            matches.append(within)
+        m.d.comb += self.match.eq(Cat(matches).all())
+
+    def elaborate_chains(self, m, n, group, low, high):
+        """Compare the fields of a group with both bounds; return what came out, registered.
+
+        Each outcome has a register of its own, beside the end of its chain. Between the two, ABC
+        would take a wrong view of the chain and remove it.
+        """
+        widths = [field.bits for field in group]
+        key = Cat(self.key[field.name].as_unsigned() for field in group)
+        low, high = (
+            Cat(
+                bound[guard - width : guard]
+                for width, guard in zip(widths, guard_offsets(group), strict=True)
+            )
+            for bound in (low, high)
+        )
+        stage = clocked(m, pipelined=self.pipelined)
+        outcomes = []
+        for name, a, b in (("above", key, low), ("below", high, key)):
+            chain = CarryChain(widths, relation="at_least")
+            m.submodules[f"{name}_{n}_chain"] = chain
+            outcome = Signal(len(widths), name=f"{name}_{n}", reset_less=True)
+            m.d.comb += [chain.a.eq(a), chain.b.eq(b)]
+            stage += outcome.eq(chain.holds)
+            outcomes.append(outcome)
+        return outcomes
+
+    def elaborate_equality(self, m, platform):
+        """Compare the key as a whole where there is a chain for that, else parts of it."""
+        criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
+        key = Value.cast(self.key)
+        stage = clocked(m, pipelined=self.pipelined)
+        if is_ecp5(platform):
+            equal = Signal(reset_less=True)
+            if self.has_chains(platform):
+                m.submodules.equality = equality = CarryChain([len(key)], relation="equal")
+                stage += equal.eq(equality.holds)
+            else:
+                m.submodules.equality = equality = CarryEquality(len(key))
+                stage += equal.eq(equality.equal)
+            m.d.comb += [equality.a.eq(criterion), equality.b.eq(key), self.match.eq(equal)]
+            return
+        matches = []
+        for first in range(0, len(key), PART_BITS):
+            part = Signal(name=f"part_{first}", reset_less=True)
+            bits = slice(first, first + PART_BITS)
+            stage += part.eq(criterion[bits] == key[bits])
+            matches.append(part)
+        m.d.comb += self.match.eq(Cat(matches).all())
+
+    def has_chains(self, platform):
+        """Is this one of the many comparators of a scan, and are there chains with open ends?"""
+        return is_ecp5(platform) and self.parameters.engine == "scan"
+
+
+def guard_offsets(group):
+    """Return where the guard bits of a comparison group are."""
+    offsets, bits = [], 0
+    for field in group:
+        bits += field.bits + 1
+        offsets.append(bits - 1)
+    return offsets

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The root: legal words, their order, groups and stars, prepared tuples."""

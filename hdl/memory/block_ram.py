@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The block RAM of an ECP5 as a primitive, with its output registers in use."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["BlockRAM", "fits", "widest_word"]
+
+#: Widths of an 18-kbit block RAM, and how many low address bits each leaves unused.
+WIDTHS = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
+ADDRESS_BITS = 14
+
+
+def fits(depth):
+    """Has one block RAM as many rows as ``depth``?"""
+    return depth <= 1 << ADDRESS_BITS
+
+
+def widest_word(depth):
+    """Return the widest word of which one block RAM holds ``depth``; 1 if not even bits fit."""
+    return next(
+        (width for width, unused in WIDTHS.items() if depth << unused <= 1 << ADDRESS_BITS), 1
+    )
+
+
+class BlockRAM(wiring.Component):
+    """One ``DP16KD``: port A writes, port B reads through the output register.
+
+    36 bits take the data pins of both ports; then the low half is on port A, the high half on B.
+    There is no model of the primitive here: :class:`hdl.memory.key_column.KeyColumn` is its
+    meaning.
+
+    Latency: 2 cycles. Throughput: 1 row read and 1 row written per cycle.
+
+    Parameters
+    ----------
+    depth : int
+        Rows, so many that they :func:`fits`; the width follows.
+
+    Members
+    -------
+    write : In(1)
+    place : In(range(depth))
+    row : In(widest_word(depth))
+    address : In(range(depth))
+    data : Out(widest_word(depth))
+    """
+
+    def __init__(self, *, depth):
+        self.width = widest_word(depth)
+        self.latency = 2
+        super().__init__(
+            {
+                "write": In(1),
+                "place": In(range(depth)),
+                "row": In(self.width),
+                "address": In(range(depth)),
+                "data": Out(self.width),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        unused = Const(0, WIDTHS[self.width])
+        both = self.width == 36  # halves on both ports
+        half = 18
+        # Wide words are written where the low address bits enable their bytes.
+        enables = Const(0, 0) if self.width < half else self.write.replicate(4 if both else 2)
+        place = Cat(Cat(enables, unused)[: len(unused)], self.place, Const(0, ADDRESS_BITS))
+        address = Cat(unused, self.address, Const(0, ADDRESS_BITS))
+        row = Cat(self.row, Const(0, 2 * half))
+        out_a, out_b = Signal(half), Signal(half)
+        m.d.comb += self.data.eq(Cat(out_a, out_b) if both else out_b)
+        ports = {
+            "CLKA": ClockSignal(), "CEA": 1, "OCEA": 1, "RSTA": 0,
+            "WEA": 1 if both else self.write,
+            "CLKB": ClockSignal(), "CEB": 1, "OCEB": 1, "RSTB": 0, "WEB": 0,
+        }  # fmt: skip
+        for port, pins in (("A", place), ("B", address)):
+            ports |= {f"AD{port}{n}": pins[n] for n in range(ADDRESS_BITS)}
+            ports |= {f"CS{port}{n}": 0 for n in range(3)}
+        for port, offset in (("A", 0), ("B", half)) if both else (("A", 0),):
+            ports |= {f"DI{port}{n}": row[offset + n] for n in range(half)}
+        settings = {
+            "DATA_WIDTH_A": self.width, "DATA_WIDTH_B": self.width,
+            "REGMODE_A": "OUTREG", "REGMODE_B": "OUTREG",
+            "RESETMODE": "SYNC", "ASYNC_RESET_RELEASE": "SYNC", "GSR": "AUTO",
+            "CSDECODE_A": "0b000", "CSDECODE_B": "0b000", "CLKAMUX": "CLKA", "CLKBMUX": "CLKB",
+            "WRITEMODE_A": "NORMAL", "WRITEMODE_B": "NORMAL",
+        }  # fmt: skip
+        m.submodules.ram = Instance(
+            "DP16KD",
+            **{f"p_{name}": value for name, value in settings.items()},
+            **{f"i_{name}": value for name, value in ports.items()},
+            **{f"o_DOA{n}": out_a[n] for n in range(half)},
+            **{f"o_DOB{n}": out_b[n] for n in range(half)},
+        )
+        return m

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A memory that is read through its output register, whatever it is built of."""
+
+from amaranth import *
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.ecp5 import is_ecp5
+from hdl.streams.registers import clocked
+
+from .block_ram import BlockRAM, fits, widest_word
+
+__all__ = ["KeyColumn"]
+
+
+class KeyColumn(wiring.Component):
+    """A memory that is read through its output register and may be written in every cycle.
+
+    A row that is written while it is read may show any value. On an ECP5 the memory is built of
+    block RAMs with their own output registers, which no synthesis infers and which are worth a
+    quarter of the clock; elsewhere it is inferred, with a register behind it. Both behave the same.
+
+    Latency: :attr:`LATENCY` cycles from ``address`` to ``data``, one less without that register.
+    Throughput: 1 row read and 1 row written per cycle.
+
+    Parameters
+    ----------
+    width, depth : int
+        Bits of a row; rows, a power of two.
+    pipelined : bool
+        Whether there is an output register.
+
+    Members
+    -------
+    write : In(1)
+    place : In(range(depth))
+    row : In(width)
+    address : In(range(depth))
+    data : Out(width)
+    """
+
+    LATENCY = 2
+
+    def __init__(self, *, width, depth, pipelined=True):
+        self.width = width
+        self.depth = depth
+        self.pipelined = pipelined
+        self.latency = self.latency_of(pipelined=pipelined)
+        super().__init__(
+            {
+                "write": In(1),
+                "place": In(range(depth)),
+                "row": In(width),
+                "address": In(range(depth)),
+                "data": Out(width),
+            }
+        )
+
+    @classmethod
+    def latency_of(cls, *, pipelined):
+        """Return the latency of a column with, or without, the output register."""
+        return cls.LATENCY if pipelined else cls.LATENCY - 1
+
+    def elaborate(self, platform):
+        m = Module()
+        if is_ecp5(platform) and self.pipelined and fits(self.depth):
+            word = widest_word(self.depth)
+            for n, first in enumerate(range(0, self.width, word)):
+                bits = slice(first, min(first + word, self.width))
+                m.submodules[f"block_{n}"] = block = BlockRAM(depth=self.depth)
+                m.d.comb += [
+                    block.write.eq(self.write),
+                    block.place.eq(self.place),
+                    block.row.eq(self.row[bits]),
+                    block.address.eq(self.address),
+                    self.data[bits].eq(block.data),
+                ]
+            return m
+        m.submodules.memory = rows = memory.Memory(
+            shape=unsigned(self.width), depth=self.depth, init=[]
+        )
+        write, read = rows.write_port(), rows.read_port()
+        m.d.comb += [
+            write.addr.eq(self.place),
+            write.en.eq(self.write),
+            write.data.eq(self.row),
+            read.addr.eq(self.address),
+        ]
+        output = Signal(self.width, reset_less=True)
+        stage = clocked(m, pipelined=self.pipelined)
+        stage += output.eq(read.data)
+        m.d.comb += self.data.eq(output)
+        return m

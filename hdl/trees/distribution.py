@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distribution tree: every word to every core, in order (SplitJoin section 4, Algorithm 1)."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.local_reset import reset_nearby
+from hdl.streams.registers import stream_stage
+from hdl.tree import leaf_beside, tree_levels
+
+__all__ = ["DistributionNode", "DistributionTree"]
+
+
+class DistributionNode(wiring.Component):
+    """One inner node of the tree: a register towards every child, behind one for all.
+
+    A word goes into all registers at once. Each holds two words, so one child may be that far ahead
+    of another. Whether it may depends on registers of this node alone, and what comes from, or
+    goes to, another node does so from register to register: nodes are far from each other. No
+    register has to drive more than one child.
+
+    Latency: 2 cycles, none if not ``pipelined``. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the word.
+    fan_out : int
+        Number of children, at least one.
+    pipelined : bool
+        Whether there are registers.
+    early : sequence of str
+        Fields of a structure that come straight out of a register, if there are any.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(fan_out)
+    reset : In(1)
+        Of all registers, if there are any.
+    """
+
+    def __init__(self, shape, *, fan_out, pipelined=True, early=()):
+        if fan_out < 1:
+            raise ValueError(f"Fan-out must be at least one, not {fan_out!r}")
+        self.shape = shape
+        self.fan_out = fan_out
+        self.pipelined = pipelined
+        self.early = early
+        self.latency = 2 * pipelined
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(fan_out),
+                "reset": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.input = arriving = stream_stage(self.shape, pipelined=self.pipelined)
+        connect(m, flipped(self.i), arriving.i)
+        words = arriving.o
+        registers = [
+            stream_stage(self.shape, pipelined=self.pipelined, early=self.early) for _ in self.o
+        ]
+        m.d.comb += words.ready.eq(Cat(register.i.ready for register in registers).all())
+        for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
+            m.submodules[f"child_{n}"] = register
+            connect(m, register.o, flipped(o))
+            m.d.comb += [
+                register.i.payload.eq(words.payload),
+                register.i.valid.eq(words.valid & words.ready),
+            ]
+        return reset_nearby(m, platform, pipelined=self.pipelined, reset=self.reset)
+
+
+class DistributionTree(wiring.Component):
+    """Broadcast every word to each of :py:`leaves` outputs through a tree of arity :py:`fan_out`.
+
+    Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
+    whose neighbours are slow may run ahead of them by the words that the nodes hold.
+
+    Latency: 2 cycles for each of the ``len(tree_levels(leaves, fan_out))`` levels, none if not
+    ``pipelined``. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the word.
+    leaves : int
+        Number of outputs, at least one, not only powers of the arity.
+    fan_out : int
+        Largest number of children of a node (the seed's *b*).
+    pipelined : bool
+        Whether there are registers.
+    early : sequence of str
+        Fields of a structure that leaves get straight out of a register.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(leaves)
+    resets : In(1).array(leaves)
+        Of a :class:`hdl.local_reset.ResetTree`.
+    """
+
+    def __init__(self, shape, *, leaves, fan_out, pipelined=True, early=()):
+        if leaves < 1:
+            raise ValueError(f"A tree needs at least one leaf, not {leaves!r}")
+        if fan_out < 2:
+            raise ValueError(f"Fan-out must be at least two, not {fan_out!r}")
+        self.shape = shape
+        self.leaves = leaves
+        self.fan_out = fan_out
+        self.pipelined = pipelined
+        self.early = early
+        self.latency = 2 * len(tree_levels(leaves, fan_out)) * pipelined
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(leaves),
+                "resets": In(1).array(leaves),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        children = [flipped(o) for o in self.o]
+        for level, count in enumerate(tree_levels(self.leaves, self.fan_out)):
+            parents = []
+            for n in range(count):
+                group = children[n * self.fan_out : (n + 1) * self.fan_out]
+                node = DistributionNode(
+                    self.shape,
+                    fan_out=len(group),
+                    pipelined=self.pipelined,
+                    early=() if level else self.early,
+                )
+                m.submodules[f"node_{level}_{n}"] = node
+                nearest = leaf_beside(level, n, arity=self.fan_out, leaves=self.leaves)
+                m.d.comb += node.reset.eq(self.resets[nearest])
+                for o, child in zip(node.o, group, strict=True):
+                    connect(m, o, child)
+                parents.append(node.i)
+            children = parents
+        (root,) = children
+        connect(m, flipped(self.i), root)
+        return m

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an Amaranth component to readable Verilog with one module per distinct component."""
+
+from contextlib import contextmanager
+import gc
+
+from amaranth._toolchain.yosys import find_yosys
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment, Module
+from amaranth.hdl._ast import SignalDict
+from amaranth.hdl._ir import PortDirection, build_netlist
+from amaranth.hdl._nir import Memory
+from amaranth.lib.wiring import In
+
+from .sharing import share_modules, snake_case
+
+__all__ = ["TOP", "to_verilog", "yosys_version"]
+
+#: Name of the top module.
+TOP = "splitjoin"
+
+#: Processes become multiplexers and registers with enable and reset; nothing crosses a module.
+#: Enables are worth half of the simulator's speed, `wreduce` (shorter operands) another 5 %.
+SCRIPT = """\
+read_rtlil <<rtlil
+{rtlil}
+rtlil
+proc
+opt
+wreduce
+opt
+memory_collect
+opt_clean -purge
+write_verilog -noattr
+"""
+
+
+def yosys():
+    """Return the Yosys that prints the Verilog."""
+    return find_yosys(lambda version: version >= (0, 40))
+
+
+def yosys_version():
+    """Return the version of the Yosys that prints the Verilog."""
+    return ".".join(str(part) for part in yosys().version())
+
+
+@contextmanager
+def without_collector():
+    """Keep Python's cyclic collector off: it takes half of the time that a netlist takes."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def top_ports(component):
+    """Return the ports of ``component`` under plain names (``i_payload``, not ``i__payload``)."""
+    ports = {}
+    for path, member, value in component.signature.flatten(component):
+        direction = PortDirection.Input if member.flow == In else PortDirection.Output
+        value = value.as_value() if hasattr(value, "as_value") else value
+        ports["_".join(map(str, path))] = (value, direction)
+    return ports
+
+
+def to_rtlil(fragment, ports, name):
+    """Return the RTLIL of a design, as Amaranth prints it, without the zeros in its memories.
+
+    Amaranth prints the initial contents of a memory bit by bit: with the millions of bits that a
+    large window has, that would take minutes, and :func:`hdl.verilog.sharing.drop_blank_memories`
+    drops them anyway.
+    """
+    netlist = build_netlist(fragment, ports, name=name)
+    for cell in netlist.cells:
+        if isinstance(cell, Memory) and not any(cell.init):
+            cell.init = ()
+    design = rtlil.Design(emit_src=False)
+    empty = rtlil.EmptyModuleChecker(netlist)
+    names = SignalDict()
+    for number, module in enumerate(netlist.modules):
+        if not empty.is_empty(number):
+            builder = design.module(".".join(module.name))
+            rtlil.ModuleEmitter(builder, netlist, module, names, empty_checker=empty).emit()
+    return str(design)
+
+
+def component_names(fragment, path):
+    """Map the module name of every component in ``fragment`` to the name of its class."""
+    names = {}
+    for number, (child, name, _) in enumerate(fragment.subfragments):
+        child_path = f"{path}.{name if name is not None else f'U${number}'}"
+        classes = [type(origin) for origin in child.origins or ()]
+        # Behind transformers, the last one is what was transformed.
+        classes = [kind for kind in classes if not issubclass(kind, (Module, Fragment))]
+        if classes:
+            names[child_path] = snake_case(classes[-1].__name__)
+        names |= component_names(child, child_path)
+    return names
+
+
+def to_verilog(component, *, name=TOP, platform=None):
+    """Return the Verilog of ``component``.
+
+    The text depends on the component only: it has no paths, dates or versions in it. Module names
+    are those of the component classes, numbered where one class has several distinct bodies.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        What to print.
+    name : str
+        Name of the top module.
+    platform : object or None
+        Something with the name of a ``device``, whose primitives are used; by default, none are.
+    """
+    with without_collector():
+        fragment = Fragment.get(component, platform)
+        stems = component_names(fragment, name)
+        text = to_rtlil(fragment, top_ports(component), name)
+        text = share_modules(text, top=name, stems=stems)
+    verilog = yosys().run(["-q", "-"], SCRIPT.format(rtlil=text), ignore_warnings=True)
+    return verilog[verilog.index("\nmodule ") + 1 :]

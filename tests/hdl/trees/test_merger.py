@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections import Counter
+
+from amaranth.hdl import Value
+import pytest
+
+from hdl.trees.merger import Merger, MergerTree
+from hdl.words.results import ResultKind, node_result
+from tests.hdl.gathering import (
+    gathering_parameters,
+    punctuation,
+    random_groups,
+    region_pair,
+    region_words,
+)
+from tests.hdl.stream_bench import StreamBench
+
+STAR, MARK = ResultKind.STAR, ResultKind.MARK
+
+
+def core_digits(core, fan_in, levels):
+    """A core number as the mergers compose it."""
+    bits = (fan_in - 1).bit_length()
+    return sum((core // fan_in**level % fan_in) << (bits * level) for level in range(levels))
+
+
+def gather(dut, parameters, port_words, count, *, stalls=0.0, seed=0, stamps=None):
+    """Run a merger or tree; return its words as layout constants."""
+    bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
+    for i, words in zip(dut.i, port_words, strict=True):
+        bench.source(i, region_words(parameters, words), stamps=stamps and stamps[0])
+    received = bench.sink(dut.o, count, stamps=stamps and stamps[1])
+    bench.run()
+    layout = dut.o.payload.shape()
+    return [layout.from_bits(word) for word in received]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 7, 16])
+@pytest.mark.parametrize("fan_in", [2, 3, 4])
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
+    parameters = gathering_parameters(cores, fan_in)
+    dut = MergerTree(parameters)
+    groups = random_groups(cores, ports=cores, groups=10)
+    port_words = [
+        [w for rows in port for w in [*(region_pair(r) for r in rows), punctuation(STAR)]]
+        for port in groups
+    ]
+    expected = []
+    for n in range(10):
+        for core in range(cores):
+            expected += [(core_digits(core, fan_in, dut.levels), row) for row in groups[core][n]]
+        expected.append("star")
+    received = gather(dut, parameters, port_words, len(expected), stalls=stalls, seed=cores)
+    assert [
+        "star" if word.kind == STAR else (word.body.pair.core, word.body.pair.row)
+        for word in received
+    ] == expected
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3, 4])
+def test_an_error_of_any_port_is_in_the_merged_star(ports):
+    parameters = gathering_parameters(4, 4)
+    for faulty in range(ports):
+        dut = Merger(parameters, level=0, ports=ports)
+        words = [
+            [punctuation(STAR, overflow=n == faulty, disorder=1, illegal=1)] for n in range(ports)
+        ]
+        (star,) = gather(dut, parameters, words, 1)
+        assert star.body.punctuation.overflow == 1
+        assert star.body.punctuation.disorder == 1
+        assert star.body.punctuation.illegal == 1
+
+
+def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
+    parameters = gathering_parameters(2, 2)
+    dut = MergerTree(parameters)
+    # Port 1 sends 20 pairs before port 0 sends its first word: in order this would never end,
+    # because the test lets port 0 wait for the pairs of port 1.
+    rows = list(range(20))
+    free_mark = punctuation(MARK, free=1)
+    layout = node_result(parameters, 0)
+    bench = StreamBench(dut, deadline=2_000)
+    late = [region_pair(99), punctuation(STAR), punctuation(MARK)]
+    early = [region_pair(row) for row in rows] + [punctuation(STAR), punctuation(MARK)]
+
+    async def port_0(ctx):
+        for word in [free_mark, *late]:
+            while word is late[0] and len(received) < 21:
+                await ctx.tick()
+            ctx.set(Value.cast(dut.i[0].payload), layout.const(word).as_value().value)
+            ctx.set(dut.i[0].valid, 1)
+            await ctx.tick().until(dut.i[0].ready)
+            ctx.set(dut.i[0].valid, 0)
+        bench.done()
+
+    bench.spawn(port_0)
+    bench.source(dut.i[1], region_words(parameters, [free_mark, *early]))
+    received = bench.sink(dut.o, 24)
+    bench.run()
+    words = [node_result(parameters, 1).from_bits(word) for word in received]
+    kinds = Counter(word.kind for word in words)
+    assert kinds == {ResultKind.PAIR: 21, STAR: 1, MARK: 2}
+    assert words[0].kind == MARK
+    assert words[0].body.punctuation.free == 1
+    assert words[-2].kind == STAR
+    assert words[-1].body.punctuation.free == 0
+
+
+@pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 2), (7, 2), (7, 4), (16, 4)])
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_latency_is_twice_the_depth_and_a_star_of_all_ports_costs_one_cycle(
+    cores, fan_in, pipelined
+):
+    parameters = gathering_parameters(cores, fan_in).with_(pipelined=pipelined)
+    dut = MergerTree(parameters)
+    assert dut.latency == 2 * dut.levels * pipelined
+    sent, taken = [], []
+    gather(dut, parameters, [[punctuation(STAR)] * 30] * cores, 30, stamps=(sent, taken))
+    assert taken == sorted({s + dut.latency for s in sent})
+    assert taken[-1] - taken[0] == 29
+
+
+def test_a_merger_refuses_too_many_ports():
+    with pytest.raises(ValueError, match="A merger has 1 to 4 ports, not 5"):
+        Merger(gathering_parameters(4, 4), level=0, ports=5)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+import random
+
+from amaranth import *
+from amaranth.sim import Simulator
+import pytest
+
+from hdl.parameters import JoinParameters
+from hdl.window.tracker import WindowTracker
+from hdl.words.spans import pointer_layout
+
+
+def tracker_parameters(cores, sub_window, lanes=1):
+    """Parameters of a small accelerator with timestamps."""
+    return JoinParameters(cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=16)
+
+
+def run(parameters, position, body):
+    """Run ``body(ctx, dut)`` on a tracker at ``position``."""
+    dut = WindowTracker(parameters)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+
+    async def bench(ctx):
+        ctx.set(dut.position, position)
+        await body(ctx, dut)
+
+    simulator.add_testbench(bench)
+    with simulator.write_vcd(None):
+        simulator.run()
+
+
+def check_rows(ctx, dut):
+    """The rows that are told beside the span are the row after its first and after its last."""
+    span = ctx.get(dut.span)
+    rows = 1 << len(dut.second)
+    assert ctx.get(dut.second) == (span.tail.row + 1) % rows
+    assert ctx.get(dut.stop) == (span.head.row + (span.head.lane != 0)) % rows
+
+
+async def present(ctx, dut, timestamp, *, store):
+    """Present a tuple until it is settled; return the span it meets, and the cycles waited.
+
+    It is stored in the cycle after that, which is the one when this returns: so the next tuple may
+    be presented meanwhile. Otherwise follows :func:`finish`.
+    """
+    ctx.set(dut.present, 1)
+    ctx.set(dut.timestamp, timestamp)
+    waited = 0
+    while not ctx.get(dut.settled):
+        await ctx.tick()
+        ctx.set(dut.store, 0)
+        waited += 1
+        assert waited < 1_000
+    await ctx.tick()
+    ctx.set(dut.present, 0)
+    span = ctx.get(dut.span)
+    check_rows(ctx, dut)
+    mine = ctx.get(dut.mine)
+    ctx.set(dut.store, store)
+    ctx.set(dut.arrival, timestamp)
+    stored = ctx.get(dut.stored)
+    assert mine or not stored
+    return span, stored, waited
+
+
+async def finish(ctx, dut):
+    """End the cycle in which a tuple is stored."""
+    await ctx.tick()
+    ctx.set(dut.store, 0)
+
+
+def slots(parameters, span):
+    """The local numbers of a span's keys, modulo the doubled ring."""
+    size = 2 * parameters.ring_rows * parameters.lanes
+
+    def number(pointer):
+        return pointer.row * parameters.lanes + pointer.lane
+
+    tail, head = number(span.tail), number(span.head)
+    return [(tail + n) % size for n in range((head - tail) % size)]
+
+
+async def begin(ctx, dut, size, *, timed):
+    """Begin a new window."""
+    strobe = dut.begin_time if timed else dut.begin_count
+    ctx.set(dut.size, size)
+    ctx.set(strobe, 1)
+    await ctx.tick()
+    ctx.set(strobe, 0)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize(("sub_window", "lanes"), [(1, 1), (5, 1), (8, 3)])
+def test_count_based_spans_are_this_cores_share_of_the_last_tuples(cores, sub_window, lanes):
+    parameters = tracker_parameters(cores, sub_window, lanes)
+    for position in {0, cores - 1}:
+        for size in {1, cores, parameters.capacity, max(1, parameters.capacity - 1)}:
+
+            async def body(ctx, dut, position=position, size=size):
+                await begin(ctx, dut, size, timed=False)
+                ring = 2 * parameters.ring_rows * lanes
+                for count in range(6 * parameters.capacity + 3):
+                    span, stored, waited = await present(ctx, dut, 0, store=1)
+                    expected = [
+                        n // cores % ring
+                        for n in range(max(0, count - size), count)
+                        if n % cores == position
+                    ]
+                    assert slots(parameters, span) == expected
+                    assert stored == (count % cores == position)
+                    assert waited == dut.latency
+                assert not ctx.get(dut.overflow)
+
+            run(parameters, position, body)
+
+
+@pytest.mark.parametrize("cores", [1, 3, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_time_based_spans_are_what_has_not_outlived_the_lifespan(cores, seed):
+    parameters = tracker_parameters(cores, 16, lanes=2)
+    generator = random.Random(seed)
+    lifespan = generator.choice([0, 1, 7, 20])
+    position = generator.randrange(cores)
+
+    async def body(ctx, dut):
+        await begin(ctx, dut, lifespan, timed=True)
+        ring = 2 * parameters.ring_rows * 2
+        now, stored_times, expired = 0, [], 0
+        for _ in range(300):
+            now += generator.choice([0, 1, 1, 2, 5, 30])
+            store = generator.random() < 0.6
+            span, _, waited = await present(ctx, dut, now, store=store)
+            live = [
+                n // cores
+                for n, time in enumerate(stored_times)
+                if now - time <= lifespan and n % cores == position
+            ]
+            mine = sum(n % cores == position for n in range(len(stored_times)))
+            assert slots(parameters, span) == [n % ring for n in live]
+            # One cycle per expired key, two at most for the next timestamp to appear, and one when
+            # a first key is being stored.
+            assert waited <= 1 + 3 * max(1, mine - len(live) - expired)
+            expired = mine - len(live)
+            if store:
+                stored_times.append(now)
+
+    run(parameters, position, body)
+
+
+def test_overflow_is_sticky_and_names_the_tuple_that_has_no_room():
+    parameters = tracker_parameters(2, 4)
+
+    async def body(ctx, dut):
+        await begin(ctx, dut, 100, timed=True)
+        for n in range(8):
+            _, stored, _ = await present(ctx, dut, 0, store=1)
+            assert stored == (n % 2 == 0)
+        assert not ctx.get(dut.overflow)
+        _, stored, _ = await present(ctx, dut, 0, store=1)  # the ninth: core 0 is full
+        assert not stored
+        await finish(ctx, dut)
+        assert ctx.get(dut.overflow)
+        await present(ctx, dut, 5_000, store=0)
+        await finish(ctx, dut)
+        assert ctx.get(dut.overflow)
+        for timed in (False, True):
+            await begin(ctx, dut, 5, timed=timed)
+            await ctx.tick()
+            assert ctx.get(dut.overflow)
+        for forget in (0, 1):  # COORDINATE or DISTINCT, then CLEAR
+            ctx.set(dut.empty, 1)
+            ctx.set(dut.forget, forget)
+            await ctx.tick()
+            ctx.set(dut.empty, 0)
+            ctx.set(dut.forget, 0)
+            await ctx.tick()
+            assert ctx.get(dut.overflow) == (not forget)
+            span, stored, _ = await present(ctx, dut, 0, store=1)
+            assert slots(parameters, span) == []
+            assert stored
+            await finish(ctx, dut)
+
+    run(parameters, 0, body)
+
+
+def test_exactly_expired_room_is_no_overflow():
+    parameters = tracker_parameters(1, 3)
+
+    async def body(ctx, dut):
+        await begin(ctx, dut, 10, timed=True)
+        for time in (0, 1, 2, 11, 12, 13):
+            await present(ctx, dut, time, store=1)
+        await finish(ctx, dut)
+        assert not ctx.get(dut.overflow)
+        await present(ctx, dut, 21, store=1)
+        await finish(ctx, dut)
+        assert ctx.get(dut.overflow)  # 11 .. 13 still live at 21
+
+    run(parameters, 0, body)
+
+
+def test_a_new_window_begins_empty_with_the_first_core():
+    parameters = tracker_parameters(2, 4)
+
+    async def body(ctx, dut):
+        for _ in range(3):
+            await present(ctx, dut, 0, store=1)
+        await finish(ctx, dut)
+        await begin(ctx, dut, 2, timed=False)
+        span, stored, _ = await present(ctx, dut, 0, store=1)
+        assert slots(parameters, span) == []
+        assert stored
+
+    run(parameters, 0, body)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_the_turn_is_known_a_cycle_after_reset_and_in_every_cycle_after_a_store(position):
+    parameters = tracker_parameters(3, 4)
+
+    async def body(ctx, dut):
+        await ctx.tick()
+        for n in range(9):
+            assert ctx.get(dut.mine) == (n % 3 == position)
+            ctx.set(dut.present, 1)
+            ctx.set(dut.store, 1)
+            assert ctx.get(dut.settled)
+            await ctx.tick()
+        ctx.set(dut.store, 0)
+        await begin(ctx, dut, 5, timed=False)
+        await ctx.tick()
+        assert ctx.get(dut.mine) == (position == 0)
+        check_rows(ctx, dut)
+
+    run(parameters, position, body)
+
+
+def test_the_layout_of_a_pointer_tells_a_full_ring_from_an_empty_one():
+    parameters = tracker_parameters(1, 15)
+    assert 1 << pointer_layout(parameters)["row"].width == 2 * parameters.ring_rows
