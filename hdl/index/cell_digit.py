@@ -97,13 +97,15 @@ class CellDigit(wiring.Component):
         """Keep the part of the field, and work out in the next cycle what follows from it."""
         configured = Signal()
         part = Signal.like(self.part, reset_less=True)
+        end = Signal(range(2 * len(self.mask) + 1), reset_less=True)  # the bit after its last one
         m.d.sync += configured.eq(self.configure)
         with m.If(self.configure):
-            m.d.sync += part.eq(self.part)
+            m.d.sync += [part.eq(self.part), end.eq(self.part.place + self.part.width)]
         paired = (part.place == 0) & (part.width != 0) & (bank_count(self.parameters) > 1)
+        own = Cat((part.place <= bit) & (end > bit) for bit in range(len(self.mask)))
         with m.If(configured):
             m.d.sync += [
-                self.mask.eq(((1 << part.width) - 1) << part.place),
+                self.mask.eq(own),
                 self.stride.eq(Mux(paired, 2, 1 << part.place)),
                 self.paired.eq(paired),
             ]
