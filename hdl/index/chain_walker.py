@@ -22,7 +22,7 @@ class ChainWalker(wiring.Component):
     new one sets out whenever one that ends leaves a gap. A walk ends at an entry of another bucket
     (the chain has been overwritten), at one without a link, or where the link leaves what the probe
     sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
-    matches of its group, a walk goes round without reading.
+    matches in its queue, a walk goes round without reading.
 
     Latency: 1 cycle to set out, and :attr:`CIRCLE` per entry. Throughput: 1 entry per cycle,
     provided as many walks are under way.
@@ -52,10 +52,10 @@ class ChainWalker(wiring.Component):
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
+        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue.
     found_valid : Out(1)
-        ``found`` is a match of the group with the number ``found_group``.
-    found_group : Out(range(group_count(parameters)))
+        ``found`` is a match of a walk with the queue ``found_queue``.
+    found_queue : Out(range(group_count(parameters)))
     found : Out(found_layout(parameters))
     ended : Out(group_count(parameters))
         A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
@@ -97,7 +97,7 @@ class ChainWalker(wiring.Component):
                 "distinct": In(1),
                 "room": In(group_count(parameters)),
                 "found_valid": Out(1),
-                "found_group": Out(range(group_count(parameters))),
+                "found_queue": Out(range(group_count(parameters))),
                 "found": Out(found_layout(parameters)),
                 "ended": Out(group_count(parameters)),
                 "compared": Out(1),
@@ -173,7 +173,7 @@ class ChainWalker(wiring.Component):
         m.d.comb += self.found.eq(found)
         m.d.sync += [
             self.found_valid.eq(match),
-            self.found_group.eq(returning.group),
+            self.found_queue.eq(returning.queue),
             self.ended.eq((active & ~returns) << returning.group),
             self.compared.eq(sees),
             found.probe.eq(returning.probe),
@@ -189,7 +189,7 @@ class ChainWalker(wiring.Component):
         entering = Signal(layout)
         enters = returns | waiting.filled
         # Known for both before it is known which of them it is.
-        room_for = [self.room.bit_select(one.group, 1) for one in (waiting.first, returning)]
+        room_for = [self.room.bit_select(one.queue, 1) for one in (waiting.first, returning)]
         m.d.comb += [
             entering.eq(Mux(returns, returning, waiting.first)),
             waiting.take.eq(waiting.filled & ~returns),

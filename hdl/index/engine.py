@@ -29,14 +29,14 @@ class IndexEngine(wiring.Component):
     leaves the window when the tail passes it; nothing is erased. Probes wait in the
     :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits the heads
     of their buckets, and the :class:`ChainWalker` follows the links, from new to old, until they
-    leave the window. :class:`GroupResults` keeps groups apart.
+    leave the window. :class:`GroupResults` keeps groups apart between which there are stars.
 
     What the memories hold of earlier times does no harm. A head, or a link, may lead to a slot
     that has been overwritten; but the entry there says which bucket it belongs to, and had it been
     the probe's, the head would lead to it or to a newer one. So every entry of the window is met at
     most once, and exactly once if it is in a bucket that is visited.
 
-    Results of one group come in the order in which walks meet them.
+    Results between two stars come in the order in which walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
     is idle and the bucket empty; 2 more and :attr:`ChainWalker.CIRCLE` per entry otherwise.
@@ -101,7 +101,7 @@ class IndexEngine(wiring.Component):
             results.group.eq(table.group),
             results.started.eq(sequencer.started),
             results.found_valid.eq(walker.found_valid),
-            results.found_group.eq(walker.found_group),
+            results.found_queue.eq(walker.found_queue),
             results.found.eq(walker.found),
             results.ended.eq(walker.ended),
             walker.room.eq(results.room),
@@ -192,5 +192,6 @@ class IndexEngine(wiring.Component):
             dropped.eq((begun & ~alive) << looked_up.group),
             walk.place.eq(found),
             walk.age.eq(age),
+            walk.queue.eq(results.queues[looked_up.group]),
             *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
         ]

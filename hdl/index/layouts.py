@@ -97,7 +97,7 @@ def walk_layout(parameters):
     """A probe on its way along a chain.
 
     ``place`` is the entry to read; it was stored ``age`` entries after the oldest one that the
-    probe sees.
+    probe sees. Matches go into a ``queue`` (:class:`hdl.index.group_results.GroupResults`).
     """
     slot = slot_shape(parameters)
     return data.StructLayout(
@@ -106,6 +106,7 @@ def walk_layout(parameters):
             "age": slot,
             "probe": probe_shape(parameters),
             "group": range(group_count(parameters)),
+            "queue": range(group_count(parameters)),
             "bucket": unsigned(parameters.bucket_width),
         }
     )
@@ -117,13 +118,13 @@ def direct_visit_layout(parameters):
 
 
 def direct_walk_layout(parameters):
-    """A probe on its way along a chain, without the number of its group."""
-    return without(walk_layout(parameters), "group")
+    """A probe on its way along a chain, without the number of its group and its queue."""
+    return without(walk_layout(parameters), "group", "queue")
 
 
-def without(layout, dropped):
-    """Return ``layout`` without one of its fields."""
-    return data.StructLayout({name: field.shape for name, field in layout if name != dropped})
+def without(layout, *dropped):
+    """Return ``layout`` without some of its fields."""
+    return data.StructLayout({name: field.shape for name, field in layout if name not in dropped})
 
 
 def found_layout(parameters):
