@@ -31,7 +31,7 @@ def seeds(choice: int, fields: int) -> tuple[int, ...]:
     """
     if not choice:
         return tuple(FIRST_SEEDS[n % len(FIRST_SEEDS)] for n in range(fields))
-    return tuple(_mixed(choice * 256 + n) >> (64 - SEED_BITS) for n in range(fields))
+    return tuple(_mixed(choice << 32 | n) >> (64 - SEED_BITS) for n in range(fields))
 
 
 def _mixed(number: int) -> int:

@@ -117,8 +117,8 @@ def bucket_plan(
 
 def cell_bits(bits: int, spread: Spread | None, shift: int) -> int:
     """Return how many bits number the cells, ``2 ** shift`` values wide, of a field's values."""
-    top = (1 << bits) - 1 if spread is None else spread.top
-    return (top >> shift).bit_length()
+    low, top = (0, (1 << bits) - 1) if spread is None else (spread.low, spread.top)
+    return ((top >> shift) - (low >> shift)).bit_length()
 
 
 def shared(total: int, needs: Mapping[str, int]) -> dict[str, int]:

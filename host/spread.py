@@ -18,10 +18,13 @@ class Spread:
         No value is greater.
     step : int
         Divides the difference of any two values.
+    low : int
+        No value is less.
     """
 
     top: int
     step: int = 1
+    low: int = 0
 
 
 def tightened(bounds: Bounds, spread: Spread | None) -> Bounds:

@@ -79,6 +79,8 @@ def test_bits_go_to_the_fields_whose_values_differ(manifest):
     # The field with more cells has the lowest bits; the other has as many as it has cells for.
     narrow = planned(manifest, bounds, {"a": Spread(200), "c": Spread(60_000)})
     assert (narrow["a"], narrow["c"]) == (Coordinate(5, 3, 11), Coordinate(5, 11, 0))
+    far = {"a": Spread(40_200, low=40_000), "c": Spread(60_000)}
+    assert planned(manifest, bounds, far) == narrow
 
 
 def test_multiples_that_cannot_differ_are_hashed(manifest):
