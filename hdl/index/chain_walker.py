@@ -47,8 +47,9 @@ class ChainWalker(wiring.Component):
         What was there, :attr:`READING` cycles ago.
     probe : Out
         The probe for which ``place`` is read.
-    criterion, size : In
-        What it compares keys with, and how many entries it sees; as late as ``key``.
+    criterion, size, number : In
+        What it compares keys with, how many entries it sees, and its number since the last star; as
+        late as ``key``.
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
@@ -94,6 +95,7 @@ class ChainWalker(wiring.Component):
                 "probe": Out(probe_shape(parameters)),
                 "criterion": In(criterion_layout(parameters)),
                 "size": In(slot_shape(parameters)),
+                "number": In(parameters.probe_bits),
                 "distinct": In(1),
                 "room": In(group_count(parameters)),
                 "found_valid": Out(1),
@@ -151,13 +153,14 @@ class ChainWalker(wiring.Component):
         active = Signal()
         sees = Signal()
         again = Signal()
-        place = Signal(slot_shape(self.parameters), reset_less=True)
+        here = Signal.like(self.found, reset_less=True)
         m.d.sync += [
             active.eq(valid),
             again.eq(valid & ~reads),
             further.eq(reads & goes_on),
             sees.eq(reads & own & (walk.age < self.size)),
-            place.eq(walk.place),
+            here.number.eq(self.number),
+            here.place.eq(walk.place),
             returning.eq(walk),
         ]
         with m.If(reads):
@@ -176,8 +179,7 @@ class ChainWalker(wiring.Component):
             self.found_queue.eq(returning.queue),
             self.ended.eq((active & ~returns) << returning.group),
             self.compared.eq(sees),
-            found.probe.eq(returning.probe),
-            found.place.eq(place),
+            found.eq(here),
         ]
         return m
 

@@ -113,6 +113,7 @@ class IndexEngine(wiring.Component):
             "link": links.data,
             "criterion": table.criterion,
             "size": table.size,
+            "number": table.number,
         }
         for name, value in delayed(m, arriving, "arriving", flags=()).items():
             m.d.comb += Value.cast(getattr(walker, name)).eq(value)

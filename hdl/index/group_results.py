@@ -12,7 +12,7 @@ from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
 from .delay import delayed
-from .layouts import closed_layout, found_layout, group_count, probe_shape
+from .layouts import closed_layout, found_layout, group_count
 
 __all__ = ["GroupResults"]
 
@@ -25,11 +25,11 @@ class GroupResults(wiring.Component):
     memory. A group that is followed by a star or a mark is the last one of its queue; where groups
     have a star each, every group has a queue. Only the queue of the oldest group is read. So up to
     the next star any group may fill the output, and a group with one long walk keeps no other back.
-    A group is through when its last match, and whatever else had come up to then, has been sent.
+    A group without star or mark is through as soon as it is complete.
 
     Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star.
-    Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 3 cycles per
-    group that shares its queue, during which words go on.
+    Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 2 cycles per
+    group without star and mark, during which words go on.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class GroupResults(wiring.Component):
     """
 
     #: Matches that can wait, of all groups; a power of two.
-    MATCHES = 256
+    MATCHES = 512
     #: Words that can wait at the output, a power of two.
     OUTPUT = 16
     #: … after room fell.
@@ -120,14 +120,9 @@ class GroupResults(wiring.Component):
         complete = self.elaborate_walks(m, done << turn)
         ending = group.ending
         punctuated = ending.star | ending.mark
-        found, waiting, passed, take = self.elaborate_matches(
-            m, complete.bit_select(turn, 1), done, punctuated
-        )
+        found, waiting, take = self.elaborate_matches(m, done & punctuated)
 
-        # What makes the probe's place its number since the last star.
-        origin = Signal(probe_shape(self.parameters))  # place of the group's first probe
-        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
-        # All of a group's matches are sent: its star and its mark follow, from registers.
+        # A group is complete, and its matches are sent if a star or a mark follows, from registers.
         ended = Signal()
         star, mark = Signal(), Signal()
         both = star & mark
@@ -140,27 +135,20 @@ class GroupResults(wiring.Component):
         ]
         with m.If(~ended):
             m.d.sync += [
-                ended.eq(Mux(punctuated, ~waiting & complete.bit_select(turn, 1), passed)),
+                ended.eq(complete.bit_select(turn, 1) & ~(punctuated & waiting)),
                 star.eq(ending.star),
                 mark.eq(ending.mark),
             ]
         with m.Elif(room):
             m.d.sync += star.eq(0)
         with m.If(done):
-            m.d.sync += [
-                ended.eq(0),
-                turn.eq(turn + 1),
-                origin.eq(origin + ending.count),
-                base.eq(Mux(ending.star, 0, base + ending.count)),
-            ]
+            m.d.sync += [ended.eq(0), turn.eq(turn + 1)]
 
         # What becomes a word, and what goes with it while a match is read.
         word = {
             "valid": take | (ended & room & (star | mark)),
             "kind": Mux(take, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
             "punctuation": Value.cast(ending.punctuation),
-            "origin": origin,
-            "base": base,
         }
         for cycle in range(KeyColumn.LATENCY):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
@@ -178,7 +166,7 @@ class GroupResults(wiring.Component):
         m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
         with m.If(word["kind"] == ResultKind.PAIR):
             m.d.sync += [
-                pair.probe.eq(word["base"] + (found.probe - word["origin"])[: len(origin)]),
+                pair.probe.eq(found.number),
                 pair.row.eq(found.place),
             ]
         with m.Else():
@@ -221,14 +209,19 @@ class GroupResults(wiring.Component):
             ]
         return complete
 
-    def elaborate_matches(self, m, complete, done, punctuated):
-        """Keep matches, by the queues of their groups, and say how far they are sent.
+    def elaborate_matches(self, m, leaves):
+        """Keep matches in their queues.
+
+        Parameters
+        ----------
+        m : Module
+        leaves : Value
+            The queue that is read has served its last group, and is empty.
 
         Returns
         -------
         tuple of Value
-            The match taken some cycles ago; is there one in the queue of the oldest group; has the
-            last one of that group been taken, which is ``complete``; and a signal to take the next.
+            The match taken some cycles ago; is there one to take; and a signal to take it.
         """
         layout = found_layout(self.parameters)
         depth = self.MATCHES // self.groups
@@ -238,7 +231,6 @@ class GroupResults(wiring.Component):
         tail = Signal(bits + 1)  # of the queue that is read; the others are at zero
         reading = Signal(range(self.groups))  # that queue
         take = Signal()
-        leaves = done & punctuated  # the queue
         m.d.comb += [
             matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),
             matches.row.eq(self.found),
@@ -259,14 +251,5 @@ class GroupResults(wiring.Component):
             m.d.sync += [tail.eq(0), reading.eq(reading + 1)]
         with m.Elif(take):
             m.d.sync += tail.eq(tail + 1)
-
-        # Where the queue ended when the oldest group was complete: other groups go on filling it.
         head = Array(heads)[reading]
-        final = Signal.like(tail, reset_less=True)
-        known = Signal()
-        with m.If(~known):
-            m.d.sync += [known.eq(complete), final.eq(head)]
-        with m.If(done):
-            m.d.sync += known.eq(0)
-        passed = known & (tail == final)
-        return data.View(layout, matches.data), head != tail, passed, take
+        return data.View(layout, matches.data), head != tail, take

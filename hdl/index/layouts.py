@@ -10,6 +10,7 @@ from hdl.words.spans import ending_layout, pointer_layout
 
 __all__ = [
     "closed_layout",
+    "direct_found_layout",
     "direct_visit_layout",
     "direct_walk_layout",
     "found_layout",
@@ -128,5 +129,12 @@ def without(layout, *dropped):
 
 
 def found_layout(parameters):
+    """A match: the number of the probe since its side's last star, and the place of the entry."""
+    return data.StructLayout(
+        {"number": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
+    )
+
+
+def direct_found_layout(parameters):
     """A match: the place of the probe, and that of the entry."""
     return data.StructLayout({"probe": probe_shape(parameters), "place": slot_shape(parameters)})
