@@ -206,7 +206,7 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
             value &= ~1
         if name == "COORDINATE":  # any part, but no hash, which has to suit the bounds
             hashed = manifest.index.coordinate.fields["hashed"]
-            value &= ~(1 << hashed.offset)
+            value &= ~(((1 << hashed.bits) - 1) << hashed.offset)
         words = [codec.pack_control(name, index, value)]
         if name.startswith("BOUND") and "COORDINATE" in manifest.indices:
             words.insert(0, codec.pack_control("COORDINATE", index, 0))

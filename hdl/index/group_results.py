@@ -27,7 +27,7 @@ class GroupResults(wiring.Component):
     the next star any group may fill the output, and a group with one long walk keeps no other back.
     A group without star or mark is through as soon as it is complete.
 
-    Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star.
+    Latency: 5 cycles from a match to its word; 7 from the end of the last walk to the star.
     Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 2 cycles per
     group without star and mark, during which words go on.
 
