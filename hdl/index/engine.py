@@ -193,6 +193,6 @@ class IndexEngine(wiring.Component):
             dropped.eq((begun & ~alive) << looked_up.group),
             walk.place.eq(found),
             walk.age.eq(age),
-            walk.queue.eq(results.queues[looked_up.group]),
+            walk.queue.eq(Array(results.queues)[looked_up.group]),
             *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
         ]
