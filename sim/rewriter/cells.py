@@ -2,7 +2,15 @@
 """Cells of Yosys as expressions and registers: what a cell of each type computes."""
 
 from .bits import Bits
-from .netlist import ALWAYS, Clause, Condition, Expression, Register, Target, UnknownNetlist
+from .netlist import (
+    ALWAYS,
+    Clause,
+    Condition,
+    Expression,
+    Register,
+    Target,
+    UnknownNetlist,
+)
 
 __all__ = ["CLOCKED", "OPERATORS", "expression", "register", "switch"]
 
@@ -58,7 +66,10 @@ def expression(cell, ports):
     if kind == "$pmux":
         width, operands = ports["A"].width, [ports["A"]]
         for number in reversed(range(ports["S"].width)):  # the lowest has the last word
-            operands += [ports["S"].part(number, 1), ports["B"].part(number * width, width)]
+            operands += [
+                ports["S"].part(number, 1),
+                ports["B"].part(number * width, width),
+            ]
         return Expression("choice", tuple(operands))
     if kind not in OPERATORS:
         raise UnknownNetlist(f"a cell of type {kind}")

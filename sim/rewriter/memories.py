@@ -3,14 +3,24 @@
 
 from itertools import groupby
 
-from .netlist import ALWAYS, Clause, Condition, Expression, Register, Target, UnknownNetlist
+from .netlist import (
+    ALWAYS,
+    Clause,
+    Condition,
+    Expression,
+    Register,
+    Target,
+    UnknownNetlist,
+)
 
-__all__ = ["number", "read_port", "write_port"]
+__all__ = ["ports_of", "shape_of"]
 
-#: Parameters with a bit for each port or pair of ports that must not be set: ports that are wider
-#: than the memory, transparent ones, writes that come before others, falling edges, resets.
-UNKNOWN = ("RD_WIDE_CONTINUATION", "RD_TRANSPARENCY_MASK", "WR_WIDE_CONTINUATION",
-           "WR_PRIORITY_MASK")  # fmt: skip
+#: Parameters that must be zero: rows that begin elsewhere, ports that are wider than the memory,
+#: transparent ones, and an order of writes.
+UNKNOWN = (
+    "OFFSET", "RD_WIDE_CONTINUATION", "RD_TRANSPARENCY_MASK", "WR_WIDE_CONTINUATION",
+    "WR_PRIORITY_MASK",
+)  # fmt: skip
 
 
 def number(cell, name):
@@ -57,20 +67,7 @@ def when(enable):
 
 
 def read_port(cell, ports, place, memory, name):
-    """Return the register ``name``, or the expression, that reads a memory.
-
-    Parameters
-    ----------
-    cell : dict
-        As Yosys writes it.
-    ports : dict of str to Bits
-        Its connections.
-    place : int
-        Number of the port.
-    memory, name : str
-        What is read, and what becomes of it.
-    """
-    check(cell, ports)
+    """Return the register ``name``, or the expression, that a port reads a memory into."""
     enable, address, _ = one_of(cell, ports, "RD", place)
     row = Expression("row", (address,), memory=memory)
     edge = clock(cell, ports, "RD", place)
@@ -84,7 +81,6 @@ def read_port(cell, ports, place, memory, name):
 
 def write_port(cell, ports, place, memory):
     """Return a register for each part of the rows with an enable of its own."""
-    check(cell, ports)
     enables, address, data = one_of(cell, ports, "WR", place)
     edge = clock(cell, ports, "WR", place)
     if edge is None:
@@ -98,3 +94,47 @@ def write_port(cell, ports, place, memory):
             target = Target(memory, address, low, width)
             found.append(Register(edge, [Clause(condition, target, value)]))
     return found
+
+
+def shape_of(cell):
+    """Return how many rows a memory has, and the bits of a row."""
+    return number(cell, "SIZE"), number(cell, "WIDTH")
+
+
+def ports_of(cell, ports, memory, rows):
+    """Return what the ports of a memory are.
+
+    Parameters
+    ----------
+    cell : dict
+        As Yosys writes it.
+    ports : dict of str to Bits
+        Its connections.
+    memory : str
+        Its name.
+    rows : list of str
+        Names of what its ports read.
+
+    Returns
+    -------
+    variables : dict of str to Expression
+        Rows that are read at any time.
+    registers : list of Register
+        Rows that are read at an edge, and writes.
+
+    Raises
+    ------
+    UnknownNetlist
+        If the memory is of a kind that is not known here.
+    """
+    check(cell, ports)
+    variables, registers = {}, []
+    for place, name in enumerate(rows):
+        port = read_port(cell, ports, place, memory, name)
+        if isinstance(port, Register):
+            registers.append(port)
+        else:
+            variables[name] = port
+    for place in range(number(cell, "WR_PORTS")):
+        registers += write_port(cell, ports, place, memory)
+    return variables, registers

@@ -5,7 +5,7 @@ Every signal has one driver: an input port, a cell, or an instance. So a signal 
 output of a cell that computes), a *register* or a *memory*, and all else is :class:`.Bits` of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from .bits import NOTHING, Bits
@@ -135,6 +135,11 @@ class Clause:
         """Return the clause with some signals replaced; see :meth:`.Bits.substitute`."""
         parts = (self.condition, self.target, self.value)
         return Clause(*(part.substitute(sources) for part in parts))
+
+    def reading(self, sources):
+        """Return the clause that assigns the same register, and reads other signals for some."""
+        target = replace(self.target, address=self.target.address.substitute(sources))
+        return replace(self, target=target, value=self.value.substitute(sources))
 
 
 @dataclass

@@ -2,8 +2,9 @@
 """A module with one process, as Verilog."""
 
 from .bits import Bits
+from .groups import Group
 from .netlist import Signal, unused
-from .schedule import Copy, Group, Schedule, reach
+from .schedule import Copy, Schedule, reach
 from .text import Printer, size
 
 __all__ = ["ModuleText"]
@@ -65,7 +66,8 @@ class ModuleText:
         """Return the declarations of all signals."""
         lines = []
         for name, direction in self.logic.ports.items():
-            width = self.signals[name].width if name in self.signals else self.shown_width(name)
+            shown = self.logic.outputs.get(name)
+            width = self.signals[name].width if shown is None else shown.width
             kind = "reg" if name in self.states else "wire"
             lines.append(f"  {direction} {kind} {size(width)}{name}{self.initial(name)};")
         wires = {name for instance in self.module.instances for name in instance.outputs.values()}
@@ -78,10 +80,6 @@ class ModuleText:
             lines.append(f"  {kind} {size(signal.width)}{name}{rows}{self.initial(name)};")
         return lines
 
-    def shown_width(self, port):
-        """Return the width of an output that is no register."""
-        return self.logic.outputs[port].width
-
     def initial(self, name):
         """Return the initial value of a register for its declaration."""
         if name not in self.states or self.signals[name].initial is None:
@@ -90,16 +88,13 @@ class ModuleText:
 
     def outside(self):
         """Return the assignments of what other modules see, and the instances."""
-        lines, copies = [], {}
-        for name in self.cone:
-            copies[name] = self.new(f"{name}_outside", self.signals[name].width)
+        lines = []
+        copies = {name: self.new(f"{name}_outside", self.signals[name].width) for name in self.cone}
         names = self.renamed(copies)
         for name, wire in copies.items():
             value = self.print.expression(self.variables[name].substitute(names))
-            lines += [
-                f"  wire {size(self.signals[name].width)}{wire};",
-                f"  assign {wire} = {value};",
-            ]
+            lines.append(f"  wire {size(self.signals[name].width)}{wire};")
+            lines.append(f"  assign {wire} = {value};")
         for name, bits in self.logic.outputs.items():
             lines.append(f"  assign {name} = {self.print.bits(bits.substitute(names))};")
         for instance in self.module.instances:
@@ -168,19 +163,11 @@ class ModuleText:
                 copy = self.new(f"{name}_before", self.signals[name].width)
                 old = names.get(name, self.whole(name))
                 copies.append(f"{copy} = {self.print.bits(old)};")
-                waiting = [self.reading(clause, {name: self.whole(copy)}) for clause in waiting]
+                waiting = [clause.reading({name: self.whole(copy)}) for clause in waiting]
                 continue
             waiting.remove(best)
             lines.append(self.assign(best, names))
         return copies + lines
-
-    def reading(self, clause, names):
-        """Return a clause that reads other signals, and assigns the same."""
-        target = clause.target
-        target = type(target)(
-            target.name, target.address.substitute(names), target.low, target.width
-        )
-        return type(clause)(clause.condition, target, clause.value.substitute(names))
 
     def compute(self, name, names):
         """Return the computation of a variable."""
@@ -188,7 +175,7 @@ class ModuleText:
 
     def assign(self, clause, names):
         """Return the assignment of a register, or of a row of a memory."""
-        clause = self.reading(clause, names)
+        clause = clause.reading(names)
         sign = "<=" if clause.target.name in self.visible else "="
         value = self.print.expression(clause.value)
         return f"{self.print.target(clause.target)} {sign} {value};"

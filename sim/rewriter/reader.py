@@ -10,11 +10,13 @@ import re
 
 from .bits import Bits, Run
 from .cells import CLOCKED, expression, register
-from .memories import number, read_port, write_port
-from .netlist import Instance, Module, Register, Signal, UnknownNetlist, unused
+from .memories import ports_of, shape_of
+from .netlist import Instance, Module, Signal, UnknownNetlist, unused
 
 __all__ = ["read_netlist"]
 
+#: A memory with all of its ports.
+MEMORY = "$mem_v2"
 #: Cells that mean nothing.
 IGNORED = {"$scopeinfo"}
 
@@ -33,6 +35,11 @@ def read_netlist(text):
         return {name: Reader(name, module, kinds).module for name, module in found.items()}
     except (KeyError, TypeError, ValueError) as error:
         raise UnknownNetlist(f"no netlist of Yosys ({error!r})") from error
+
+
+def plain(name):
+    """Return a name as an identifier of Verilog."""
+    return re.sub(r"\W", "_", name)
 
 
 class Reader:
@@ -83,7 +90,7 @@ class Reader:
         """Note what bits are called, and what registers begin with."""
         for name, net in self.found["netnames"].items():
             if not net.get("hide_name"):
-                self.names.setdefault(tuple(net["bits"]), re.sub(r"\W", "_", name))
+                self.names.setdefault(tuple(net["bits"]), plain(name))
             init = net.get("attributes", {}).get("init")
             if init:
                 self.initial.update(zip(net["bits"], reversed(init), strict=False))
@@ -104,64 +111,64 @@ class Reader:
         """Declare what a cell drives; return the names of the signals."""
         kind, connections = cell["type"], cell["connections"]
         if kind in self.kinds:
-            ports = [name for name, of in self.kinds[kind].items() if of["direction"] == "output"]
-            place = re.sub(r"\W", "_", place)
             return [
-                self.drive(unused(f"{place}_{port}", self.module.signals), connections[port])
-                for port in ports
-                if port in connections
+                self.drive(
+                    unused(f"{plain(place)}_{port}", self.module.signals),
+                    connections[port],
+                )
+                for port in self.outputs_of(kind, connections)
             ]
-        if kind == "$mem_v2":
-            memory = self.own_name((), re.sub(r"\W", "_", cell["parameters"]["MEMID"][1:]))
-            width, bits = number(cell, "WIDTH"), connections["RD_DATA"]
-            self.module.signals[memory] = Signal(width, rows=number(cell, "SIZE"))
-            parts = [bits[start : start + width] for start in range(0, len(bits), width)]
-            return [memory, *(self.drive(self.own_name(part, f"{memory}_row"), part)
-                              for part in parts)]  # fmt: skip
+        if kind == MEMORY:
+            return self.declare_memory(cell)
         if kind in CLOCKED:
-            bits = connections["Q"]
-            start = [self.initial.get(bit, "x") for bit in reversed(bits)]
-            value = None if set(start) == {"x"} else int("".join(start).replace("x", "0"), 2)
-            port = self.shown.get(tuple(bits))
-            if port is not None and port not in self.module.signals:
-                return [self.drive(port, bits, initial=value)]
-            return [self.drive(self.own_name(bits, f"register_{bits[0]}"), bits, initial=value)]
+            return [self.declare_register(connections["Q"])]
         if "Y" not in connections:
             raise UnknownNetlist(f"a cell of type {kind}")
         bits = connections["Y"]
         return [self.drive(self.own_name(bits, f"wire_{bits[0]}"), bits)]
 
+    def declare_memory(self, cell):
+        """Declare a memory and the rows that are read; return their names."""
+        memory = self.own_name((), plain(cell["parameters"]["MEMID"].removeprefix("\\")))
+        rows, width = shape_of(cell)
+        self.module.signals[memory] = Signal(width, rows=rows)
+        bits = cell["connections"]["RD_DATA"]
+        parts = [bits[start : start + width] for start in range(0, len(bits), width)]
+        return [
+            memory,
+            *(self.drive(self.own_name(p, f"{memory}_row"), p) for p in parts),
+        ]
+
+    def declare_register(self, bits):
+        """Declare a register, under the name of an output port if it is one; return its name."""
+        start = "".join(self.initial.get(bit, "x") for bit in reversed(bits))
+        initial = int(start.replace("x", "0"), 2) if start.strip("x") else None
+        port = self.shown.get(tuple(bits))
+        if port is None or port in self.module.signals:
+            port = self.own_name(bits, f"register_{bits[0]}")
+        return self.drive(port, bits, initial=initial)
+
+    def outputs_of(self, kind, connections):
+        """Return the output ports of a module that are connected."""
+        ports = self.kinds[kind].items()
+        return [name for name, of in ports if of["direction"] == "output" and name in connections]
+
     def read(self, place, cell, signals):
         """Add a cell that drives ``signals`` to the module."""
-        kind = cell["type"]
+        kind, module = cell["type"], self.module
         ports = {name: self.bits(bits) for name, bits in cell["connections"].items()}
         if kind in self.kinds:
-            self.instance(place, kind, ports, signals)
-        elif kind == "$mem_v2":
-            memory, *rows = signals
-            for number_, name in enumerate(rows):
-                port = read_port(cell, ports, number_, memory, name)
-                if isinstance(port, Register):
-                    self.module.registers.append(port)
-                else:
-                    self.module.variables[name] = port
-            for port in range(number(cell, "WR_PORTS")):
-                self.module.registers += write_port(cell, ports, port, memory)
+            outputs = dict(zip(self.outputs_of(kind, ports), signals, strict=True))
+            inputs = {port: bits for port, bits in ports.items() if port not in outputs}
+            module.instances.append(Instance(kind, plain(place), inputs, outputs))
+        elif kind == MEMORY:
+            variables, registers = ports_of(cell, ports, signals[0], signals[1:])
+            module.variables |= variables
+            module.registers += registers
         elif kind in CLOCKED:
-            self.module.registers.append(register(cell, signals[0], ports))
+            module.registers.append(register(cell, signals[0], ports))
         else:
-            self.module.variables[signals[0]] = expression(cell, ports)
-
-    def instance(self, place, kind, ports, signals):
-        """Add an instance of another module."""
-        directions = {port: of["direction"] for port, of in self.kinds[kind].items()}
-        inputs = {port: bits for port, bits in ports.items() if directions[port] == "input"}
-        names = [port for port in directions if directions[port] == "output" and port in ports]
-        self.module.instances.append(
-            Instance(
-                kind, re.sub(r"\W", "_", place), inputs, dict(zip(names, signals, strict=True))
-            )
-        )
+            module.variables[signals[0]] = expression(cell, ports)
 
     def bits(self, numbers):
         """Return bits by their numbers; what nothing drives is zero, as what is not defined."""

@@ -2,15 +2,14 @@
 """The order in which one process computes variables and assigns registers."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from .groups import find_resets, make_groups
 from .netlist import ALWAYS, Signal, unused
 
-__all__ = ["Copy", "Group", "Schedule", "reach"]
+__all__ = ["Copy", "Schedule", "reach"]
 
-#: A condition that gives so many registers a constant is a reset.
-RESETS = 4
 #: A memory cannot be copied.
 NEVER = 1000
 #: Copying a register costs more than computing a variable early.
@@ -34,19 +33,6 @@ def reach(names, variables):
 
 
 @dataclass
-class Group:
-    """Registers that are assigned under the same conditions."""
-
-    conditions: tuple
-    clauses: list  # for every condition, those of the registers
-    inner: list  # for every condition, variables that are computed under it only
-    reads: set = field(default_factory=set)
-    writes: set = field(default_factory=set)
-    shown: set = field(default_factory=set)  # registers that other modules see
-    old: set = field(default_factory=set)  # registers that it must read from a copy
-
-
-@dataclass
 class Copy:
     """A register whose value before the edge is needed after it was assigned."""
 
@@ -57,17 +43,19 @@ class Copy:
 class Schedule:
     """The steps of a process.
 
-    What is read by other modules (``visible``) is assigned when all is computed, by the simulator:
-    in a variable of its own, unless everything that reads it comes first. Everything else is
-    assigned at once. So what reads a register comes first, or reads a copy. A variable is computed
-    where it is first needed, or under the only condition under which it is needed.
+    Registers that other modules see are assigned with ``<=``: Verilator changes them after the
+    process, by way of a second variable unless all their readers come before the assignment. All
+    other registers change at once, so each of their readers comes before, or reads a copy of the
+    old value. A variable is computed where it is first needed, or under the only condition under
+    which it is needed.
 
     Parameters
     ----------
     logic : Logic
         Of the module; gets the signals of copies.
     visible : set of str
-        Registers, memories and ports; gets memories for which there is no other way.
+        What other modules see, and all ports. Gets the memories that some group reads after they
+        are written: a memory cannot be copied.
 
     Attributes
     ----------
@@ -98,7 +86,10 @@ class Schedule:
             for name in names:
                 users.setdefault(name, set()).add(place)
 
-        for condition in [*self.resets, *(c for group in groups for c in group.conditions)]:
+        for condition in [
+            *self.resets,
+            *(c for group in groups for c in group.conditions),
+        ]:
             use(condition.names, None)
         for group in groups:
             for number, clauses in enumerate(group.clauses):
@@ -213,38 +204,3 @@ class Schedule:
             if name in group.reads - group.old:
                 group.old.add(name)
                 readers[name] -= 1
-
-
-def find_resets(registers):
-    """Return what resets do, by condition, and the clauses of registers without them."""
-
-    def constant(clause):
-        value = clause.value
-        return clause.condition.tests and value.kind == "bits" and not value.names
-
-    first = [register.clauses[0] for register in registers if len(register.clauses) > 1]
-    count = Counter(clause.condition for clause in first if constant(clause))
-    resets, updates = {}, []
-    for register in registers:
-        clause = register.clauses[0]
-        if constant(clause) and count[clause.condition] >= RESETS:
-            resets.setdefault(clause.condition, []).append(clause)
-            if register.clauses[1:]:
-                updates.append(register.clauses[1:])
-        else:
-            updates.append(register.clauses)
-    return resets, updates
-
-
-def make_groups(updates):
-    """Gather registers with the same conditions, memories apart."""
-    groups = {}
-    for clauses in updates:
-        conditions = tuple(clause.condition for clause in clauses)
-        target = clauses[0].target
-        key = target if conditions == (ALWAYS,) else (conditions, bool(target.width))
-        if key not in groups:
-            groups[key] = Group(conditions, [[] for _ in clauses], [[] for _ in clauses])
-        for found, clause in zip(groups[key].clauses, clauses, strict=True):
-            found.append(clause)
-    return list(groups.values())

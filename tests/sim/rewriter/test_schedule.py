@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from sim.rewriter.bits import Bits
+from sim.rewriter.groups import Group
 from sim.rewriter.logic import Logic
 from sim.rewriter.netlist import ALWAYS, Clause, Condition, Expression, Register, Signal, Target
-from sim.rewriter.schedule import Copy, Group, Schedule
+from sim.rewriter.schedule import Copy, Schedule
 
 
 def one(name):
