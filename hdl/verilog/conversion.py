@@ -4,8 +4,6 @@
 The same netlist is also written as Yosys' JSON, for programs: :mod:`sim.rewriter` is one.
 """
 
-from contextlib import contextmanager
-import gc
 import json
 
 from amaranth._toolchain.yosys import find_yosys
@@ -16,6 +14,7 @@ from amaranth.hdl._ir import PortDirection, build_netlist
 from amaranth.hdl._nir import Memory
 from amaranth.lib.wiring import In
 
+from .collector import without_collector
 from .sharing import share_modules, snake_case
 
 __all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
@@ -49,18 +48,6 @@ def yosys():
 def yosys_version():
     """Return the version of the Yosys that prints the Verilog."""
     return ".".join(str(part) for part in yosys().version())
-
-
-@contextmanager
-def without_collector():
-    """Keep Python's cyclic collector off: it takes half of the time that a netlist takes."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def top_ports(component):

@@ -6,6 +6,8 @@ computes another one reads. Inside of a single process most of them are variable
 never stores. So all but the regions is flattened, and every module gets one process.
 """
 
+from hdl.verilog.collector import without_collector
+
 from .fields import cut_fields
 from .flattening import flatten
 from .logic import logic_of
@@ -35,9 +37,10 @@ def one_process_each(netlist, *, top, stay):
     UnknownNetlist
         If the netlist holds anything that the passes do not know.
     """
-    modules = read_netlist(netlist)
-    kept = {name for name in modules if stay(name)}
-    return "\n".join(rewritten(modules, name, kept) for name in [*sorted(kept), top])
+    with without_collector():
+        modules = read_netlist(netlist)
+        kept = {name for name in modules if stay(name)}
+        return "\n".join(rewritten(modules, name, kept) for name in [*sorted(kept), top])
 
 
 def rewritten(modules, name, kept):
