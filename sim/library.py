@@ -27,7 +27,7 @@ from host.atomic import workplace
 from host.cache import library_folder, prepare_folder
 from host.checksum import is_intact, publish
 from host.device.simulator_library import LIBRARY
-from host.errors import BuildError, StaleManifestError
+from host.errors import BuildError, MissingManifestError, StaleManifestError
 from host.manifest import Manifest
 
 from .model import compile_model, compile_runtime, recipe, runtime_recipe, simulated_text
@@ -52,7 +52,12 @@ def part_of(manifest, part):
     if part not in manifest.files:
         return None
     path = manifest.path / manifest.files[part]
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise MissingManifestError(
+            manifest.path, f"lacks its {part}, {path.name!r}; generate it again"
+        ) from error
     recorded = manifest.values.get("checksums", {}).get(part)
     if recorded is not None and recorded != hashlib.sha256(text.encode()).hexdigest():
         raise StaleManifestError(

@@ -10,12 +10,13 @@ import shutil
 import numpy as np
 import pytest
 
-from hdl.bundle import write_bundle
+from hdl.bundle import NETLIST, write_bundle
 from hdl.parameters import PRESETS, JoinParameters, KeyField
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.words import WordCodec
 from sim.library import build_library
+from sim.model import simulated_text
 
 X, Y = KeyField(name="x", bits=8), KeyField(name="y", bits=40)
 UNSIGNED = KeyField(name="u", bits=11, signed=False)
@@ -126,9 +127,8 @@ def converse(bundle, seed, stall_in, stall_out):
 def test_words_cycles_and_counters_are_those_of_the_plain_library(shape, tmp_path):
     write_bundle(SHAPES[shape], tmp_path / "rewritten")
     shutil.copytree(tmp_path / "rewritten", tmp_path / "plain")
-    said = []
-    build_library(tmp_path / "rewritten", report=said.append)
-    assert not any("slowly" in line for line in said), said
+    simulated_text((tmp_path / "rewritten" / NETLIST).read_text())  # it is known, or this raises
+    build_library(tmp_path / "rewritten")
     build_library(tmp_path / "plain", plain=True)
     for seed, stalls in enumerate([(0, 0), (60, 120), (200, 30)]):
         rewritten = converse(tmp_path / "rewritten", seed, *stalls)
