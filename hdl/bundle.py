@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a bundle: a folder with the Verilog and the manifest of one accelerator."""
+"""Writing a bundle: a folder with Verilog, netlist and manifest of one accelerator."""
 
 from contextlib import suppress
 import glob
@@ -12,12 +12,13 @@ import time
 
 from .accelerator import Accelerator
 from .manifest import describe
-from .verilog.conversion import to_verilog
+from .verilog.conversion import to_netlist
 
-__all__ = ["MANIFEST", "VERILOG", "write_bundle"]
+__all__ = ["MANIFEST", "NETLIST", "VERILOG", "write_bundle"]
 
 MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
+NETLIST = "splitjoin.json"
 
 #: What the name of a folder that is being written ends with.
 PARTIAL = ".partial"
@@ -85,9 +86,11 @@ def write_bundle(parameters, output):
     """
     folder = Path(os.path.abspath(output))
     check_target(folder)
-    verilog = to_verilog(Accelerator(parameters))
-    manifest = describe(parameters, verilog, verilog_file=VERILOG)
-    texts = {VERILOG: verilog, MANIFEST: json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"}
+    verilog, netlist = to_netlist(Accelerator(parameters))
+    others = [("netlist", NETLIST, netlist)]
+    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others)
+    texts = {VERILOG: verilog, NETLIST: netlist}
+    texts[MANIFEST] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     if all(is_same(folder / name, text) for name, text in texts.items()):
         return manifest
 

@@ -69,14 +69,15 @@ def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
     SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
-    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
+    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it. Other parts of
+    the bundle are in it by their ``checksums``.
     """
     rest = {name: value for name, value in manifest.items() if name not in ("hash", "tools")}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
-def describe(parameters, verilog, *, verilog_file):
+def describe(parameters, verilog, *, verilog_file, others=()):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
     Parameters
@@ -87,7 +88,10 @@ def describe(parameters, verilog, *, verilog_file):
         Its Verilog.
     verilog_file : str
         Name of the file in the bundle that holds it.
+    others : iterable of (str, str, str)
+        Parts of the bundle besides: what they are, names of their files, and texts.
     """
+    others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     manifest = {
         "format": FORMAT,
@@ -121,7 +125,8 @@ def describe(parameters, verilog, *, verilog_file):
             }
             for counter in COUNTERS
         ],
-        "files": {"verilog": verilog_file},
+        "files": {"verilog": verilog_file} | {part: file for part, file, _ in others},
+        "checksums": {part: hashlib.sha256(text.encode()).hexdigest() for part, _, text in others},
         "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
     }
     if parameters.engine == "index":
