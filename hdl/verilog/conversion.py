@@ -145,7 +145,8 @@ def to_netlist(component, *, name=TOP):
     """
     text = converted(component, name, None, f"{SCRIPT}write_json\n")
     verilog, start, netlist = text.rpartition(JSON_START)
-    return from_first_module(verilog + "\n"), compact(start + netlist)
+    with without_collector():
+        return from_first_module(verilog + "\n"), compact(start + netlist)
 
 
 def compact(netlist):
