@@ -25,6 +25,9 @@ __all__ = ["describe", "fingerprint"]
 #: Version of the manifest's format; raised when a host must not read it as before.
 FORMAT = 2
 
+#: Parts of a manifest that its hash does not cover.
+UNHASHED = ("hash", "tools", "clock")
+
 #: Names of nested fields lose these prefixes: the kind of a word tells its fields apart already.
 PREFIXES = ("body.tuple.", "body.pair.", "body.punctuation.", "body.")
 
@@ -68,15 +71,16 @@ def members(enumeration):
 def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
-    SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
-    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
+    SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with sorted
+    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it. A
+    route changes the clock of an accelerator, but not the accelerator nor what was built from it.
     """
-    rest = {name: value for name, value in manifest.items() if name not in ("hash", "tools")}
+    rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
-def describe(parameters, verilog, *, verilog_file):
+def describe(parameters, verilog, *, verilog_file, clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
     Parameters
@@ -87,6 +91,8 @@ def describe(parameters, verilog, *, verilog_file):
         Its Verilog.
     verilog_file : str
         Name of the file in the bundle that holds it.
+    clock : dict or None
+        Of a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
     """
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     manifest = {
@@ -129,6 +135,8 @@ def describe(parameters, verilog, *, verilog_file):
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
         }
+    if clock is not None:
+        manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
     manifest["hash"] = fingerprint(manifest, verilog)
     return manifest
