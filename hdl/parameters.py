@@ -306,8 +306,8 @@ PRESETS = {
         cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
     ),
     # The default device with an index as an LFE5U-85F can hold it: the same fields, the same
-    # timestamps, the largest windows, one bucket for each tuple. Twice as many buckets take two
-    # block RAMs more than there are.
+    # timestamps, the largest windows, one bucket for each tuple. Twice as many buckets take more
+    # block RAMs than there are.
     "ecp5-default": JoinParameters(
         cores=1,
         sub_window=8_100,
