@@ -11,6 +11,7 @@ import tempfile
 import time
 
 from .accelerator import Accelerator
+from .fpga.routed_clock import routed_clock
 from .manifest import describe
 from .verilog.conversion import to_netlist
 
@@ -69,7 +70,8 @@ def write_bundle(parameters, output):
     The folder appears complete or not at all: it is written beside its place and then moved. If
     that fails, an older bundle in that place stays as it was; else it goes, with everything that
     was built from it. If it is the same bundle, nothing is touched and what was built from it stays
-    valid. A folder with any file that does not belong to a bundle (``manifest.json``,
+    valid; if only its clock has changed, because it was routed meanwhile, nothing but the manifest
+    is. A folder with any file that does not belong to a bundle (``manifest.json``,
     ``splitjoin.*``) is refused.
 
     Parameters
@@ -88,10 +90,17 @@ def write_bundle(parameters, output):
     check_target(folder)
     verilog, netlist = to_netlist(Accelerator(parameters))
     others = [("netlist", NETLIST, netlist)]
-    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others)
+    clock = routed_clock(parameters)
+    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
     texts = {VERILOG: verilog, NETLIST: netlist}
     texts[MANIFEST] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    if all(is_same(folder / name, text) for name, text in texts.items()):
+    changed = [name for name, text in texts.items() if not is_same(folder / name, text)]
+    if not changed:
+        return manifest
+    if changed == [MANIFEST] and differs_in_clock(folder / MANIFEST, manifest):
+        new = folder / f".{VERILOG}.{MANIFEST}"
+        new.write_text(texts[MANIFEST], encoding="utf-8")
+        new.replace(folder / MANIFEST)
         return manifest
 
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -111,3 +120,12 @@ def write_bundle(parameters, output):
 def is_same(path, text):
     """Tell whether the file at ``path`` exists and holds ``text``."""
     return path.is_file() and path.read_bytes() == text.encode()
+
+
+def differs_in_clock(path, manifest):
+    """Tell whether the manifest at ``path`` is ``manifest`` but for the clock."""
+    try:
+        older = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(older, dict) and {**older, "clock": None} == {**manifest, "clock": None}

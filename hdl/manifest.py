@@ -25,6 +25,9 @@ __all__ = ["describe", "fingerprint"]
 #: Version of the manifest's format; raised when a host must not read it as before.
 FORMAT = 2
 
+#: Parts of a manifest that its hash does not cover.
+UNHASHED = ("hash", "tools", "clock")
+
 #: Names of nested fields lose these prefixes: the kind of a word tells its fields apart already.
 PREFIXES = ("body.tuple.", "body.pair.", "body.punctuation.", "body.")
 
@@ -68,16 +71,17 @@ def members(enumeration):
 def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
-    SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
-    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it. Other parts of
-    the bundle are in it by their ``checksums``.
+    SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with sorted
+    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it. Other
+    parts of the bundle are in it by their ``checksums``. A route changes the clock of an
+    accelerator, but not the accelerator nor what was built from it.
     """
-    rest = {name: value for name, value in manifest.items() if name not in ("hash", "tools")}
+    rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
-def describe(parameters, verilog, *, verilog_file, others=()):
+def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
     Parameters
@@ -90,6 +94,8 @@ def describe(parameters, verilog, *, verilog_file, others=()):
         Name of the file in the bundle that holds it.
     others : iterable of (str, str, str)
         Parts of the bundle besides: what they are, names of their files, and texts.
+    clock : dict or None
+        Of a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
     """
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
@@ -134,6 +140,8 @@ def describe(parameters, verilog, *, verilog_file, others=()):
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
         }
+    if clock is not None:
+        manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
     manifest["hash"] = fingerprint(manifest, verilog)
     return manifest
