@@ -72,8 +72,8 @@ def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
     SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with sorted
-    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it. Other
-    parts of the bundle are in it by their ``checksums``. A route changes the clock of an
+    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
+    Other parts of the bundle are in it by their ``checksums``. A route changes the clock of an
     accelerator, but not the accelerator nor what was built from it.
     """
     rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
