@@ -149,6 +149,8 @@ def cached_library(tools, manifest, *, plain, what, report):
         report(f"{what}: building the simulator library")
         runtime = cached_runtime(tools, what=what, report=report)
         text = source
+        if netlist is None and not plain:
+            report(f"{what}: simulated slowly, as its Verilog is; the bundle has no netlist")
         if netlist is not None:
             try:
                 text = simulated_text(netlist)

@@ -183,7 +183,9 @@ class ModuleText:
     def prefetches(self):
         """Return statements that fetch what large memories will be read for after the next edge.
 
-        A memory of a bundle is addressed by a register, so that is known a cycle before.
+        A memory of a bundle is addressed by a register, so that is known a cycle before. Where rows
+        do not fill the addresses, Verilator reads a choice of row and nothing, which is no place in
+        memory: such memories are left alone.
         """
         lines = []
         for register in self.logic.registers:
@@ -192,7 +194,7 @@ class ModuleText:
                 if row.kind != "row" or not row.names - {row.memory} <= self.states:
                     continue
                 signal = self.signals[row.memory]
-                if signal.rows * signal.width >= LARGE:
+                if signal.rows * signal.width >= LARGE and signal.rows & signal.rows - 1 == 0:
                     text = self.print.expression(row)
                     lines.append(f'$c("VL_PREFETCH_RD(&(", {text}, "));");')
         return lines

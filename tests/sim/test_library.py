@@ -181,8 +181,10 @@ def test_a_bundle_without_a_netlist_is_made_from_its_verilog(bundle, compiled):
     verilog = (bundle / "splitjoin.v").read_text()
     rest["hash"] = digest(rest, verilog)
     (bundle / "manifest.json").write_text(json.dumps(rest))
-    build_library(bundle)
+    said = []
+    build_library(bundle, report=said.append)
     assert compiled == [verilog]
+    assert any("the bundle has no netlist" in line for line in said)
 
 
 def test_a_changed_netlist_is_refused(bundle):
