@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import stream_register
+from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_word, turns_shape
 
@@ -60,13 +60,11 @@ class DualCombiner(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_sides(m)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        return reset_nearby(m, platform, pipelined=True)
 
     def elaborate_sides(self, m):
         """Serve one row, two rows of one result each that follow one another, or two marks."""
-        m.submodules.output = output_register = stream_register(
-            result_word(self.parameters), pipelined=self.parameters.pipelined
-        )
+        m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
         m.submodules.turns = turns = TurnQueue()

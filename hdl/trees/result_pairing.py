@@ -6,7 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.streams.pointer_queue import PointerQueue
-from hdl.streams.registers import stream_register
+from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_layout
 
@@ -49,7 +49,7 @@ class ResultPairing(wiring.Component):
     -------
     i : In(stream.Signature(node_result(parameters, levels)))
     o : Out(stream.Signature(row_layout(parameters)))
-        The flags and the kinds of results come out of registers.
+        The flags come straight out of registers.
     """
 
     #: Rows that can wait: what one primitive of an ECP5 holds.
@@ -72,13 +72,9 @@ class ResultPairing(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         result = data.StructLayout({"result": result_layout(self.parameters), "free": 1})
-        row = data.StructLayout(
-            {"one": result, "two": result_layout(self.parameters), "double": 1}
-        )
+        row = data.StructLayout({"one": result, "two": result_layout(self.parameters), "double": 1})
         m.submodules.queue = queue = PointerQueue(row, depth=self.DEPTH, reserve=self.RESERVE)
-        m.submodules.output = output = stream_register(
-            row_layout(self.parameters), pipelined=self.parameters.pipelined, early=FLAGS
-        )
+        m.submodules.output = output = StreamRegister(row_layout(self.parameters), early=FLAGS)
         connect(m, output.o, flipped(self.o))
 
         arriving = Signal(result)

@@ -33,7 +33,9 @@ def test_names_that_become_alike_are_numbered_in_the_order_of_the_text():
     assert r"connect \a_b_2 \a_b" in text
     assert r"connect \a_b_3 \a_b_2" in text
     assert r"connect \c_d_2 \c_d" in text
-    script = "from tests.hdl.verilog.test_sharing import shared; import sys; sys.stdout.write(shared())"
+    script = (
+        "from tests.hdl.verilog.test_sharing import shared; import sys; sys.stdout.write(shared())"
+    )
     for seed in range(6):
         output = subprocess.run(
             [sys.executable, "-c", script],

@@ -12,7 +12,9 @@ from host.words import WordCodec, pack_field, tuple_writer, unpack_field
 from tests.host.bundles import BUNDLES
 
 ALL = {**PRESETS, **BUNDLES}
-TWO = {name: parameters.with_(tuples_per_word=2) for name, parameters in ALL.items()}
+TWO = {
+    name: parameters.with_(tuples_per_word=2, pipelined=True) for name, parameters in ALL.items()
+}
 PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
 
 
