@@ -12,103 +12,10 @@ from hdl.words.inputs import Control, InputKind, input_word
 from hdl.words.operands import bounds_set, ends_groups, is_legal, value_limits
 from hdl.words.prepared import region_word
 
-from .plain_schedule import PlainSchedule
 from .preparation import ProbePreparation
+from .punctuation import Punctuation
 
-__all__ = ["GroupSchedule", "Ingress"]
-
-
-class GroupSchedule(wiring.Component):
-    """When one side's group of probes ends, and when a star follows it (RAP, section 5).
-
-    A group ends with its ``probes``-th probe, with the last probe before a star, or when
-    ``cores * slack`` tuples of the other side came since it began: then no region may store more
-    of them while the group still waits. While the order of cores matters (not ``free``) every group
-    ends with a star.
-
-    Latency: 0 cycles. Throughput: 1 tuple per cycle.
-
-    Parameters
-    ----------
-    parameters : JoinParameters
-        Of the accelerator.
-
-    Members
-    -------
-    period : In
-        Probes from star to star, at least one; while a control word that ends everything is at
-        hand, the period that follows it.
-    single : In(1)
-        It is one.
-    free : In(1)
-        The period in force is longer than a group.
-    probe : In(1)
-        A probe of this side is at hand.
-    other : In(1)
-        A tuple of the other side is at hand.
-    finish : In(1)
-        A control word that ends everything is at hand.
-    close, star : Out(1)
-        The group ends with the word at hand; … and is followed by a star.
-    advance : In(1)
-        The word at hand is taken.
-    """
-
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.latency = 0
-        super().__init__(
-            {
-                "period": In(parameters.probe_bits + 1),
-                "single": In(1),
-                "free": In(1),
-                "probe": In(1),
-                "other": In(1),
-                "finish": In(1),
-                "close": Out(1),
-                "star": Out(1),
-                "advance": In(1),
-            }
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-        probes = self.parameters.probes
-        limit = self.parameters.cores * self.parameters.slack
-        # Every counter has a flag that says, from a register, whether it is about to end.
-        begun = Signal()  # there are probes in the open group
-        grouped = Signal(range(probes + 1), reset_less=True)  # … how many, if any
-        filled = Signal(init=probes == 1)  # … all but one
-        passed = Signal(range(limit + 1), reset_less=True)  # tuples of the other side since then
-        exhausted = Signal()  # … all but one of the limit, which is two at the least
-        left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
-        due = Signal(init=1)  # … one
-        unstarred = Signal()  # there were probes since the last star
-
-        # Both decisions by themselves: one from the other would take longer.
-        starred = self.probe & (due | (filled & ~self.free)) | (self.other & exhausted & ~self.free)
-        m.d.comb += [
-            self.close.eq(self.finish | (self.probe & (due | filled)) | (self.other & exhausted)),
-            self.star.eq(Mux(self.finish, unstarred, starred)),
-        ]
-        with m.If(self.advance):
-            with m.If(starred | self.finish):
-                m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
-            with m.Elif(self.probe):
-                m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
-            # They start where a group begins, so they need not wait to know whether one ends.
-            probes_before = Mux(begun, grouped, 0)
-            m.d.sync += [
-                grouped.eq(probes_before + self.probe),
-                passed.eq(Mux(begun, passed + self.other, 0)),
-            ]
-            with m.If(self.close):
-                m.d.sync += [begun.eq(0), filled.eq(probes == 1), exhausted.eq(0)]
-            with m.Elif(self.probe):
-                m.d.sync += [begun.eq(1), filled.eq(probes_before == probes - 2)]
-            with m.Elif(self.other & begun):
-                m.d.sync += exhausted.eq(passed == limit - 2)
-        return m
+__all__ = ["Ingress"]
 
 
 class Ingress(wiring.Component):
@@ -265,48 +172,27 @@ class Ingress(wiring.Component):
             m.d.sync += illegal.eq((illegal & ~word.clear) | ~word.legal)
 
     def elaborate_groups(self, m, words, output):
-        """Decide which groups the word at hand closes, and tell the combiner."""
-        pipelined = self.parameters.pipelined
-        stage = clocked(m, pipelined=pipelined)
+        """Let the punctuation decide which groups the word at hand closes; tell the combiner."""
+        stage = clocked(m, pipelined=self.parameters.pipelined)
         word = words.payload
-        advance = Signal()
-        m.d.comb += advance.eq(words.valid & words.ready)
-
-        period = Signal(self.parameters.probe_bits + 1, init=1)
-        single = Signal(init=1)
-        free = Signal()
-        next_period = Mux(word.set_precision, word.wanted, period)
-        next_single = Mux(word.set_precision, word.single, single)
-        next_free = Mux(word.set_precision, word.free, free)
-        if not pipelined:
-            next_free = next_period > self.parameters.probes
-            m.d.comb += free.eq(period > self.parameters.probes)
-        m.d.comb += output.payload.free.eq(next_free)
-        with m.If(advance):
-            m.d.sync += period.eq(next_period)
-            if pipelined:
-                m.d.sync += [single.eq(next_single), free.eq(next_free)]
-
-        is_side = [word.is_r, word.is_s]
-        for side in range(2):
-            kind = GroupSchedule if pipelined else PlainSchedule
-            m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
-            m.d.comb += schedule.period.eq(next_period if pipelined else period)
-            if pipelined:
-                m.d.comb += schedule.single.eq(next_single)
-            m.d.comb += [
-                schedule.free.eq(free),
-                schedule.probe.eq(is_side[side]),
-                schedule.other.eq(is_side[1 - side]),
-                schedule.finish.eq(word.finish),
-                schedule.advance.eq(advance),
-                output.payload.close[side].eq(schedule.close),
-                output.payload.star[side].eq(schedule.star),
-            ]
+        advance = words.valid & words.ready
+        m.submodules.punctuation = punctuation = Punctuation(self.parameters)
+        m.d.comb += [
+            punctuation.probes.eq(Cat(word.is_r, word.is_s)),
+            punctuation.advance.eq(advance),
+            *(
+                getattr(punctuation, name).eq(word[name])
+                for name in ("finish", "set_precision", "wanted", "single", "unordered")
+            ),
+            *(
+                output.payload[name].eq(getattr(punctuation, name))
+                for name in ("close", "star", "free")
+            ),
+        ]
         stage += [
-            *(self.accepted[side].eq(advance & is_side[side]) for side in range(2)),
-            self.closing_sides.eq(output.payload.star),
-            self.closing.eq(advance & ~free & output.payload.star.any()),
+            self.accepted.eq(punctuation.probes & advance.replicate(2)),
+            self.closing_sides.eq(punctuation.star),
+            self.closing.eq(punctuation.starring),
         ]
 
 
@@ -316,8 +202,8 @@ def word_facts(parameters, word):
     ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it is a tuple of this
     side. ``finish``: it closes the groups of both sides.
     ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
-    ``single`` if it is one and ``free`` if it is longer than a group. ``bounds``: which it sets.
-    ``limits``: which its value exceeds.
+    ``single`` if it is one and ``unordered`` if it is longer than a group. ``bounds``: which it
+    sets. ``limits``: which its value exceeds.
     """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
@@ -336,7 +222,7 @@ def word_facts(parameters, word):
         "set_precision": is_control & (control.op == Control.PRECISION),
         "finish": ends_groups(parameters, word),
         "single": Mux(shorter, low == 1, longest == 1),
-        "free": Mux(shorter, low > parameters.probes, longest > parameters.probes),
+        "unordered": Mux(shorter, low > parameters.probes, longest > parameters.probes),
         "bounds": bounds_set(parameters, word),
         "limits": value_limits(parameters, word),
     }

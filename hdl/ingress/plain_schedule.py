@@ -9,7 +9,7 @@ __all__ = ["PlainSchedule"]
 
 
 class PlainSchedule(wiring.Component):
-    """What a :class:`hdl.ingress.ingress.GroupSchedule` decides, from three counters.
+    """What a :class:`hdl.ingress.group_schedule.GroupSchedule` decides, from three counters.
 
     No flags say ahead what a counter is about to reach: it is added to first, and then compared.
 

@@ -2,13 +2,17 @@
 """Which tuples of one side a region holds: storage turns and expiration, without coordination."""
 
 from amaranth import *
-from amaranth.lib import fifo, wiring
-from amaranth.lib.wiring import In, Out, connect
-from amaranth.utils import ceil_log2
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
-from hdl.streams.registers import StreamRegister
 from hdl.words.inputs import control_layout
 from hdl.words.spans import pointer_layout, span_layout
+
+from .count_expiry import CountExpiry
+from .moving_span import MovingSpan
+from .occupancy import Occupancy
+from .time_expiry import TimeExpiry
+from .turn import Turn
 
 __all__ = ["WindowTracker"]
 
@@ -114,158 +118,56 @@ class WindowTracker(wiring.Component):
             begin_time.eq(self.begin_time),
             forget.eq(self.forget),
         ]
-        aged = Signal()  # the oldest key leaves because time has passed
-        displaced = Signal()  # … because the count-based window is full
-
-        displaces = self.elaborate_size(m, timed, empty, begin_count)
-        self.elaborate_turn(m, "turn", self.mine, self.store, empty)
-        leaves = aged | displaced
-        self.elaborate_span(m, leaves, empty)
-        m.d.comb += displaced.eq(self.store & displaces)
-        if self.parameters.timestamp_bits:
-            full, vacant = self.elaborate_held(m, leaves, empty)
-            m.d.comb += self.stored.eq(self.store & self.mine & (~full | displaces))
-            with m.If(forget):
-                m.d.sync += self.overflow.eq(0)
-            with m.Elif(self.store & self.mine & ~self.stored):
-                m.d.sync += self.overflow.eq(1)
-            with m.If(begin_time):
-                m.d.sync += timed.eq(1)
-            self.elaborate_aging(m, timed, vacant, empty, aged)
-        else:
-            m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
         with m.If(begin_count):
             m.d.sync += timed.eq(0)
-        return m
 
-    def elaborate_size(self, m, timed, empty, begin_count):
-        """Count a count-based window up to its size, then the turns of its oldest tuples.
-
-        Return whether the next tuple makes the oldest one leave, and that is here.
-        """
-        capacity = self.parameters.capacity
-        counted = self.store & ~timed
-        size = Signal(range(capacity + 1), init=capacity)
-        left = Signal.like(size, reset_less=True)  # tuples until then
-        last_missing, filled = Signal(reset_less=True), Signal(reset_less=True)
-        single = Signal(init=capacity == 1)  # it is one
-        asked = Signal.like(size, name="asked", reset_less=True)
-        asked_single = Signal(reset_less=True)
-        m.d.sync += [asked.eq(self.size), asked_single.eq(self.size[: len(size)] == 1)]
-        expires, displaces = Signal(), Signal(reset_less=True)
-        then = self.elaborate_turn(m, "expire_turn", expires, counted & filled, empty)
-        with m.If(empty):
-            with m.If(begin_count):
-                m.d.sync += [
-                    Cat(size, left).eq(Cat(asked, asked)),
-                    Cat(single, last_missing).eq(asked_single.replicate(2)),
-                ]
-            with m.Else():
-                m.d.sync += [left.eq(size), last_missing.eq(single)]
-            m.d.sync += Cat(filled, displaces).eq(0)
-        with m.Elif(counted):
-            with m.If(~filled):
-                m.d.sync += [left.eq(left - 1), last_missing.eq(left == 2), filled.eq(last_missing)]
-            m.d.sync += displaces.eq(Mux(filled, then, last_missing & expires))
-        return displaces
-
-    def elaborate_turn(self, m, name, mine, advance, empty):
-        """Count turns down to this region's; ``mine`` says, from a register, that it is there.
-
-        Return what it says after an ``advance``.
-        """
-        last = self.parameters.cores - 1
-        if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
-            m.d.comb += mine.eq(1)
-            return mine
-        left = Signal.like(self.position, name=name, reset_less=True)  # turns until then
-        here = Signal(reset_less=True, name=f"{name}_here")
-        m.d.comb += mine.eq(here)
-        then = Mux(here, last == 0, left == 1)
-        with m.If(empty):
-            m.d.sync += [left.eq(self.position), here.eq(self.position == 0)]
-        with m.Elif(advance):
-            m.d.sync += [left.eq(Mux(here, last, left - 1)), here.eq(then)]
-        return then
-
-    def elaborate_span(self, m, leaves, empty):
-        """Move both ends of the span."""
-        span, second, stop = (
-            Signal.like(member, name=name, reset_less=True)
-            for name, member in (("span", self.span), ("second", self.second), ("stop", self.stop))
-        )
-        m.d.comb += [self.span.eq(span), self.second.eq(second), self.stop.eq(stop)]
-        with m.If(self.stored):
-            m.d.sync += span.head.eq(self.following(span.head))
-            with m.If(span.head.lane == 0):
-                m.d.sync += stop.eq(stop + 1)
-        with m.If(leaves):
-            m.d.sync += span.tail.eq(self.following(span.tail))
-            with m.If(span.tail.lane == self.parameters.lanes - 1):
-                m.d.sync += second.eq(second + 1)
-        with m.If(empty):
-            m.d.sync += [Value.cast(span).eq(0), stop.eq(0), second.eq(1)]
-
-    def elaborate_held(self, m, leaves, empty):
-        """Count the keys of the span; return whether it is ``full`` and whether ``vacant``."""
-        most = self.parameters.sub_window
-        # Keys, but for one that came or left in the cycle before.
-        held = Signal(range(most + 1), reset_less=True)
-        came, left, full, vacant = (
-            Signal(reset_less=True, name=name) for name in ("came", "left", "full", "vacant")
-        )
-        more, fewer = self.stored & ~leaves, ~self.stored & leaves
-        m.d.sync += [
-            came.eq(more & ~empty),
-            left.eq(fewer & ~empty),
-            held.eq(held + Mux(left, -1, came)),
-        ]
-
-        def are_held(number):
-            """Say whether at least so many keys are held now: in a carry chain of registers."""
-            difference = Signal(signed(len(held) + 2))
-            m.d.comb += difference.eq(
-                held + Mux(left, -1 - number, Mux(came, 1 - number, Const(-number)))
-            )
-            return difference >= 0
-
-        with m.If(more):
-            m.d.sync += [full.eq(are_held(most - 1)), vacant.eq(0)]
-        with m.If(fewer):
-            m.d.sync += [full.eq(0), vacant.eq(~are_held(2))]
-        with m.If(empty):
-            m.d.sync += [Cat(held, full).eq(0), vacant.eq(1)]
-        return full, vacant
-
-    def elaborate_aging(self, m, timed, vacant, empty, aged):
-        """Keep until when each key of the span lives; drive ``aged`` and ``settled``."""
-        bits = self.parameters.timestamp_bits
-        lifespan = Signal(bits)
-        with m.If(self.begin_time):
-            m.d.sync += lifespan.eq(self.size)
-
-        emptied = ResetInserter(empty)
-        m.submodules.deadlines = deadlines = emptied(
-            fifo.SyncFIFOBuffered(width=bits + 1, depth=self.parameters.sub_window + 1)
-        )
-        m.submodules.oldest = oldest = emptied(StreamRegister(bits + 1))
-        connect(m, deadlines.r_stream, oldest.i)
-        outlived = self.timestamp > oldest.o.payload
+        m.submodules.turn = turn = Turn(self.parameters)
+        m.submodules.by_count = by_count = CountExpiry(self.parameters)
+        m.submodules.keys = keys = MovingSpan(self.parameters)
+        aged = Signal()  # the oldest key leaves because time has passed
         m.d.comb += [
-            deadlines.w_data.eq(self.arrival + lifespan),
-            deadlines.w_en.eq(self.stored & timed),
-            oldest.o.ready.eq(aged),
-            aged.eq(self.present & timed & oldest.o.valid & outlived),
+            turn.position.eq(self.position),
+            turn.restart.eq(empty),
+            turn.advance.eq(self.store),
+            self.mine.eq(turn.mine),
+            by_count.position.eq(self.position),
+            by_count.size.eq(self.size),
+            by_count.restart.eq(empty),
+            by_count.begin.eq(begin_count),
+            by_count.advance.eq(self.store & ~timed),
+            keys.restart.eq(empty),
+            keys.comes.eq(self.stored),
+            keys.leaves.eq(aged | (self.store & by_count.displaces)),
+            *(getattr(self, name).eq(getattr(keys, name)) for name in ("span", "second", "stop")),
+        ]
+        if not self.parameters.timestamp_bits:
+            m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
+            return m
+
+        with m.If(begin_time):
+            m.d.sync += timed.eq(1)
+        m.submodules.occupancy = occupancy = Occupancy(self.parameters)
+        m.submodules.by_time = by_time = TimeExpiry(self.parameters)
+        m.d.comb += [
+            occupancy.restart.eq(empty),
+            occupancy.comes.eq(keys.comes),
+            occupancy.leaves.eq(keys.leaves),
+            self.stored.eq(self.store & self.mine & (~occupancy.full | by_count.displaces)),
+            by_time.begin.eq(self.begin_time),
+            by_time.restart.eq(empty),
+            by_time.timed.eq(timed),
+            by_time.store.eq(self.stored),
             # A first key that is being stored may have to leave before the tuple at hand.
-            self.settled.eq(
-                ~timed | (vacant & ~(self.store & self.mine)) | (oldest.o.valid & ~outlived)
+            by_time.vacant.eq(occupancy.vacant & ~(self.store & self.mine)),
+            aged.eq(by_time.aged),
+            self.settled.eq(by_time.settled),
+            *(
+                getattr(by_time, name).eq(getattr(self, name))
+                for name in ("size", "present", "timestamp", "arrival")
             ),
         ]
-
-    def following(self, pointer):
-        """The ring position after ``pointer``."""
-        lanes = self.parameters.lanes
-        wraps = pointer.lane == lanes - 1
-        lane = Mux(wraps, 0, pointer.lane + 1)[: ceil_log2(lanes)]
-        row = (pointer.row + wraps)[: pointer_layout(self.parameters)["row"].width]
-        return Cat(lane, row)
+        with m.If(forget):
+            m.d.sync += self.overflow.eq(0)
+        with m.Elif(self.store & self.mine & ~self.stored):
+            m.d.sync += self.overflow.eq(1)
+        return m

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When groups of probes end, and when stars follow them (RAP, SplitJoin section 5)."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["GroupSchedule"]
+
+
+class GroupSchedule(wiring.Component):
+    """When one side's group of probes ends, and when a star follows it (RAP, section 5).
+
+    A group ends with its ``probes``-th probe, with the last probe before a star, or when
+    ``cores * slack`` tuples of the other side came since it began: then no region may store more
+    of them while the group still waits. While the order of cores matters (not ``free``) every group
+    ends with a star.
+
+    Latency: 0 cycles. Throughput: 1 tuple per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    period : In
+        Probes from star to star, at least one; while a control word that ends everything is at
+        hand, the period that follows it.
+    single : In(1)
+        It is one.
+    free : In(1)
+        The period in force is longer than a group.
+    probe : In(1)
+        A probe of this side is at hand.
+    other : In(1)
+        A tuple of the other side is at hand.
+    finish : In(1)
+        A control word that ends everything is at hand.
+    close, star : Out(1)
+        The group ends with the word at hand; … and is followed by a star.
+    advance : In(1)
+        The word at hand is taken.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 0
+        super().__init__(
+            {
+                "period": In(parameters.probe_bits + 1),
+                "single": In(1),
+                "free": In(1),
+                "probe": In(1),
+                "other": In(1),
+                "finish": In(1),
+                "close": Out(1),
+                "star": Out(1),
+                "advance": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        probes = self.parameters.probes
+        limit = self.parameters.cores * self.parameters.slack
+        # Every counter has a flag that says, from a register, whether it is about to end.
+        begun = Signal()  # there are probes in the open group
+        grouped = Signal(range(probes + 1), reset_less=True)  # … how many, if any
+        filled = Signal(init=probes == 1)  # … all but one
+        passed = Signal(range(limit + 1), reset_less=True)  # tuples of the other side since then
+        exhausted = Signal()  # … all but one of the limit, which is two at the least
+        left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
+        due = Signal(init=1)  # … one
+        unstarred = Signal()  # there were probes since the last star
+
+        # Both decisions by themselves: one from the other would take longer.
+        starred = self.probe & (due | (filled & ~self.free)) | (self.other & exhausted & ~self.free)
+        m.d.comb += [
+            self.close.eq(self.finish | (self.probe & (due | filled)) | (self.other & exhausted)),
+            self.star.eq(Mux(self.finish, unstarred, starred)),
+        ]
+        with m.If(self.advance):
+            with m.If(starred | self.finish):
+                m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
+            with m.Elif(self.probe):
+                m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
+            # They start where a group begins, so they need not wait to know whether one ends.
+            probes_before = Mux(begun, grouped, 0)
+            m.d.sync += [
+                grouped.eq(probes_before + self.probe),
+                passed.eq(Mux(begun, passed + self.other, 0)),
+            ]
+            with m.If(self.close):
+                m.d.sync += [begun.eq(0), filled.eq(probes == 1), exhausted.eq(0)]
+            with m.Elif(self.probe):
+                m.d.sync += [begun.eq(1), filled.eq(probes_before == probes - 2)]
+            with m.Elif(self.other & begun):
+                m.d.sync += exhausted.eq(passed == limit - 2)
+        return m

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups and stars: what the precision in force makes of the words of both sides."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from .group_schedule import GroupSchedule
+from .plain_schedule import PlainSchedule
+
+__all__ = ["Punctuation"]
+
+
+class Punctuation(wiring.Component):
+    """Decide which groups the word at hand closes, and which of them are followed by a star.
+
+    It keeps the precision in force, which is the period from star to star, and a
+    :class:`GroupSchedule` for each side. After reset a star follows every probe.
+
+    Latency: 0 cycles. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    probes : In(2)
+        The word at hand is a tuple of side R (bit 0) or S (bit 1).
+    finish : In(1)
+        It closes the groups of both sides.
+    set_precision : In(1)
+        It does, and begins the precision that the next three say.
+    wanted : In
+        Probes from star to star, at least one.
+    single, unordered : In(1)
+        This is one; it is longer than a group.
+    advance : In(1)
+        The word at hand is taken.
+    close, star : Out(2)
+        The group of this side ends with the word at hand; … and is followed by a star.
+    free : Out(1)
+        From the word at hand on, mergers need not keep the order of cores.
+    starring : Out(1)
+        The word is taken, and the combiner has to keep the order of the stars that it brings.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 0
+        super().__init__(
+            {
+                "probes": In(2),
+                "finish": In(1),
+                "set_precision": In(1),
+                "wanted": In(parameters.probe_bits + 1),
+                "single": In(1),
+                "unordered": In(1),
+                "advance": In(1),
+                "close": Out(2),
+                "star": Out(2),
+                "free": Out(1),
+                "starring": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        pipelined = self.parameters.pipelined
+        period = Signal(self.parameters.probe_bits + 1, init=1)
+        single = Signal(init=1)
+        free = Signal()
+        next_period = Mux(self.set_precision, self.wanted, period)
+        next_single = Mux(self.set_precision, self.single, single)
+        next_free = Mux(self.set_precision, self.unordered, free)
+        if not pipelined:
+            next_free = next_period > self.parameters.probes
+            m.d.comb += free.eq(period > self.parameters.probes)
+        m.d.comb += [
+            self.free.eq(next_free),
+            self.starring.eq(self.advance & ~free & self.star.any()),
+        ]
+        with m.If(self.advance):
+            m.d.sync += period.eq(next_period)
+            if pipelined:
+                m.d.sync += [single.eq(next_single), free.eq(next_free)]
+
+        for side in range(2):
+            kind = GroupSchedule if pipelined else PlainSchedule
+            m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
+            m.d.comb += schedule.period.eq(next_period if pipelined else period)
+            if pipelined:
+                m.d.comb += schedule.single.eq(next_single)
+            m.d.comb += [
+                schedule.free.eq(free),
+                schedule.probe.eq(self.probes[side]),
+                schedule.other.eq(self.probes[1 - side]),
+                schedule.finish.eq(self.finish),
+                schedule.advance.eq(self.advance),
+                self.close[side].eq(schedule.close),
+                self.star[side].eq(schedule.star),
+            ]
+        return m

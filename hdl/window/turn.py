@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose turn it is among the cores: each of them counts for itself (Algorithm 2)."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["Turn"]
+
+
+class Turn(wiring.Component):
+    """Say when it is this core's turn, of ``cores`` that take turns in the order of their numbers.
+
+    Turns left are counted down, with a flag that says from a register that none is left.
+
+    Latency: 1 cycle from ``advance`` to ``mine``. Throughput: 1 turn per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    position : In
+        Number of the core, 0 to ``cores - 1``.
+    restart : In(1)
+        Core 0 is next. Reset does the same, of two cycles at least.
+    advance : In(1)
+        A turn is over.
+    mine : Out(1)
+        It is this core's turn; from a register.
+    then : Out(1)
+        What ``mine`` says after an ``advance``.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        super().__init__(
+            {
+                "position": In(range(max(2, parameters.cores))),
+                "restart": In(1),
+                "advance": In(1),
+                "mine": Out(1),
+                "then": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        last = self.parameters.cores - 1
+        if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
+            m.d.comb += [self.mine.eq(1), self.then.eq(1)]
+            return m
+        left = Signal.like(self.position, reset_less=True)  # turns until this core's
+        here = Signal(reset_less=True)  # there is none left
+        m.d.comb += [self.mine.eq(here), self.then.eq(Mux(here, last == 0, left == 1))]
+        with m.If(self.restart):
+            m.d.sync += [left.eq(self.position), here.eq(self.position == 0)]
+        with m.Elif(self.advance):
+            m.d.sync += [left.eq(Mux(here, last, left - 1)), here.eq(self.then)]
+        return m
