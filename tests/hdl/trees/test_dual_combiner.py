@@ -23,14 +23,10 @@ def combine(sides, order, count, *, stalls=0.0, seed=0, begin=0, stamps=None):
     for i, words in zip(dut.i, sides, strict=True):
         bench.source(i, region_words(parameters, words), stamps=stamps and stamps[0])
     bench.source(dut.order, order)
-    received = bench.sink(dut.o, 0, stamps=stamps and stamps[1], begin=begin)
-
-    async def wait(ctx):
-        while sum(map(results_in, map(layout.from_bits, received))) < count:
-            await ctx.tick()
-        bench.done()
-
-    bench.spawn(wait)
+    received = bench.sink(
+        dut.o, count, stamps=stamps and stamps[1], begin=begin,
+        weight=lambda word: results_in(layout.from_bits(word)),
+    )  # fmt: skip
     bench.run()
     return [layout.from_bits(word) for word in received]
 
