@@ -139,7 +139,12 @@ class Accelerator(wiring.Component):
             counters.illegal.eq(self.ingress.illegal),
             counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
-            counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),
+            counters.kinds.eq(
+                Cat(
+                    emitted & (self.o.payload.kind == kind)
+                    for kind in (ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK)
+                )
+            ),
             counters.address.eq(self.counter_addr),
             self.counter_data.eq(counters.data),
         ]

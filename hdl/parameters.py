@@ -89,6 +89,9 @@ class JoinParameters:
         Ports of a merger (the seed's *c*).
     probe_bits : int
         Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
+    tuples_per_word : int
+        Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
+        With 2, a word can carry a tuple of each side.
     pipelined : bool
         Registers stand wherever the clock of a device needs them. Without those between ingress,
         trees and combiner, and inside of an index, answers come some cycles earlier, a tuple takes
@@ -109,6 +112,7 @@ class JoinParameters:
     engine: str = "scan"
     bucket_bits: int | None = None
     digest_bits: int | None = None
+    tuples_per_word: int = 1
     pipelined: bool = True
 
     def __post_init__(self):
@@ -129,6 +133,10 @@ class JoinParameters:
         require(
             0 <= self.timestamp_bits <= 64,
             f"Parameter 'timestamp_bits' must be 0 to 64, not {self.timestamp_bits!r}",
+        )
+        require(
+            self.tuples_per_word in (1, 2),
+            f"Parameter 'tuples_per_word' must be 1 or 2, not {self.tuples_per_word!r}",
         )
         require(
             isinstance(self.pipelined, bool),
