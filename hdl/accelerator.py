@@ -16,7 +16,7 @@ from .trees.order_queue import OrderQueue
 from .verilog.literal import literal
 from .words.inputs import input_word
 from .words.prepared import region_word
-from .words.results import ResultKind, result_word
+from .words.results import ResultKind, result_word, turns_shape
 
 __all__ = ["Accelerator"]
 
@@ -58,7 +58,7 @@ class Accelerator(wiring.Component):
             leaves=parameters.cores,
             fan_out=parameters.fan_out,
             pipelined=parameters.pipelined,
-            early=["kind", "close", "star"],  # what a region decides by
+            early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
@@ -90,7 +90,10 @@ class Accelerator(wiring.Component):
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
         m.submodules.order = order = OrderQueue(
-            2, depth=self.ORDER_DEPTH, pipelined=self.parameters.pipelined
+            turns_shape(self.parameters),
+            depth=self.ORDER_DEPTH,
+            pipelined=self.parameters.pipelined,
+            per_word=self.parameters.tuples_per_word,
         )
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)

@@ -91,7 +91,7 @@ class JoinParameters:
         Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
     tuples_per_word : int
         Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
-        With 2, a word can carry a tuple of each side.
+        With 2, a word can carry a tuple of each side. Only if ``pipelined``.
     pipelined : bool
         Registers stand wherever the clock of a device needs them. Without those between ingress,
         trees and combiner, and inside of an index, answers come some cycles earlier, a tuple takes
@@ -141,6 +141,10 @@ class JoinParameters:
         require(
             isinstance(self.pipelined, bool),
             f"Parameter 'pipelined' must be true or false, not {self.pipelined!r}",
+        )
+        require(
+            self.pipelined or self.tuples_per_word == 1,
+            "Two tuples in a word need 'pipelined'",
         )
         require(len(self.keys) >= 1, "Parameter 'keys' must name at least one field")
         names = [key.name for key in self.keys]
@@ -210,6 +214,19 @@ class JoinParameters:
             return self
         digest = KeyField(name="digest", bits=self.digest_bits, signed=False)
         return self.with_(keys=(digest,), digest_bits=None)
+
+    @property
+    def side_by_side(self):
+        """Whether a region takes both tuples of a word at once: stores one, probes with the other.
+
+        An index does. A scan gets them one after the other, as its passes take longer than that.
+        """
+        return self.tuples_per_word == 2 and self.engine == "index"
+
+    @property
+    def lane(self):
+        """The same accelerator with one tuple in a word: what becomes of each of two tuples."""
+        return self.with_(tuples_per_word=1)
 
     @property
     def capacity(self):

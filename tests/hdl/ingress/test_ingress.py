@@ -6,7 +6,8 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.ingress.group_schedule import GroupSchedule
-from hdl.ingress.ingress import Ingress, word_facts
+from hdl.ingress.ingress import Ingress
+from hdl.ingress.word_facts import word_facts
 from hdl.ingress.plain_schedule import PlainSchedule
 from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
