@@ -2,6 +2,7 @@
 """The packages import each other in one direction only (docs/architecture.md)."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 import subprocess
 import sys
@@ -60,6 +61,41 @@ def test_package_imports_only_the_layers_below(package):
         if name in FORBIDDEN[package]
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def modules_imported(path, package):
+    """Yield the dotted names of what ``path`` imports from its own package, which is named in full.
+
+    A name that is imported from a module comes after the module's.
+    """
+    place = list(path.relative_to(ROOT).parts[:-1])
+    for node in ast.walk(ast.parse(path.read_text(), path)):
+        if isinstance(node, ast.ImportFrom):
+            above = place[: len(place) - node.level + 1] if node.level else []
+            module = [*above, *(node.module.split(".") if node.module else [])]
+            if module[0] == package:
+                yield from ([*module, alias.name] for alias in node.names)
+
+
+def room(parts, package):
+    """Return the folder or the file right below ``package`` that a dotted name leads to."""
+    if len(parts) > 1 and (ROOT / package / parts[1]).is_dir():
+        return parts[1]
+    return parts[1].removesuffix(".py") if len(parts) > 1 else package
+
+
+@pytest.mark.parametrize("package", ["hdl", "sim"])
+def test_folders_of_a_package_import_each_other_in_one_direction(package):
+    below = {}
+    for path in sources(package):
+        here = room(path.relative_to(ROOT).parts, package)
+        found = {room(parts, package) for parts in modules_imported(path, package)}
+        below.setdefault(here, set()).update(found - {here})
+    assert any(below.values())
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_hdl_does_not_postpone_annotations():

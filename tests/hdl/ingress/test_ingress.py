@@ -209,7 +209,7 @@ def test_every_period_that_can_be_asked_for(probes, bits):
     parameters = ingress_parameters(probes=probes, probe_bits=bits)
     word = Signal(input_word(parameters))
     m = Module()
-    outputs = [Signal(name=name) for name in ("set_precision", "single", "free")]
+    outputs = [Signal(name=name) for name in ("set_precision", "single", "unordered")]
     outputs.append(Signal(bits + 1, name="wanted"))
     facts = word_facts(parameters, word)
     m.d.comb += [output.eq(facts[output.name]) for output in outputs]

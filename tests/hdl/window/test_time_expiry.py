@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections import deque
+import random
+
+import pytest
+
+from hdl.parameters import JoinParameters
+from hdl.window.time_expiry import TimeExpiry
+from tests.hdl.cycles import each_cycle
+
+#: Cycles that the oldest deadline may be on its way into or out of memory.
+ON_ITS_WAY = 4
+
+
+@pytest.mark.parametrize("lifespan", [0, 1, 7, 100])
+@pytest.mark.parametrize("sub_window", [1, 2, 5, 16])
+def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
+    """Exactly these leave, oldest first, within the stated cycles."""
+    dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))
+    assert dut.latency == 0
+    generator = random.Random(sub_window * 1000 + lifespan)
+
+    def steps(put, get):
+        put(begin=1, size=lifespan)
+        yield
+        put(begin=0, restart=1)
+        yield
+        put(restart=0, timed=1)
+        now, keys = 0, deque()
+        for _ in range(200):
+            now += generator.choice([0, 0, 1, 3, lifespan])
+            put(present=1, timestamp=now, vacant=not keys, store=0)
+            outlived = [key for key in keys if key + lifespan < now]
+            cycles = 0
+            while not get("settled"):
+                assert cycles <= len(outlived) + ON_ITS_WAY
+                if get("aged"):
+                    assert keys.popleft() + lifespan < now
+                yield
+                put(vacant=not keys)
+                cycles += 1
+            assert not get("aged")
+            assert not keys or keys[0] + lifespan >= now
+            if not outlived and not keys:
+                assert cycles == dut.latency
+            store = len(keys) < sub_window and generator.random() < 0.7
+            yield
+            put(present=0, store=store, arrival=now)
+            if store:
+                keys.append(now)
+            yield
+            put(store=0)
+
+    each_cycle(dut, steps)
+
+
+def test_nothing_leaves_a_window_that_is_not_timed():
+    dut = TimeExpiry(JoinParameters(cores=1, sub_window=4, timestamp_bits=8))
+
+    def steps(put, get):
+        put(restart=1)
+        yield
+        put(restart=0, store=1, arrival=0, present=1, timestamp=200)
+        for _ in range(10):
+            assert get("settled")
+            assert not get("aged")
+            yield
+
+    each_cycle(dut, steps)
