@@ -168,7 +168,8 @@ class Ingress(wiring.Component):
 
         That is all of them, or only the second of two.
         """
-        drop, late = Signal(), Signal()
+        drop = Signal()
+        late = Signal()
         if not self.parameters.timestamp_bits:
             return drop, late
         newest = Signal(self.parameters.timestamp_bits)
@@ -203,6 +204,9 @@ class Ingress(wiring.Component):
         stage = clocked(m, pipelined=self.parameters.pipelined)
         word = words.payload
         advance = words.valid & output.ready
+        turns = punctuation.star
+        if self.parameters.side_by_side:
+            turns = Cat(turns, punctuation.s_first)
         m.d.comb += [
             punctuation.advance.eq(advance),
             *(
@@ -216,7 +220,7 @@ class Ingress(wiring.Component):
         ]
         stage += [
             self.accepted.eq(punctuation.probes & advance.replicate(2)),
-            self.closing_sides.eq(punctuation.turns),
+            self.closing_sides.eq(turns),
             self.closing.eq(punctuation.starring),
         ]
 

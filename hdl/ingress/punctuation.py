@@ -5,8 +5,6 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.words.results import turns_shape
-
 from .group_schedule import GroupSchedule
 from .plain_schedule import PlainSchedule
 
@@ -47,8 +45,6 @@ class Punctuation(wiring.Component):
         From the word at hand on, mergers need not keep the order of cores.
     starring : Out(1)
         The word is taken, and the combiner has to keep the order of the stars that it brings.
-    turns : Out(turns_shape(parameters))
-        That order.
 
     Where tuples go side by side:
 
@@ -57,10 +53,12 @@ class Punctuation(wiring.Component):
     apart : Out(1)
         If both are at hand, the first one ends the other side's group, so they have to be taken one
         after the other.
+    s_first : Out(1)
+        If two tuples end the groups of both sides, S's star comes first.
     """
 
     #: Members where two tuples may be at hand.
-    PAIRED = {"first": In(1), "apart": Out(1)}
+    PAIRED = {"first": In(1), "apart": Out(1), "s_first": Out(1)}
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -79,7 +77,6 @@ class Punctuation(wiring.Component):
                 "star": Out(2),
                 "free": Out(1),
                 "starring": Out(1),
-                "turns": Out(turns_shape(parameters)),
             }
         )
 
@@ -121,7 +118,6 @@ class Punctuation(wiring.Component):
                 self.star[side].eq(schedule.star),
             ]
             schedules.append(schedule)
-        m.d.comb += self.turns[:2].eq(self.star)
         if self.parameters.side_by_side:
             self.elaborate_pair(m, *schedules)
         return m
@@ -136,5 +132,5 @@ class Punctuation(wiring.Component):
             of_r.leads.eq(~self.first),
             of_s.leads.eq(self.first),
             self.apart.eq(Mux(self.first, of_r.exhausted, of_s.exhausted)),
-            self.turns[2].eq(self.first & of_s.ripe),
+            self.s_first.eq(self.first & of_s.ripe),
         ]
