@@ -19,8 +19,7 @@ class PairedRegion(Region):
     two are accepted one after the other.
 
     Latency: that of the engine, and 2 cycles. Throughput: a word per cycle, also where one group
-    follows another; a word that is accepted by halves takes a cycle more, and one for every key that
-    leaves in between.
+    follows another; a word that is accepted by halves takes a cycle more.
 
     Parameters, members: those of a :class:`Region`.
     """

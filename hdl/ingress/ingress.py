@@ -67,8 +67,8 @@ class Ingress(wiring.Component):
         register of ``closing``, two are of words that were accepted: so 5 with two tuples in a
         word, which may leave as two. For 1 if not ``pipelined``.
     accepted : Out(2)
-        A tuple of side R (bit 0), of side S (bit 1) was sent on to the preparation in the cycle before;
-        in this one, if not ``pipelined``.
+        A tuple of side R (bit 0), of side S (bit 1) was sent on to the preparation in the cycle
+        before; in this one, if not ``pipelined``.
     disorder : Out(1)
         Time went backwards since the last CLEAR, as far as words are accepted.
     illegal : Out(1)

@@ -13,8 +13,8 @@ __all__ = ["is_clear", "word_facts"]
 def word_facts(parameters, word):
     """Return what an input word says by itself, so that nothing else has to look into it.
 
-    ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of this
-    side. ``finish``: it closes the groups of both sides.
+    ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of
+    this side. ``finish``: it closes the groups of both sides.
     ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
     ``single`` if it is one and ``unordered`` if it is longer than a group. ``bounds``: which it
     sets. ``limits``: which its value exceeds.
