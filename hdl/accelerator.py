@@ -62,7 +62,7 @@ class Accelerator(wiring.Component):
             leaves=parameters.cores,
             fan_out=parameters.fan_out,
             pipelined=parameters.pipelined,
-            early=["kind", "close", "star"],  # what a region decides by
+            early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
@@ -98,6 +98,7 @@ class Accelerator(wiring.Component):
             turns_shape(self.parameters),
             depth=self.ORDER_DEPTH,
             pipelined=self.parameters.pipelined,
+            per_word=self.parameters.tuples_per_word,
         )
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)

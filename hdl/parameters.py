@@ -216,6 +216,19 @@ class JoinParameters:
         return self.with_(keys=(digest,), digest_bits=None)
 
     @property
+    def side_by_side(self):
+        """Whether a region takes both tuples of a word at once: stores one, probes with the other.
+
+        An index does. A scan gets them one after the other, as its passes take longer than that.
+        """
+        return self.tuples_per_word == 2 and self.engine == "index"
+
+    @property
+    def lane(self):
+        """The same accelerator with one tuple in a word: what becomes of each of two tuples."""
+        return self.with_(tuples_per_word=1)
+
+    @property
     def capacity(self):
         """Tuples of one side that all cores together can hold."""
         return self.cores * self.sub_window

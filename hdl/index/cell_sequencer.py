@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.words.inputs import control_layout
 
-from .layouts import group_count, visit_layout, visiting_layout
-from .visited_cells import visited_cells
+from .cell_counter import CellCounter
+from .layouts import bank_count, group_count, visit_layout, visiting_layout
 
 __all__ = ["CellSequencer"]
 
@@ -16,12 +16,12 @@ __all__ = ["CellSequencer"]
 class CellSequencer(wiring.Component):
     """Visit every bucket that a probe may find matches in, probe by probe.
 
-    The fields that take part in a bucket's number make a grid, whose cells are counted through like
-    the digits of a number, the first field fastest. A digit wraps around within its bits. A probe
-    that nothing can match visits nothing, in one cycle.
+    A probe of an equality visits one bucket; that of a band visits cells, in every bank of the head
+    table one at a time (:class:`CellCounter`). A probe that nothing can match visits nothing, in
+    one cycle.
 
-    Latency: 2 cycles from a group to its first visit. Throughput: a bucket per cycle inside a
-    group, and two cycles between two groups.
+    Latency: :attr:`latency` cycles from a group to its first visit. Throughput: a visit per cycle,
+    also from group to group where each has two visits or more.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ class CellSequencer(wiring.Component):
         ``probe`` is the next probe.
     probe : In(visiting_layout(parameters))
     visited : Out(1)
-        All of its buckets have been visited, with this cycle.
+        It is not needed any more after this cycle.
     free : In(group_count(parameters))
         Group numbers that are not in use.
     take : Out(group_count(parameters))
         This number is in use now, for the group that was there.
-    started : Out(group_count(parameters))
-        All visits of the group with this number have begun; from a register.
     room : In(1)
         There is room for what becomes of a visit.
-    begun : Out(1)
-        ``visit`` is one; from a register.
+    begun : Out(banks)
+        Banks in which ``visit`` has a bucket; from a register.
+    final : Out(1)
+        The group of ``visit`` has no more visits than this one, if it is one; from a register.
     visit : Out(visit_layout(parameters))
     configure : In(1)
         Execute ``control``.
@@ -56,7 +56,7 @@ class CellSequencer(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self.latency = 3  # seen, taken, visited
         super().__init__(
             {
                 "closed": In(1),
@@ -66,9 +66,9 @@ class CellSequencer(wiring.Component):
                 "visited": Out(1),
                 "free": In(group_count(parameters)),
                 "take": Out(group_count(parameters)),
-                "started": Out(group_count(parameters)),
                 "room": In(1),
-                "begun": Out(1),
+                "begun": Out(bank_count(parameters)),
+                "final": Out(1),
                 "visit": Out(visit_layout(parameters)),
                 "configure": In(1),
                 "control": In(control_layout(parameters)),
@@ -78,54 +78,84 @@ class CellSequencer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         number = Signal(range(len(self.free)))  # of the group under way, or of the next one
-        running = Signal()
-        left = Signal.like(self.count)  # probes of the group
-        final = Signal()  # … one
-        empty = Signal()  # the group at hand has none; of a cycle ago, as is `available`
-        step = Signal()  # a bucket is visited
         place = Signal.like(self.visit.probe)  # of the probe in the table
-        bucket, last, nothing = visited_cells(
-            m, self.parameters, self.probe, step, configure=self.configure, control=self.control
-        )
+        step, ends = Signal(), Signal()
+        filled, last, wanted, cells = self.elaborate_cells(m, step)
+        running = self.elaborate_groups(m, number, step & last, ends)
 
-        take = Signal()
-        available = Signal()  # there is a group, and the number is free
-        ends = self.visited & final
-        m.d.comb += [
-            take.eq(available & ~running),
-            self.take.eq(take << number),
-            step.eq(running & self.room & self.arrived),
-            self.visited.eq(step & last),
-        ]
         visit = Signal.like(self.visit, reset_less=True)
-        m.d.comb += self.visit.eq(visit)
-        following = (take & empty) | ends
+        m.d.comb += [step.eq(running & self.room & filled), self.visit.eq(visit)]
         m.d.sync += [
-            self.begun.eq(step & ~nothing),
-            self.started.eq(self.started & ~self.take),
-            empty.eq(self.count == 0),
-            available.eq(self.closed & self.free.bit_select(number, 1) & ~take & ~following),
+            self.begun.eq(wanted & step.replicate(len(wanted))),
+            self.final.eq(ends),
+            visit.group.eq(number),
         ]
         with m.If(step):
             m.d.sync += [
-                visit.bucket.eq(bucket),
-                visit.tail.eq(self.probe.tail),
+                *(Value.cast(visit[name]).eq(value) for name, value in cells.items()),
                 visit.probe.eq(place),
-                visit.group.eq(number),
             ]
+        with m.If(step & last):
+            m.d.sync += place.eq(place + 1)
+        return m
+
+    def elaborate_groups(self, m, number, visited, ends):
+        """Take groups, each with the end of the one before it; is one under way that has probes?
+
+        ``visited`` says that a probe's visits end with this cycle, and ``ends`` becomes whether a
+        group's do.
+        """
+        running = Signal()
+        void = Signal()  # a group without probes is under way
+        left = Signal.like(self.count)  # probes of the group under way
+        only = Signal()  # … one
+        # The group at hand was there a cycle ago, and so was its number, which is free.
+        available = Signal()
+        count = Signal.like(self.count, name="next_count", reset_less=True)
+        following = Signal.like(number)
+        take = Signal()
+        m.d.comb += [
+            ends.eq(void | (visited & only)),
+            take.eq(available & (~running | ends)),
+            self.take.eq(take << following),
+        ]
+        m.d.sync += [
+            available.eq(self.closed & self.free.bit_select(following, 1) & ~take),
+            count.eq(self.count),
+            following.eq(following + take),
+            number.eq(number + ends),
+        ]
         with m.If(take):
             m.d.sync += [
-                running.eq(~empty),
-                left.eq(self.count),
-                final.eq(self.count == 1),
+                running.eq(count != 0),
+                void.eq(count == 0),
+                left.eq(count),
+                only.eq(count == 1),
             ]
-        with m.If(self.visited):
-            m.d.sync += [
-                left.eq(left - 1),
-                final.eq(left == 2),
-                running.eq(~final),
-                place.eq(place + 1),
-            ]
-        with m.If(following):
-            m.d.sync += [self.started.bit_select(number, 1).eq(1), number.eq(number + 1)]
-        return m
+        with m.Elif(ends):
+            m.d.sync += [running.eq(0), void.eq(0)]
+        with m.Elif(visited):
+            m.d.sync += [left.eq(left - 1), only.eq(left == 2)]
+        return running
+
+    def elaborate_cells(self, m, step):
+        """Return whether a probe has arrived, and what it visits.
+
+        That is: whether with this step its visits end, the banks in which it visits a bucket, and
+        the fields of a visit that say which bucket, and for which entries.
+        """
+        if self.parameters.comparator != "band":
+            m.d.comb += self.visited.eq(step)
+            visit = {"addresses": self.probe.bucket, "tail": self.probe.tail}
+            return self.arrived, Const(1), Const(1), visit
+        m.submodules.cells = cells = CellCounter(self.parameters)
+        m.d.comb += [
+            cells.arrived.eq(self.arrived),
+            cells.probe.eq(self.probe),
+            cells.step.eq(step),
+            cells.configure.eq(self.configure),
+            cells.control.eq(self.control),
+            self.visited.eq(cells.take),
+        ]
+        visit = {"addresses": Cat(cells.addresses), "tail": cells.tail}
+        return cells.filled, cells.last, cells.wanted, visit

@@ -7,10 +7,19 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.comparison.comparator import Comparator
 from hdl.memory.key_column import KeyColumn
-from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.prepared import criterion_layout, stored_layout
 
-from .layouts import found_layout, group_count, link_layout, probe_shape, slot_shape, walk_layout
+from .layouts import (
+    bank_count,
+    found_layout,
+    group_count,
+    link_layout,
+    probe_shape,
+    slot_shape,
+    walk_layout,
+    walks_layout,
+)
+from .walk_queue import WalkQueue
 
 __all__ = ["ChainWalker"]
 
@@ -36,11 +45,11 @@ class ChainWalker(wiring.Component):
 
     Members
     -------
-    begin : In(1)
-        Queue ``walk``.
-    walk : In(walk_layout(parameters))
+    begin : In(banks)
+        Queue these of the ``walks``.
+    walks : In(walks_layout(parameters))
     ready : Out(1)
-        :attr:`IN_FLIGHT` more may be queued; from a register.
+        Those of :attr:`IN_FLIGHT` more visits may be queued; from a register.
     place : Out
         Entry to read.
     key, link : In
@@ -71,7 +80,7 @@ class ChainWalker(wiring.Component):
     #: its blocks.
     READING = KeyColumn.LATENCY + 1
     CIRCLE = READING + 2
-    #: Walks that can be queued.
+    #: Visits whose walks can be queued.
     DEPTH = 16
     #: … after ``ready`` fell.
     IN_FLIGHT = 8
@@ -85,8 +94,8 @@ class ChainWalker(wiring.Component):
         self.latency = 1 + self.CIRCLE
         super().__init__(
             {
-                "begin": In(1),
-                "walk": In(walk_layout(parameters)),
+                "begin": In(bank_count(parameters)),
+                "walks": In(walks_layout(parameters)),
                 "ready": Out(1, init=1),
                 "place": Out(slot_shape(parameters)),
                 "key": In(stored_layout(parameters)),
@@ -109,12 +118,17 @@ class ChainWalker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layout = walk_layout(self.parameters)
-        m.submodules.waiting = waiting = PointerQueue(layout, depth=self.DEPTH)
+        m.submodules.waiting = waiting = WalkQueue(
+            self.parameters, depth=self.DEPTH, in_flight=self.IN_FLIGHT
+        )
         m.submodules.comparator = comparator = Comparator(
             self.parameters, probe_side=self.probe_side
         )
-        m.d.comb += [waiting.add.eq(self.begin), waiting.last.eq(self.walk)]
-        m.d.sync += self.ready.eq(waiting.level < self.DEPTH - self.IN_FLIGHT)
+        m.d.comb += [
+            waiting.begin.eq(self.begin),
+            waiting.walks.eq(self.walks),
+            self.ready.eq(waiting.ready),
+        ]
 
         returning = Signal(layout, reset_less=True)  # the walk that comes round, if it goes on
         returns = Signal()

@@ -13,7 +13,7 @@ from .delay import delayed
 from .direct_results import DirectResults
 from .direct_sequencer import DirectSequencer
 from .direct_walker import DirectWalker
-from .head_table import HeadTable
+from .head_bank import HeadBank
 from .layouts import link_layout, slot_shape
 from .probe_table import ProbeTable
 from .probing import keep_distinct, keep_probes
@@ -57,7 +57,9 @@ class DirectIndexEngine(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         parameters = self.parameters
-        m.submodules.heads = heads = HeadTable(parameters)
+        m.submodules.heads = heads = HeadBank(
+            width=slot_shape(parameters).width, bits=parameters.bucket_width, pipelined=False
+        )
         ring = {"depth": parameters.ring_rows, "pipelined": False}
         m.submodules.keys = keys = KeyColumn(width=stored_layout(parameters).size, **ring)
         m.submodules.links = links = KeyColumn(width=link_layout(parameters).size, **ring)
@@ -120,7 +122,7 @@ class DirectIndexEngine(wiring.Component):
         }
         m.d.comb += [
             heads.store.eq(stored["store"]),
-            heads.slot.eq(stored["slot"]),
+            heads.head.eq(stored["slot"]),
             heads.bucket.eq(stored["bucket"]),
         ]
         for cycle in range(heads.latency):

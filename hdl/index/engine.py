@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import engine_members, keep_from
+from hdl.engine import at_hand, engine_members, keep_from
 from hdl.memory.key_column import KeyColumn
 from hdl.words.prepared import stored_layout
 
@@ -13,8 +13,9 @@ from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
 from .delay import delayed
 from .group_results import GroupResults
+from .head_lookup import HeadLookup
 from .head_table import HeadTable
-from .layouts import group_count, link_layout, slot_shape, visit_layout
+from .layouts import bank_count, link_layout, slot_shape
 from .probe_table import ProbeTable
 from .probing import keep_distinct, keep_probes
 
@@ -24,12 +25,13 @@ __all__ = ["IndexEngine"]
 class IndexEngine(wiring.Component):
     """Compare a probe with the entries of the buckets that can match it.
 
-    A store writes twice: its slot into the :class:`HeadTable`, from which it gets the slot of the
+    A store writes twice: its place into the :class:`HeadTable`, from which it gets the place of the
     entry before it in its bucket, and its key, with a link to that one, into the ring. An entry
     leaves the window when the tail passes it; nothing is erased. Probes wait in the
-    :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits the heads
-    of their buckets, and the :class:`ChainWalker` follows the links, from new to old, until they
-    leave the window. :class:`GroupResults` keeps groups apart.
+    :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits their
+    buckets, a :class:`HeadLookup` begins walks where their heads lead into the window, and the
+    :class:`ChainWalker` follows the links, from new to old, until they leave it.
+    :class:`GroupResults` keeps groups apart.
 
     What the memories hold of earlier times does no harm. A head, or a link, may lead to a slot
     that has been overwritten; but the entry there says which bucket it belongs to, and had it been
@@ -40,7 +42,7 @@ class IndexEngine(wiring.Component):
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
     is idle and the bucket empty; 2 more and :attr:`ChainWalker.CIRCLE` per entry otherwise.
-    Throughput: a tuple per cycle; a bucket, and an entry, per cycle.
+    Throughput: a tuple per cycle; a bucket of every bank, and an entry, per cycle.
 
     Parameters
     ----------
@@ -55,13 +57,16 @@ class IndexEngine(wiring.Component):
     """
 
     #: A group is closed and taken (2), its probe read ahead (2), its bucket looked up (5), the
-    #: visit dropped, counted, the group complete (3), its star sent (5).
+    #: last visit counted, the group complete (3), its star sent (5).
     IDLE_LATENCY = 17
+    #: The cells of a band's probe are counted (1).
+    COUNTING = 1
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.latency = self.IDLE_LATENCY
+        counting = self.COUNTING if parameters.comparator == "band" else 0
+        self.latency = self.IDLE_LATENCY + counting
         super().__init__(engine_members(parameters))
 
     def elaborate(self, platform):
@@ -76,6 +81,7 @@ class IndexEngine(wiring.Component):
         )
         m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
+        m.submodules.lookup = lookup = HeadLookup(parameters)
         m.submodules.walker = walker = ChainWalker(parameters, probe_side=self.probe_side)
         m.submodules.results = results = GroupResults(
             parameters, in_flight=ChainWalker.MATCHES_IN_FLIGHT
@@ -99,7 +105,7 @@ class IndexEngine(wiring.Component):
             table.released.eq(results.released),
             results.take.eq(sequencer.take),
             results.group.eq(table.group),
-            results.started.eq(sequencer.started),
+            results.final.eq(lookup.final_of),
             results.found_valid.eq(walker.found_valid),
             results.found_group.eq(walker.found_group),
             results.found.eq(walker.found),
@@ -121,76 +127,67 @@ class IndexEngine(wiring.Component):
             self.activity.busy.eq(walker.busy),
             self.activity.stalled.eq(walker.stalled),
         ]
-        self.elaborate_storing(m, heads, keys, links)
+        head = self.elaborate_head(m)
+        self.elaborate_storing(m, heads, keys, links, head)
         keep_probes(m, self, table)
-        self.elaborate_visit(m, sequencer, heads, walker, results)
+        self.elaborate_visits(m, sequencer, lookup, heads, walker, results, head)
         keep_from(m, self, Mux(results.idle, table.oldest, results.oldest))
         keep_distinct(m, self, walker)
         return m
 
-    def elaborate_storing(self, m, heads, keys, links):
-        """Exchange the head of the bucket, then write key and link."""
-        stages = [
-            {
-                "store": self.store,
-                "slot": self.span.head.row[: slot_shape(self.parameters).width],
-                "key": Value.cast(self.prepared.key),
-                "bucket": self.prepared.bucket,
-            }
+    def elaborate_head(self, m):
+        """Return the place of the next entry, of a cycle ago, as the head table keeps it."""
+        row = Signal.like(self.span.head.row, name="row", reset_less=True)
+        turn = Signal()  # changes whenever rows begin again at zero
+        at_zero = Signal(init=1)  # … and they are there
+        begins = self.span.head.row == 0
+        m.d.sync += [
+            row.eq(self.span.head.row),
+            at_zero.eq(begins),
+            turn.eq(turn ^ (begins & ~at_zero)),
         ]
-        for cycle in range(1 + HeadTable.LATENCY):
-            stages.append(delayed(m, stages[-1], f"stored_{cycle}", flags=("store",)))
-        first, last = stages[1], stages[-1]
+        return Cat(row, turn)
+
+    def elaborate_storing(self, m, heads, keys, links, head):
+        """Exchange the head of the bucket, then write key and link."""
+        _, stored, _ = at_hand(self)
+        arriving = {
+            "store": self.store,
+            "key": Value.cast(stored.key),
+            "bucket": stored.bucket,
+        }
+        first = {**delayed(m, arriving, "stored", flags=("store",)), "head": head}
+        last = first
+        for cycle in range(HeadTable.LATENCY):
+            last = delayed(m, last, f"exchanged_{cycle}", flags=("store",))
         written = delayed(m, last, "written", flags=("store",))
-        link = Signal(slot_shape(self.parameters), reset_less=True)
-        m.d.sync += link.eq(last["slot"] - heads.previous)
+        distance = Signal.like(heads.previous, name="distance", reset_less=True)
+        m.d.sync += distance.eq(last["head"] - heads.previous)
+        slot = slot_shape(self.parameters).width
+        link = distance[:slot] & ~distance[slot:].any().replicate(slot)
         m.d.comb += [
             heads.store.eq(first["store"]),
-            heads.slot.eq(first["slot"]),
+            heads.head.eq(first["head"]),
             heads.bucket.eq(first["bucket"]),
             keys.row.eq(written["key"]),
             links.row.eq(Cat(link, written["bucket"])),
         ]
         for column in (keys, links):
-            m.d.comb += [column.place.eq(written["slot"]), column.write.eq(written["store"])]
+            m.d.comb += [column.place.eq(written["head"]), column.write.eq(written["store"])]
 
-    def elaborate_visit(self, m, sequencer, heads, walker, results):
-        """Begin a walk where the head of a bucket lies inside the ring's present contents."""
-        visit, begun = sequencer.visit, sequencer.begun
-        m.d.comb += [heads.visited.eq(visit.bucket), results.begun.eq(begun << visit.group)]
-        for cycle in range(HeadTable.LATENCY):
-            following = Signal(
-                visit_layout(self.parameters), name=f"visit_{cycle + 1}", reset_less=True
-            )
-            m.d.sync += following.eq(visit)
-            visit = following
-            was_begun, begun = begun, Signal(name=f"begun_{cycle + 1}")
-            m.d.sync += begun.eq(was_begun)
-        age = Signal(slot_shape(self.parameters), reset_less=True)
-        # Since the oldest entry that the probe sees, up to now: at most as many as the ring holds.
-        stored = Signal(visit.tail.shape(), reset_less=True)
-        found = Signal.like(age)
-        looked_up = Signal(visit_layout(self.parameters), reset_less=True)
-        was_begun, begun = begun, Signal(name="looked_up_begun")
-        alive = Signal()
-        dropped = Signal(group_count(self.parameters))
-        walk = Signal.like(walker.walk, reset_less=True)
-        begin = Signal()
+    def elaborate_visits(self, m, sequencer, lookup, heads, walker, results, head):
+        """Look up the heads of buckets, and begin walks there."""
         m.d.comb += [
-            alive.eq(age < stored),
-            walker.walk.eq(walk),
-            walker.begin.eq(begin),
-            results.dropped.eq(dropped),
+            lookup.begun.eq(sequencer.begun),
+            lookup.final.eq(sequencer.final),
+            lookup.visit.eq(sequencer.visit),
+            lookup.head.eq(head),
+            walker.begin.eq(lookup.begin),
+            walker.walks.eq(lookup.walks),
         ]
-        m.d.sync += [
-            age.eq(heads.newest - visit.tail),
-            stored.eq(self.span.head.row - visit.tail),
-            found.eq(heads.newest),
-            looked_up.eq(visit),
-            begun.eq(was_begun),
-            begin.eq(begun & alive),
-            dropped.eq((begun & ~alive) << looked_up.group),
-            walk.place.eq(found),
-            walk.age.eq(age),
-            *(walk[name].eq(looked_up[name]) for name in ("bucket", "probe", "group")),
-        ]
+        for n in range(bank_count(self.parameters)):
+            m.d.comb += [
+                heads.visited[n].eq(lookup.visited[n]),
+                lookup.newest[n].eq(heads.newest[n]),
+                results.started[n].eq(lookup.started[n]),
+            ]

@@ -12,7 +12,7 @@ from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
 from .delay import delayed
-from .layouts import closed_layout, found_layout, group_count, probe_shape
+from .layouts import bank_count, closed_layout, found_layout, group_count, probe_shape
 
 __all__ = ["GroupResults"]
 
@@ -44,14 +44,12 @@ class GroupResults(wiring.Component):
     group : In(closed_layout(parameters))
     free : Out(groups)
         Numbers that are not in use.
-    begun : In(groups)
-        A walk of this group begins, or may begin …
-    dropped : In(groups)
-        … and after all does not.
+    started : In(groups).array(banks)
+        A walk of this group begins, one in every bank of the head table at most.
+    final : In(groups)
+        No more walks of this group begin after this cycle.
     ended : In(groups)
         A walk has ended.
-    started : In(groups)
-        No more walks of this group begin.
     found_valid : In(1)
         ``found`` is a match of the group with the number ``found_group``.
     found_group : In(range(groups))
@@ -86,10 +84,9 @@ class GroupResults(wiring.Component):
                 "take": In(groups),
                 "group": In(closed_layout(parameters)),
                 "free": Out(groups, init=(1 << groups) - 1),
-                "begun": In(groups),
-                "dropped": In(groups),
+                "started": In(groups).array(bank_count(parameters)),
+                "final": In(groups),
                 "ended": In(groups),
-                "started": In(groups),
                 "found_valid": In(1),
                 "found_group": In(range(groups)),
                 "found": In(found_layout(parameters)),
@@ -192,16 +189,17 @@ class GroupResults(wiring.Component):
 
     def elaborate_walks(self, m, sent):
         """Count the walks of every group; return which groups are complete."""
-        complete = Signal(self.groups)
+        complete, begun = Signal(self.groups), Signal(self.groups)
         m.d.sync += [
+            begun.eq((begun & ~self.take) | self.final),  # all walks that there are
             self.free.eq((self.free & ~self.take) | sent),
             self.idle.eq(self.free.all() & ~self.take.any()),
         ]
         for n in range(self.groups):
             walks = Signal(range(self.WALKS), name=f"walks_{n}")
             m.d.sync += [
-                walks.eq(walks + self.begun[n] - self.dropped[n] - self.ended[n]),
-                complete[n].eq(self.started[n] & ~self.free[n] & ~self.begun[n] & (walks == 0)),
+                walks.eq(walks + sum(bank[n] for bank in self.started) - self.ended[n]),
+                complete[n].eq(begun[n] & ~self.free[n] & (walks == 0)),
             ]
         return complete
 

@@ -9,11 +9,15 @@ from hdl.words.prepared import cells_layout, criterion_layout
 from hdl.words.spans import ending_layout, pointer_layout
 
 __all__ = [
+    "bank_bits",
+    "bank_count",
     "closed_layout",
     "direct_visit_layout",
     "direct_walk_layout",
+    "entry_layout",
     "found_layout",
     "group_count",
+    "head_shape",
     "link_layout",
     "probe_shape",
     "slot_shape",
@@ -21,6 +25,7 @@ __all__ = [
     "visiting_layout",
     "waiting_layout",
     "walk_layout",
+    "walks_layout",
 ]
 
 #: Probes under way or on their way, beside those of two full groups.
@@ -36,9 +41,32 @@ def group_count(parameters):
     return min(8, 1 << (128 // min(64, parameters.probes)).bit_length() - 1)
 
 
+def bank_count(parameters):
+    """Banks of the :class:`hdl.index.head_table.HeadTable`: heads that are looked up at once.
+
+    Two for a band, whose probes visit neighbouring cells; one where a probe visits one bucket.
+    """
+    return 2 if parameters.comparator == "band" and parameters.bucket_width > 1 else 1
+
+
+def bank_bits(parameters):
+    """Bits that tell the buckets of one bank apart."""
+    return parameters.bucket_width - ceil_log2(bank_count(parameters))
+
+
 def slot_shape(parameters):
     """Place of an entry in a region's ring."""
     return unsigned(ceil_log2(parameters.ring_rows))
+
+
+def head_shape(parameters):
+    """What the head table holds of an entry: its place, and two bits that tell how old it is.
+
+    Place and the first of these bits are the row with its wrap bit; the other one changes whenever
+    rows begin again at zero. Without them, a head whose entry was overwritten long ago would be
+    taken for one of the window as often as the window takes up the ring, and cost a read.
+    """
+    return unsigned(pointer_layout(parameters)["row"].shape.width + 1)
 
 
 def probe_shape(parameters):
@@ -82,10 +110,10 @@ def closed_layout(parameters):
 
 
 def visit_layout(parameters):
-    """A bucket that a probe visits."""
+    """Buckets that a probe visits at once, one in every bank at most."""
     return data.StructLayout(
         {
-            "bucket": unsigned(parameters.bucket_width),
+            "addresses": data.ArrayLayout(bank_bits(parameters), bank_count(parameters)),
             "tail": pointer_layout(parameters)["row"].shape,
             "probe": probe_shape(parameters),
             "group": range(group_count(parameters)),
@@ -93,27 +121,45 @@ def visit_layout(parameters):
     )
 
 
-def walk_layout(parameters):
-    """A probe on its way along a chain.
-
-    ``place`` is the entry to read; it was stored ``age`` entries after the oldest one that the
-    probe sees.
-    """
+def entry_layout(parameters):
+    """An entry to read; it was stored ``age`` entries after the oldest one that the probe sees."""
     slot = slot_shape(parameters)
     return data.StructLayout(
+        {"place": slot, "age": slot, "bucket": unsigned(parameters.bucket_width)}
+    )
+
+
+def walks_layout(parameters):
+    """The walks that one visit begins: an entry in every bank, for the same probe."""
+    return data.StructLayout(
         {
-            "place": slot,
-            "age": slot,
+            "entries": data.ArrayLayout(entry_layout(parameters), bank_count(parameters)),
             "probe": probe_shape(parameters),
             "group": range(group_count(parameters)),
-            "bucket": unsigned(parameters.bucket_width),
+        }
+    )
+
+
+def walk_layout(parameters):
+    """A probe on its way along a chain."""
+    return data.StructLayout(
+        {
+            **{name: field.shape for name, field in entry_layout(parameters)},
+            "probe": probe_shape(parameters),
+            "group": range(group_count(parameters)),
         }
     )
 
 
 def direct_visit_layout(parameters):
     """A bucket that a probe visits, without the number of its group."""
-    return without(visit_layout(parameters), "group")
+    return data.StructLayout(
+        {
+            "bucket": unsigned(parameters.bucket_width),
+            "tail": pointer_layout(parameters)["row"].shape,
+            "probe": probe_shape(parameters),
+        }
+    )
 
 
 def direct_walk_layout(parameters):

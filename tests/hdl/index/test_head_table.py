@@ -1,39 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of heads of the index against a list."""
+"""The table of heads of the index, in banks, against a list."""
 
 import random
 
 import pytest
 
 from hdl.index.head_table import HeadTable
+from hdl.index.layouts import bank_count
 from hdl.parameters import JoinParameters
 from tests.hdl.ecp5 import simulate
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform, pipelined):
-    parameters = JoinParameters(engine="index", sub_window=20, bucket_bits=2, pipelined=pipelined)
+@pytest.mark.parametrize(
+    ("comparator", "bucket_bits", "banks"),
+    [("equality", 3, 1), ("band", 3, 2), ("band", 2, 2), ("band", 1, 1)],
+)
+def test_a_store_gets_what_was_there_and_a_visit_of_every_bank_sees_it_a_cycle_later(
+    platform, comparator, bucket_bits, banks
+):
+    parameters = JoinParameters(
+        engine="index", comparator=comparator, sub_window=20, bucket_bits=bucket_bits
+    )
+    assert bank_count(parameters) == banks
     dut = HeadTable(parameters)
-    assert dut.latency == 1 + pipelined
-    generator = random.Random(3)
-    table, expected = [0] * 4, []
+    assert dut.latency == 2
+    generator = random.Random(bucket_bits)
+    buckets = 1 << bucket_bits
+    table, expected = [0] * buckets, []
 
     async def bench(ctx):
         for cycle in range(300):
-            store = generator.randrange(2)
-            bucket, visited = generator.randrange(4), generator.randrange(4)
-            slot = generator.randrange(parameters.ring_rows)
+            store, bucket = generator.randrange(2), generator.randrange(buckets)
+            head = generator.randrange(1 << len(dut.head))
+            visited = [
+                bank + banks * generator.randrange(buckets // banks) for bank in range(banks)
+            ]
             ctx.set(dut.store, store)
             ctx.set(dut.bucket, bucket)
-            ctx.set(dut.visited, visited)
-            ctx.set(dut.slot, slot)
-            expected.append((table[bucket], table[visited], slot, store and bucket == visited))
+            ctx.set(dut.head, head)
+            for bank, number in enumerate(visited):
+                ctx.set(dut.visited[bank], number // banks)
+            seen = [{table[n], head if store and n == bucket else table[n]} for n in visited]
+            expected.append((table[bucket], seen))
             if store:
-                table[bucket] = slot
+                table[bucket] = head
             await ctx.tick()
             if cycle + 1 >= dut.latency:
-                previous, newest, new, either = expected[cycle + 1 - dut.latency]
+                previous, seen = expected[cycle + 1 - dut.latency]
                 assert ctx.get(dut.previous) == previous
-                assert ctx.get(dut.newest) in ((newest, new) if either else (newest,))
+                for bank, heads in enumerate(seen):
+                    assert ctx.get(dut.newest[bank]) in heads
 
     simulate(dut, platform, bench)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A memory of heads of chains, in which a store exchanges one while a visit reads another."""
+
+from amaranth import *
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.ecp5 import is_ecp5
+from hdl.memory.block_ram import fits
+from hdl.memory.key_column import KeyColumn
+from hdl.streams.registers import clocked
+
+__all__ = ["HeadBank"]
+
+
+class HeadBank(wiring.Component):
+    """A memory of one head per bucket: a store exchanges a head while a visit reads another.
+
+    A store leaves its own head and gets the one that was there before. Block RAMs may show anything
+    where they are written; so a store writes in the cycle after it reads, and whoever reads the
+    same bucket in that cycle gets the head from here. A visit sees the heads of all stores but
+    perhaps that of its own cycle.
+
+    On an ECP5 each reader has a copy of the memory, in block RAMs of its own. If not ``pipelined``,
+    the memory reads what was there before it is written, and a store does both in one cycle.
+
+    Latency: that of a :class:`hdl.memory.key_column.KeyColumn` from a bucket to what was there.
+    Throughput: 1 store and 1 visit per cycle.
+
+    Parameters
+    ----------
+    width, bits : int
+        Bits of a head, and of a bucket's number.
+    pipelined : bool
+        Whether the memory has output registers.
+
+    Members
+    -------
+    store : In(1)
+    bucket : In(bits)
+        The bucket that an entry is stored in.
+    head : In(width)
+        Its new head.
+    previous : Out(width)
+        Its old one.
+    visited : In(bits)
+    newest : Out(width)
+        The head of the bucket ``visited``.
+    """
+
+    def __init__(self, *, width, bits, pipelined=True):
+        self.width = width
+        self.bits = bits
+        self.pipelined = pipelined
+        self.latency = KeyColumn.latency_of(pipelined=pipelined)
+        super().__init__(
+            {
+                "store": In(1),
+                "bucket": In(bits),
+                "head": In(width),
+                "previous": Out(width),
+                "visited": In(bits),
+                "newest": Out(width),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        if not self.pipelined:
+            found = self.elaborate_memory(m, platform, self.store, self.bucket, self.head)
+            m.d.comb += [self.previous.eq(found[0]), self.newest.eq(found[1])]
+            return m
+        write = Signal()
+        place = Signal.like(self.bucket, reset_less=True)
+        head = Signal.like(self.head, reset_less=True)
+        m.d.sync += [write.eq(self.store), place.eq(self.bucket), head.eq(self.head)]
+        later = head  # what was written so long ago
+        for cycle in range(self.latency):
+            before, later = later, Signal.like(head, name=f"head_{cycle + 1}", reset_less=True)
+            m.d.sync += later.eq(before)
+        readers = self.elaborate_memory(m, platform, write, place, head)
+        for name, bucket, found, output in zip(
+            ("store", "visit"),
+            (self.bucket, self.visited),
+            readers,
+            (self.previous, self.newest),
+            strict=True,
+        ):
+            met = write & (place == bucket)  # it is written in this cycle
+            for cycle in range(self.latency):
+                before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
+                m.d.sync += met.eq(before)
+            m.d.comb += output.eq(Mux(met, later, found))
+        return m
+
+    def elaborate_memory(self, m, platform, write, place, head):
+        """Return what was read for a store and for a visit, ``latency`` cycles ago."""
+        depth = 1 << self.bits
+        pipelined = self.pipelined
+        outputs = []
+        if is_ecp5(platform) and pipelined and fits(depth):
+            for name, bucket in (("store", self.bucket), ("visit", self.visited)):
+                m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(head), depth=depth)
+                m.d.comb += [
+                    column.write.eq(write),
+                    column.place.eq(place),
+                    column.row.eq(head),
+                    column.address.eq(bucket),
+                ]
+                outputs.append(column.data)
+            return outputs
+        m.submodules.memory = heads = memory.Memory(shape=head.shape(), depth=depth, init=[])
+        port = heads.write_port()
+        m.d.comb += [port.addr.eq(place), port.data.eq(head), port.en.eq(write)]
+        for name, bucket in (("store", self.bucket), ("visit", self.visited)):
+            read = heads.read_port()
+            output = Signal.like(head, name=f"{name}_output", reset_less=True)
+            m.d.comb += read.addr.eq(bucket)
+            stage = clocked(m, pipelined=pipelined)
+            stage += output.eq(read.data)
+            outputs.append(output)
+        return outputs

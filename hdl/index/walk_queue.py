@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks that wait until they can set out: a visit may begin one in every bank."""
+
+from amaranth import *
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.streams.pointer_queue import PointerQueue
+
+from .layouts import bank_count, walk_layout, walks_layout
+
+__all__ = ["WalkQueue"]
+
+
+class WalkQueue(wiring.Component):
+    """A queue of the walks that visits begin; those of one visit set out one after the other.
+
+    Walks set out in the order of their visits, so no walk waits for one of a later group. (With a
+    queue for every bank, walks of a group whose matches have no room could hold up those of the
+    group before it, which make the room: a deadlock.)
+
+    Latency: 1 cycle. Throughput: all walks of a visit in, 1 walk out per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    depth : int
+        Visits whose walks can wait, a power of two.
+    in_flight : int
+        … that may still come after ``ready`` fell.
+
+    Members
+    -------
+    begin : In(banks)
+        Banks in which a walk begins.
+    walks : In(walks_layout(parameters))
+        The walks.
+    ready : Out(1)
+        There is room for more than ``in_flight`` visits; from a register.
+    filled : Out(1)
+        ``first`` is a walk; from a register.
+    first : Out(walk_layout(parameters))
+    take : In(1)
+        It sets out.
+    """
+
+    def __init__(self, parameters, *, depth, in_flight):
+        self.parameters = parameters
+        self.depth = depth
+        self.in_flight = in_flight
+        self.latency = 1
+        super().__init__(
+            {
+                "begin": In(bank_count(parameters)),
+                "walks": In(walks_layout(parameters)),
+                "ready": Out(1, init=1),
+                "filled": Out(1),
+                "first": Out(walk_layout(parameters)),
+                "take": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        layout = data.StructLayout({"walks": self.walks.shape(), "both": 1, "second": 1})
+        m.submodules.queue = queue = PointerQueue(layout, depth=self.depth)
+        m.d.sync += self.ready.eq(queue.level < self.depth - self.in_flight)
+        front = queue.first.walks
+        m.d.comb += [
+            queue.add.eq(self.begin.any()),
+            queue.last.walks.eq(self.walks),
+            self.filled.eq(queue.filled),
+            *(self.first[name].eq(front[name]) for name in ("probe", "group")),
+        ]
+        entry = front.entries[0]
+        if len(self.begin) == 1:
+            m.d.comb += queue.take.eq(self.take)
+        else:
+            begun = Signal()  # the first walk of two has set out
+            second = begun | queue.first.second
+            entry = data.View(
+                entry.shape(), Mux(second, *(Value.cast(front.entries[n]) for n in (1, 0)))
+            )
+            m.d.comb += [
+                queue.last.both.eq(self.begin.all()),
+                queue.last.second.eq(~self.begin[0]),
+                queue.take.eq(self.take & (begun | ~queue.first.both)),
+            ]
+            with m.If(self.take):
+                m.d.sync += begun.eq(queue.first.both & ~begun)
+        m.d.comb += [self.first[name].eq(entry[name]) for name, _ in entry.shape()]
+        return m
