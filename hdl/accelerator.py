@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
+from functools import reduce
+from operator import add
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -11,6 +14,7 @@ from .join_core import JoinCore
 from .local_reset import ResetTree
 from .trees.combiner import Combiner
 from .trees.distribution import DistributionTree
+from .trees.dual_combiner import DualCombiner
 from .trees.merger import MergerTree
 from .trees.order_queue import OrderQueue
 from .verilog.literal import literal
@@ -62,7 +66,8 @@ class Accelerator(wiring.Component):
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
-        self.combiner = Combiner(parameters)
+        combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
+        self.combiner = combiner(parameters)
         self.resets = ResetTree(parameters.cores) if parameters.pipelined else None
         if self.resets and self.resets.latency > self.ingress.latency:
             raise ValueError(
@@ -135,6 +140,8 @@ class Accelerator(wiring.Component):
         """Count what passes the ports and what the regions report."""
         m.submodules.counters = counters = CounterBank(self.parameters)
         emitted = self.o.valid & self.o.ready
+        word = self.o.payload
+        results = [word.one, word.two] if self.parameters.tuples_per_word == 2 else [word]
         m.d.comb += [
             counters.activity.eq(activity.o),
             counters.accepted.eq(self.ingress.accepted),
@@ -144,7 +151,7 @@ class Accelerator(wiring.Component):
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
             counters.kinds.eq(
                 Cat(
-                    emitted & (self.o.payload.kind == kind)
+                    reduce(add, (emitted & (result.kind == kind) for result in results))
                     for kind in (ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK)
                 )
             ),

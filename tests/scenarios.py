@@ -237,14 +237,16 @@ def expected_words(path, scenario):
 
 
 def canonical(manifest, words, *, free):
-    """Return result words as a list that is equal for equal answers.
+    """Return the results in words as a list that is equal for equal answers.
 
-    In order that is the words themselves; of an index, the pairs of a group are sorted. While order
+    In order that is the results themselves; of an index, the pairs of a group are sorted. While order
     is free, each side's pairs between two of its stars are sorted, and sides are apart; marks stand
     in both.
     """
-    rows = [tuple(int(value) for value in row) for row in words]
-    fields = WordCodec(manifest).unpack_results(np.ascontiguousarray(words))
+    codec = WordCodec(manifest)
+    results, _ = codec.split_words(np.ascontiguousarray(words))
+    rows = [tuple(int(value) for value in row) for row in results]
+    fields = codec.unpack_results(results)
     kinds = manifest.result_kinds
     if not free and manifest.engine == "index":
         stops = np.flatnonzero(fields.kind != kinds["PAIR"]) + 1

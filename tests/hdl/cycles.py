@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Driving a small synchronous component cycle by cycle."""
 
+from amaranth import Module, Signal
 from amaranth.sim import Simulator
 
 __all__ = ["each_cycle"]
@@ -12,12 +13,15 @@ def each_cycle(dut, steps):
     Parameters
     ----------
     dut : Component
-        Without a clock domain of its own.
+        Of the clock domain `sync`.
     steps : callable
         Gets functions that set inputs and get outputs by name, and is a generator: what it does
         up to each ``yield`` belongs to one cycle.
     """
-    simulator = Simulator(dut)
+    m = Module()
+    m.submodules.dut = dut
+    m.d.sync += Signal().eq(1)  # a component may have no register, and so no clock
+    simulator = Simulator(m)
     simulator.add_clock(1e-6)
 
     async def bench(ctx):
