@@ -13,15 +13,15 @@ from hdl.words.results import ResultKind, node_result, result_layout
 __all__ = ["ResultPairing", "row_layout"]
 
 #: What the combiner decides by; zero while there is no row.
-FLAGS = ("result", "lone", "ends", "mark")
+FLAGS = ("result", "lone", "ends", "star", "mark")
 
 
 def row_layout(parameters):
     """One or two results of one side.
 
     ``result``: there is a result, which is no mark. ``lone``: … and no other one beside it.
-    ``ends``: the last result is a star. ``mark``: ``one`` is a mark. ``free``: it says that order
-    is free from here on.
+    ``ends``: the last result is a star. ``star``: … and the only one. ``mark``: ``one`` is a mark.
+    ``free``: it says that order is free from here on.
     """
     result = result_layout(parameters)
     return data.StructLayout(
@@ -142,6 +142,7 @@ class ResultPairing(wiring.Component):
             row.result.eq(is_result),
             row.lone.eq(is_result & ~shown.double),
             row.ends.eq(is_result & (last == ResultKind.STAR)),
+            row.star.eq(output.valid & ~shown.double & (first.kind == ResultKind.STAR)),
             row.mark.eq(output.valid & (first.kind == ResultKind.MARK)),
         ]
         with m.If(~shown.double):

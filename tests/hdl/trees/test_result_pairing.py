@@ -76,6 +76,7 @@ def test_results_keep_their_order_and_rows_end_with_stars(stalls, begin):
         assert row.result == (MARK not in kinds)
         assert row.lone == (len(kinds) == 1 and MARK not in kinds)
         assert row.ends == (kinds[-1] == STAR)
+        assert row.star == (kinds == [STAR])
         assert kinds[0] == PAIR or len(kinds) == 1
         assert kinds[-1] != MARK or len(kinds) == 1
         assert all(result.side == (result.kind != MARK) for result in results)
