@@ -57,6 +57,12 @@ class Accelerator(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.ingress = Ingress(parameters)
+        self.resets = ResetTree(parameters.cores) if parameters.pipelined else None
+        if self.resets and self.resets.latency > self.ingress.latency:
+            raise ValueError(
+                f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
+                f"could be there after {self.ingress.latency}: take fewer cores or pipelined=False"
+            )
         self.distribution = DistributionTree(
             region_word(parameters),
             leaves=parameters.cores,
@@ -68,12 +74,6 @@ class Accelerator(wiring.Component):
         self.gathering = [MergerTree(parameters) for _ in range(2)]
         combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
         self.combiner = combiner(parameters)
-        self.resets = ResetTree(parameters.cores) if parameters.pipelined else None
-        if self.resets and self.resets.latency > self.ingress.latency:
-            raise ValueError(
-                f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
-                f"could be there after {self.ingress.latency}: take fewer cores or pipelined=False"
-            )
         self.latency = (
             self.ingress.latency
             + self.distribution.latency

@@ -15,7 +15,7 @@ __all__ = ["CURRENT", "REPORTS", "earlier_design", "of_parameters", "published"]
 REPORTS = Path("docs") / "routing"
 #: Presets whose report must be of today's design; they are routed in minutes. A full chip takes
 #: hours, so its report may be of an earlier design, and then says so.
-CURRENT = ("ecp5-index",)
+CURRENT = ()
 
 
 def published(folder=REPORTS):

@@ -18,7 +18,7 @@ class CellDigit(wiring.Component):
     A step is one cell; two neighbouring cells where the field has the lowest bit of the bucket's
     number, which tells the banks of the head table apart.
 
-    Latency: 1 cycle. Throughput: a step per cycle.
+    Latency: 1 cycle; 2 for a part. Throughput: a step per cycle.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class CellDigit(wiring.Component):
     Members
     -------
     configure : In(1)
-        The field takes ``part`` from now on.
+        The field takes ``part``; no probe is under way.
     part : In(coordinate_layout(parameters))
     mask : Out(bucket_width)
         The field's bits in a bucket's number.
@@ -68,14 +68,7 @@ class CellDigit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        has_lowest = (self.part.place == 0) & (self.part.width != 0)
-        paired = has_lowest & (bank_count(self.parameters) > 1)
-        with m.If(self.configure):
-            m.d.sync += [
-                self.mask.eq(((1 << self.part.width) - 1) << self.part.place),
-                self.stride.eq(1 << (self.part.place + paired)),
-                self.paired.eq(paired),
-            ]
+        self.elaborate_part(m)
         # Steps after the first one, steps after this one.
         whole, left = (
             Signal.like(self.extent, name=name, reset_less=True) for name in ("whole", "left")
@@ -83,12 +76,13 @@ class CellDigit(wiring.Component):
         single = Signal(reset_less=True)  # there is one step
         even = Signal(reset_less=True)  # the last step has two cells, if paired
         steps = Mux(self.paired, self.extent >> 1, self.extent)
+        one = ~self.extent[1:].any() & (self.paired | ~self.extent[0])
         with m.If(self.begin):
             m.d.sync += [
                 whole.eq(steps),
                 left.eq(steps),
-                single.eq(steps == 0),
-                self.ended.eq(steps == 0),
+                single.eq(one),
+                self.ended.eq(one),
                 even.eq(self.extent[0]),
             ]
         with m.Elif(self.step):
@@ -98,3 +92,20 @@ class CellDigit(wiring.Component):
             ]
         m.d.comb += self.both.eq(self.paired & (even | ~self.ended))
         return m
+
+    def elaborate_part(self, m):
+        """Keep the part of the field, and work out in the next cycle what follows from it."""
+        configured = Signal()
+        part = Signal.like(self.part, reset_less=True)
+        end = Signal(range(2 * len(self.mask) + 1), reset_less=True)  # the bit after its last one
+        m.d.sync += configured.eq(self.configure)
+        with m.If(self.configure):
+            m.d.sync += [part.eq(self.part), end.eq(self.part.place + self.part.width)]
+        paired = (part.place == 0) & (part.width != 0) & (bank_count(self.parameters) > 1)
+        own = Cat((part.place <= bit) & (end > bit) for bit in range(len(self.mask)))
+        with m.If(configured):
+            m.d.sync += [
+                self.mask.eq(own),
+                self.stride.eq(Mux(paired, 2, 1 << part.place)),
+                self.paired.eq(paired),
+            ]

@@ -56,7 +56,7 @@ class CellSequencer(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 3  # seen, taken, visited
+        self.latency = 4  # seen, taken, begun, visited
         super().__init__(
             {
                 "closed": In(1),
@@ -100,7 +100,7 @@ class CellSequencer(wiring.Component):
         return m
 
     def elaborate_groups(self, m, number, visited, ends):
-        """Take groups, each with the end of the one before it; is one under way that has probes?
+        """Take groups, each while the one before it is under way; is one there that has probes?
 
         ``visited`` says that a probe's visits end with this cycle, and ``ends`` becomes whether a
         group's do.
@@ -109,31 +109,34 @@ class CellSequencer(wiring.Component):
         void = Signal()  # a group without probes is under way
         left = Signal.like(self.count)  # probes of the group under way
         only = Signal()  # … one
+        waiting = Signal()  # a group has been taken, but is not under way
+        count = Signal.like(self.count, name="next_count", reset_less=True)  # of its probes
         # The group at hand was there a cycle ago, and so was its number, which is free.
         available = Signal()
-        count = Signal.like(self.count, name="next_count", reset_less=True)
         following = Signal.like(number)
         take = Signal()
+        begins = Signal()  # the group that waits, if there is one
         m.d.comb += [
             ends.eq(void | (visited & only)),
-            take.eq(available & (~running | ends)),
+            begins.eq(~running | (visited & only)),
+            take.eq(available & ~waiting),
             self.take.eq(take << following),
         ]
         m.d.sync += [
             available.eq(self.closed & self.free.bit_select(following, 1) & ~take),
-            count.eq(self.count),
             following.eq(following + take),
+            waiting.eq(take | (waiting & ~begins)),
             number.eq(number + ends),
         ]
-        with m.If(take):
+        with m.If(~waiting):
+            m.d.sync += count.eq(self.count)
+        with m.If(begins):
             m.d.sync += [
-                running.eq(count != 0),
-                void.eq(count == 0),
+                running.eq(waiting & (count != 0)),
+                void.eq(waiting & (count == 0)),
                 left.eq(count),
                 only.eq(count == 1),
             ]
-        with m.Elif(ends):
-            m.d.sync += [running.eq(0), void.eq(0)]
         with m.Elif(visited):
             m.d.sync += [left.eq(left - 1), only.eq(left == 2)]
         return running

@@ -138,7 +138,8 @@ class IndexEngine(wiring.Component):
     def elaborate_head(self, m):
         """Return the place of the next entry, of a cycle ago, as the head table keeps it."""
         row = Signal.like(self.span.head.row, name="row", reset_less=True)
-        turn = Signal()  # changes whenever rows begin again at zero
+        # Changes whenever rows begin again at zero; at first not what memories begin with.
+        turn = Signal(init=1)
         at_zero = Signal(init=1)  # … and they are there
         begins = self.span.head.row == 0
         m.d.sync += [

@@ -24,7 +24,7 @@ class GroupResults(wiring.Component):
     complete when all its walks were begun and have ended. All matches wait in one memory, of which
     every group number has a part; only the part of the oldest group is read.
 
-    Latency: 5 cycles from a match to its word; 8 from the end of the last walk to the star.
+    Latency: 5 cycles from a match to its word; 7 from the end of the last walk to the star.
     Throughput: 1 word per cycle, and a cycle between two groups; a group without star and mark
     takes 1 cycle more.
 

@@ -69,7 +69,7 @@ class ProbeTable(wiring.Component):
     #: Probes and ends of groups that may come after ``soon`` fell.
     IN_FLIGHT = 3
     #: Probes that are read ahead, before it is known when their buckets are visited.
-    AHEAD = 4
+    AHEAD = 8
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -182,7 +182,8 @@ class ProbeTable(wiring.Component):
         following = Signal.like(head)  # the probe to read
         read = Signal()
         under_way = Signal(KeyColumn.LATENCY)
-        promised = Signal(range(self.AHEAD + 1))  # read, and not yet visited
+        promised = Signal(range(self.AHEAD + 1))  # read, and not visited a cycle ago
+        visited = Signal()
         m.d.comb += [
             read.eq((following != head) & (promised != self.AHEAD)),
             ahead.add.eq(under_way[-1]),
@@ -192,7 +193,8 @@ class ProbeTable(wiring.Component):
             m.d.comb += Value.cast(ahead.last[name]).eq(data)
         m.d.sync += [
             under_way.eq(Cat(read, under_way)),
-            promised.eq(promised + read - self.visited),
+            visited.eq(self.visited),
+            promised.eq(promised + read - visited),
         ]
         with m.If(read):
             m.d.sync += following.eq(following + 1)

@@ -28,7 +28,7 @@ class WalkQueue(wiring.Component):
     depth : int
         Visits whose walks can wait, a power of two.
     in_flight : int
-        … that may still come after ``ready`` fell.
+        … that may still come when ``ready`` falls, the one of the cycle before included.
 
     Members
     -------
@@ -37,12 +37,12 @@ class WalkQueue(wiring.Component):
     walks : In(walks_layout(parameters))
         The walks.
     ready : Out(1)
-        There is room for more than ``in_flight`` visits; from a register.
+        There was room for more than ``in_flight`` visits a cycle ago; from a register.
     filled : Out(1)
         ``first`` is a walk; from a register.
     first : Out(walk_layout(parameters))
     take : In(1)
-        It sets out.
+        It sets out; only if ``filled``.
     """
 
     def __init__(self, parameters, *, depth, in_flight):

@@ -74,8 +74,8 @@ SHAPES = {
 
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
 MORE = (
-    "2 cores, 3 lanes", "7 cores", "index, equality", "4 cores, 8 probes, not pipelined",
-    "index, equality, not pipelined",
+    "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "7 cores", "index",
+    "index, equality", "4 cores, 8 probes, not pipelined", "index, equality, not pipelined",
 )  # fmt: skip
 
 

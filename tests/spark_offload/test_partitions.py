@@ -35,7 +35,7 @@ def in_partitions(spark, left, right, partitions, **query):
 
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(
-    "partitions", [1, *(pytest.param(count, marks=pytest.mark.long) for count in (2, 32)), 7]
+    "partitions", [*(pytest.param(count, marks=pytest.mark.long) for count in (1, 2, 32)), 7]
 )
 def test_any_number_of_partitions_gives_the_same_answer(spark, window, partitions):
     joined = in_partitions(spark, LEFT, RIGHT, partitions, band={"x": (-6, 9)}, **window)

@@ -54,6 +54,7 @@ class Groups:
         ctx.set(self.dut.configure, 1)
         await ctx.tick()
         ctx.set(self.dut.configure, 0)
+        await ctx.tick()
 
     async def cycle(self, ctx, *, closed=True, arrived=True, room=True):
         """One cycle: offer the next group and the next probe, take what comes."""

@@ -118,7 +118,7 @@ def ranges(parameters, criterion):
 
 
 @pytest.mark.parametrize("fields", FIELD_SETS)
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls, seed):
     parameters = parameters_of(fields)
@@ -145,7 +145,7 @@ def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls,
 
 @pytest.mark.parametrize("digest_bits", [None, 1, 5])
 @pytest.mark.parametrize("fields", ["unlike", "widest"])
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_the_model_of_prepared_words_is_exact(fields, digest_bits, data, stalls, seed):
     """The tests of regions rely on it; flags and control words pass unchanged."""

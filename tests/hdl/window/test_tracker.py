@@ -90,8 +90,10 @@ async def begin(ctx, dut, size, *, timed):
     ctx.set(strobe, 0)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
-@pytest.mark.parametrize(("sub_window", "lanes"), [(1, 1), (5, 1), (8, 3)])
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("sub_window", "lanes"), [(1, 1), (5, 2), pytest.param(8, 3, marks=pytest.mark.long)]
+)
 def test_count_based_spans_are_this_cores_share_of_the_last_tuples(cores, sub_window, lanes):
     parameters = tracker_parameters(cores, sub_window, lanes)
     for position in {0, cores - 1}:
