@@ -54,7 +54,7 @@ class TimeExpiry(wiring.Component):
         The tuple with ``timestamp`` is stored before the second one comes.
     both_settled : Out(1)
         Nothing will be left to remove on behalf of ``later`` either. A key that is stored in
-        between lives at least as long as the oldest one that there is now.
+        between lives at least as long as the oldest one that there is now, if there is any.
     """
 
     def __init__(self, parameters):
@@ -106,5 +106,7 @@ class TimeExpiry(wiring.Component):
         ]
         if self.parameters.side_by_side:
             lives = oldest.o.valid & (self.later <= oldest.o.payload)
-            m.d.comb += self.both_settled.eq(~self.timed | (self.vacant & ~self.between) | lives)
+            # The window may be about to become time-based, but only together with a restart.
+            alone = self.between & (self.vacant | self.restart)
+            m.d.comb += self.both_settled.eq((~self.timed | self.vacant | lives) & ~alone)
         return m
