@@ -28,9 +28,8 @@ class DualCombiner(wiring.Component):
     Latency: 2 cycles; the entry of ``order`` comes with the first result of its side, or before.
     Throughput: 1 word per cycle. Two results per cycle while order is free and both sides deliver
     one per cycle, and where groups of both sides that are one star each close in turn. In order, a
-    turn of n results takes ``ceil(n / 2)`` cycles if they wait when it begins, of which there are
-    up to twice :attr:`ResultPairing.DEPTH <hdl.trees.result_pairing.ResultPairing.DEPTH>`; a cycle
-    each otherwise.
+    turn of n results takes ``ceil(n / 2)`` cycles if they wait when it begins, for which there is
+    room in :class:`hdl.trees.result_pairing.ResultPairing`; a cycle each otherwise.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.streams.registers import StreamRegister
@@ -36,7 +37,7 @@ class ResultPairing(wiring.Component):
     at a time, at once: which of them share a row depends on stalls, their order does not.
 
     Latency: 1 cycle. Throughput: 1 result per cycle in, 1 row per cycle out, so that up to twice
-    :attr:`DEPTH` waiting results leave at two per cycle.
+    :attr:`depth` waiting results leave at two per cycle.
 
     Parameters
     ----------
@@ -45,6 +46,12 @@ class ResultPairing(wiring.Component):
     side : int
         Side of the probes: 0 for R, 1 for S.
 
+    Attributes
+    ----------
+    depth : int
+        Rows that can wait: those of a full group with one result for every probe, and
+        :attr:`LEAST_DEPTH` at the least. While a group waits here, regions work on the next ones.
+
     Members
     -------
     i : In(stream.Signature(node_result(parameters, levels)))
@@ -52,8 +59,8 @@ class ResultPairing(wiring.Component):
         The flags come straight out of registers.
     """
 
-    #: Rows that can wait: what one primitive of an ECP5 holds.
-    DEPTH = 16
+    #: Rows that can wait at the least: what a distributed RAM of an ECP5 holds.
+    LEAST_DEPTH = 16
     #: Rows that may still come when the queue says that it has no room.
     RESERVE = 2
 
@@ -61,6 +68,7 @@ class ResultPairing(wiring.Component):
         self.parameters = parameters
         self.side = side
         self.latency = 1
+        self.depth = max(self.LEAST_DEPTH, 1 << ceil_log2(parameters.probes) >> 1)
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -73,7 +81,7 @@ class ResultPairing(wiring.Component):
         m = Module()
         row = row_layout(self.parameters)
         result = data.StructLayout({"result": result_layout(self.parameters), "free": 1})
-        m.submodules.queue = queue = PointerQueue(row, depth=self.DEPTH, reserve=self.RESERVE)
+        m.submodules.queue = queue = PointerQueue(row, depth=self.depth, reserve=self.RESERVE)
         m.submodules.output = output = StreamRegister(row, early=FLAGS)
         connect(m, output.o, flipped(self.o))
 

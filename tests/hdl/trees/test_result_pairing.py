@@ -108,8 +108,14 @@ def test_latency_and_a_result_per_cycle():
     assert len(rows) == taken[-1] - taken[0] + 1 == 30
 
 
+@pytest.mark.parametrize(("probes", "depth"), [(1, 16), (16, 16), (32, 16), (33, 32), (64, 32)])
+def test_a_group_can_wait_whatever_its_size(probes, depth):
+    parameters = gathering_parameters(1, 2).with_(probes=probes, probe_bits=6)
+    assert ResultPairing(parameters, side=0).depth == depth
+
+
 def test_what_waits_leaves_at_two_results_per_cycle():
-    depth = ResultPairing.DEPTH
+    depth = ResultPairing(gathering_parameters(1, 2), side=0).depth
     count = 2 * (depth - ResultPairing.RESERVE)
     taken = []
     rows = rows_of(
