@@ -160,6 +160,11 @@ class JoinRun:
         """Time for which the host had nothing to do but to wait for the device."""
         return 0.0 if self._accelerator.watch is None else self._accelerator.watch.waited
 
+    @property
+    def hash_note(self) -> str:
+        """What an index read too much in the last join, and that the next one hashes otherwise."""
+        return "" if self._accelerator.hashing is None else self._accelerator.hashing.note
+
     def counters(self) -> dict[str, int]:
         """What the device's counters have grown by since the last join began."""
         now = self.device.counters()

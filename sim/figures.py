@@ -60,7 +60,11 @@ class Figure:
         if self.goal is None:
             return None
         sign, limit = self.goal.split()
-        return {">=": value >= float(limit), "<": value < float(limit)}[sign]
+        return {
+            ">=": value >= float(limit),
+            "<=": value <= float(limit),
+            "<": value < float(limit),
+        }[sign]
 
     def measured(self, report):
         """Return the :class:`Result` of the function, and whether it reaches the goal."""

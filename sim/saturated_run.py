@@ -45,7 +45,7 @@ def tuples(counts):
 class SaturatedRun:
     """An accelerator with full windows, fed as fast as it takes words.
 
-    Tuples of both sides come in turn, their fields uniform. Begin with :meth:`bound` or
+    Tuples of both sides come in turn. Begin with :meth:`bound` or
     :meth:`ask`, which fill the windows.
 
     Parameters
@@ -60,9 +60,12 @@ class SaturatedRun:
         How many values a field has; by default 10,000 for a band, 250,000 for an equality.
     period : int or None
         Probes from star to star; by default a full group.
+    draw : callable or None
+        Given a generator of random numbers and a count, returns so many values of each field, by
+        its name; by default they are uniform.
     """
 
-    def __init__(self, parameters, report, *, window=None, values=None, period=None):
+    def __init__(self, parameters, report, *, window=None, values=None, period=None, draw=None):
         self.parameters = parameters
         shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
@@ -80,6 +83,7 @@ class SaturatedRun:
         self.results = np.zeros((1 << 14, self.manifest.result_word.columns), np.uint64)
         self.window = CountWindow(window or self.manifest.capacity)
         self.ordering = Ordering(period or self.manifest.probes)
+        self.draw = draw or self.uniform
         self.values = values or (SPREAD if parameters.comparator == "band" else 250_000)
 
     def close(self):
@@ -92,9 +96,16 @@ class SaturatedRun:
         names = [key.name for key in self.manifest.keys] if band else []
         self.ask(dict.fromkeys(names, Bounds(-width, width)))
 
-    def ask(self, bounds):
-        """Let tuples match whose fields are within ``bounds``; fill the windows."""
-        self.send(configuration(self.manifest, bounds, self.window, self.ordering), marks=3)
+    def ask(self, bounds, spreads=None):
+        """Let tuples match whose fields are within ``bounds``; fill the windows.
+
+        What is known of the values, ``spreads``, is as for
+        :func:`host.streams.configuration.configuration`.
+        """
+        words = configuration(
+            self.manifest, bounds, self.window, self.ordering, spreads=spreads or {}
+        )
+        self.send(words, marks=3)
         self.send(self.tuples(2 * self.window.size))
 
     def order(self, period):
@@ -102,13 +113,15 @@ class SaturatedRun:
         self.ordering = Ordering(period)
         self.send(self.codec.pack_control("PRECISION", 0, period), marks=2)
 
-    def tuples(self, count):
-        """Return tuples of both sides in turn, fields uniform."""
-        keys = {
-            key.name: self.generator.integers(1, self.values + 1, count)
-            for key in self.manifest.keys
+    def uniform(self, generator, count):
+        """Return values of all fields that are uniform in 1 .. ``values``."""
+        return {
+            key.name: generator.integers(1, self.values + 1, count) for key in self.manifest.keys
         }
-        return self.codec.pack_tuples(np.arange(count) % 2, keys)
+
+    def tuples(self, count):
+        """Return tuples of both sides in turn."""
+        return self.codec.pack_tuples(np.arange(count) % 2, self.draw(self.generator, count))
 
     def send(self, words, *, marks=1):
         """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks.

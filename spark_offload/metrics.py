@@ -61,6 +61,9 @@ class TaskMetrics:
         it, because the window outgrew the device; its latencies are not among those above.
     handed_over : str
         Why, and from which row on; empty if the device has joined all rows.
+    hash_note : str
+        What an index read for few results, and that the next task of this process on that device
+        has other seeds for its hash; mostly empty.
     """
 
     partition: int
@@ -81,6 +84,7 @@ class TaskMetrics:
     timeline: tuple[tuple[int, int], ...] = ()
     software_rows: int = 0
     handed_over: str = ""
+    hash_note: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,11 +117,12 @@ class JoinMetrics:
         return [_HEADINGS, *rows]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return a line for each task that did not join all of its rows on its device."""
+        """Return lines for tasks that did not join all rows on their devices, or read too much."""
         return tuple(
-            f"partition {task.partition}: {task.handed_over}"
+            f"partition {task.partition}: {note}"
             for task in self.tasks
-            if task.handed_over
+            for note in (task.handed_over, task.hash_note)
+            if note
         )
 
     def __str__(self) -> str:

@@ -128,6 +128,7 @@ def _join_partition(
             waited_seconds=join.waited_seconds,
             cycles=join.cycles,
             counters=join.counters(),
+            hash_note=join.hash_note,
             copied_bytes=join.staged.copied_bytes,
             latency={} if latency is None else histogram(latency.visiting),
             processing={} if latency is None else histogram(latency.processing),

@@ -12,6 +12,7 @@ import json
 import numpy as np
 
 from hdl.manifest import describe
+from host.bucket_hash import SEED_BITS
 from host.buckets import Coordinate
 from host.device.software import SoftwareDevice
 from host.words import WordCodec
@@ -116,7 +117,7 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
             shift = int(generator.integers(0, min(4, key.bits) + 1))
             part = Coordinate(shift, width, place, hashed=False)
             if fixed and generator.random() < 0.7:
-                part = Coordinate(hashed=True)
+                part = Coordinate(hashed=True, seed=int(generator.integers(0, 1 << SEED_BITS)))
             control("COORDINATE", index, part.value(manifest))
             if not absurd:
                 place, left = place + part.width, left - part.width
@@ -129,6 +130,9 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         changes = generator.random() < 0.3
         if manifest.engine == "index" and manifest.comparator == "band":
             coordinates(wide == 0 and not changes)
+        elif manifest.engine == "index":
+            for index in range(len(manifest.keys)):
+                control("COORDINATE", index, int(generator.integers(0, 1 << SEED_BITS)))
         if manifest.comparator == "band":
             for index, key in enumerate(manifest.keys):
                 most = (1 << key.bits) - 1  # the host clamps bounds, so does this
@@ -213,7 +217,7 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
             value &= ~1
         if name == "COORDINATE":  # any part, but no hash, which has to suit the bounds
             hashed = manifest.index.coordinate.fields["hashed"]
-            value &= ~(1 << hashed.offset)
+            value &= ~(((1 << hashed.bits) - 1) << hashed.offset)
         words = [codec.pack_control(name, index, value)]
         if name.startswith("BOUND") and "COORDINATE" in manifest.indices:
             words.insert(0, codec.pack_control("COORDINATE", index, 0))

@@ -17,8 +17,11 @@ from .tools import YOSYS, find_tool
 __all__ = ["depth_report", "depth_table", "logic_depth"]
 
 #: Cells between registers, and the levels that each is: a carry chain is one, however long, as the
-#: way from cell to cell is short; what joins two LUTs of a tile takes no wire.
-LOGIC = {"LUT4": 1, "CCU2C": 1, "PFUMX": 0, "L6MUX21": 0, "TRELLIS_DPR16X4": 1}
+#: way from cell to cell is short; what joins two LUTs of a tile takes no wire. A multiplier without
+#: registers of its own takes as long as three LUTs.
+LOGIC = {
+    "LUT4": 1, "CCU2C": 1, "PFUMX": 0, "L6MUX21": 0, "TRELLIS_DPR16X4": 1, "MULT18X18D": 3,
+}  # fmt: skip
 #: Cells that paths begin in, and end in. A distributed RAM is one for what is written.
 REGISTERS = ("TRELLIS_FF", "DP16KD", "TRELLIS_DPR16X4")
 #: The port of a distributed RAM that leads through it.

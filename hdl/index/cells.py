@@ -13,31 +13,26 @@ from hdl.streams.registers import stream_register, stream_stage
 from hdl.words.inputs import Control, InputKind, coordinate_layout
 from hdl.words.prepared import comparison_groups, region_word
 
+from .bucket_hash import FieldHash, first_seed
 from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
 
-__all__ = ["CellPreparation", "fold"]
-
-
-def fold(value, bits, turn=0):
-    """Return ``value`` folded to ``bits`` bits, rotated by ``turn``: a cheap hash."""
-    value = Value.cast(value)
-    parts = [value[first : first + bits] for first in range(0, len(value), bits)]
-    folded = reduce(xor, parts)
-    return Cat(folded, Const(0, bits))[:bits].rotate_left(turn)
+__all__ = ["CellPreparation"]
 
 
 class CellPreparation(wiring.Component):
     """Give every tuple the bucket that it is stored in and the buckets that it visits as a probe.
 
     For an equality both are one bucket, a hash of the key. For a band, control words say which part
-    each field takes (:func:`hdl.words.inputs.coordinate_layout`). A field that has bits of its own
+    each field takes (:func:`hdl.words.inputs.coordinate_layout`); for both, they seed the hash
+    (:class:`hdl.index.bucket_hash.FieldHash`). A field that has bits of its own
     in the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
     for as many as there are values of these bits. The hash of a field is for bounds that are equal.
     A field without any part is only compared. A part that is not its field's alone, or reaches
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
-    Latency: :attr:`latency` cycles: 1 for an equality; for a band 3, to shift, to subtract and
-    place, to limit; 1 if not ``pipelined``. Throughput: 1 word per cycle.
+    Latency: :attr:`latency` cycles: 2 for an equality, to multiply and to add; for a band 3, to
+    shift and multiply, to subtract, place and add, to limit; 1 if not ``pipelined``. Throughput: 1
+    word per cycle.
 
     Parameters
     ----------
@@ -53,7 +48,8 @@ class CellPreparation(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 3 if parameters.comparator == "band" and parameters.pipelined else 1
+        self.hashes = [FieldHash(parameters, n) for n, _ in enumerate(parameters.keys)]
+        self.latency = (3 if parameters.comparator == "band" else 2) if parameters.pipelined else 1
         word = region_word(parameters)
         super().__init__({"i": In(stream.Signature(word)), "o": Out(stream.Signature(word))})
 
@@ -63,8 +59,7 @@ class CellPreparation(wiring.Component):
         m.submodules.output = output = stream_register(word, pipelined=self.parameters.pipelined)
         connect(m, output.o, flipped(self.o))
         if self.parameters.comparator != "band":
-            connect(m, flipped(self.i), output.i)
-            self.elaborate_hash(m, output.i.payload)
+            self.elaborate_equality(m, output)
             return m
 
         coordinates, parts = self.layouts()
@@ -118,12 +113,12 @@ class CellPreparation(wiring.Component):
         """Return what is known of every field after one cycle, and after two."""
         bits = self.parameters.bucket_width
         coordinates, parts = {}, {}
-        for field in self.parameters.keys:
+        for n, field in enumerate(self.parameters.keys):
             whole = unsigned(field.bits)
             coordinates[field.name] = data.StructLayout(
                 {
                     **dict.fromkeys(("key", "low", "high"), whole),
-                    **dict.fromkeys(("key_hash", "low_hash"), bits),
+                    **dict.fromkeys(("key_products", "low_products"), self.hashes[n].layout),
                     "none": 1,
                 }
             )
@@ -136,23 +131,34 @@ class CellPreparation(wiring.Component):
             )
         return data.StructLayout(coordinates), data.StructLayout(parts)
 
-    def elaborate_hash(self, m, word):
-        """Hash the whole key."""
-        bits = self.parameters.bucket_width
-        with m.If(word.kind != InputKind.CONTROL):
-            m.d.comb += word.body.tuple.bucket.eq(
-                reduce(
-                    xor,
-                    (
-                        fold(word.body.tuple.key[field.name], bits, self.turn(n))
-                        for n, field in enumerate(self.parameters.keys)
-                    ),
-                )
-            )
-
-    def turn(self, n):
-        """By how much the hash of a field is rotated, so that equal fields do not cancel out."""
-        return n * self.parameters.bucket_width // len(self.parameters.keys)
+    def elaborate_equality(self, m, output):
+        """Multiply the key in one cycle, add in the next."""
+        word = region_word(self.parameters)
+        fields = [field.name for field in self.parameters.keys]
+        layouts = zip(fields, (hash_.layout for hash_ in self.hashes), strict=True)
+        m.submodules.multiplied = multiplied = stream_stage(
+            data.StructLayout({"word": word, "products": data.StructLayout(dict(layouts))}),
+            pipelined=self.parameters.pipelined,
+        )
+        m.d.comb += [
+            multiplied.i.valid.eq(self.i.valid),
+            multiplied.i.payload.word.eq(self.i.payload),
+            self.i.ready.eq(multiplied.i.ready),
+            output.i.valid.eq(multiplied.o.valid),
+            output.i.payload.eq(multiplied.o.payload.word),
+            multiplied.o.ready.eq(output.i.ready),
+        ]
+        key, found = self.i.payload.body.tuple.key, multiplied.o.payload
+        for n, (name, hash_) in enumerate(zip(fields, self.hashes, strict=True)):
+            part = self.elaborate_part(m, n, self.i, self.i.payload, "multiplied")
+            products = Value.cast(multiplied.i.payload.products[name])
+            m.d.comb += products.eq(hash_.products(key[name], part.seed))
+        totals = (
+            hash_.total(found.products[name])
+            for name, hash_ in zip(fields, self.hashes, strict=True)
+        )
+        with m.If(found.word.kind != InputKind.CONTROL):
+            m.d.comb += output.i.payload.body.tuple.bucket.eq(reduce(xor, totals))
 
     def ranges(self, criterion):
         """Return the lowest and highest stored value of every field that a probe meets."""
@@ -168,7 +174,8 @@ class CellPreparation(wiring.Component):
     def elaborate_part(self, m, n, words, word, stage):
         """Keep the part that a field takes, as a control word has set it on its way past here."""
         name = f"{self.parameters.keys[n].name}_{stage}"
-        part = Signal(coordinate_layout(self.parameters), name=name)
+        layout = coordinate_layout(self.parameters)
+        part = Signal(layout, name=name, init={"seed": first_seed(n)})
         control = word.body.control
         transfer = words.valid & words.ready & (word.kind == InputKind.CONTROL)
         with m.If(transfer & (control.op == Control.COORDINATE) & (control.index == n)):
@@ -176,14 +183,12 @@ class CellPreparation(wiring.Component):
         return part
 
     def shift_field(self, m, n, part, values, coordinates):
-        """First cycle: coordinates and hashes of a field's key and range; is the range empty?"""
-        bits, turn = self.parameters.bucket_width, self.turn(n)
+        """First cycle: coordinates and products of a field's key and range; is the range empty?"""
         m.d.comb += [coordinates[name].eq(value >> part.shift) for name, value in values.items()]
-        m.d.comb += [
-            coordinates.key_hash.eq(fold(values["key"], bits, turn)),
-            coordinates.low_hash.eq(fold(values["low"], bits, turn)),
-            coordinates.none.eq(values["low"] > values["high"]),
-        ]
+        m.d.comb += coordinates.none.eq(values["low"] > values["high"])
+        for name in ("key", "low"):
+            products = Value.cast(coordinates[f"{name}_products"])
+            m.d.comb += products.eq(self.hashes[n].products(values[name], part.seed))
 
     def place_field(self, m, n, part, coordinates, placed):
         """Second cycle: put the coordinates where they belong, and see how far apart they are."""
@@ -194,7 +199,9 @@ class CellPreparation(wiring.Component):
         for name in ("key", "low"):
             m.d.comb += [
                 placed[name].eq((coordinates[name] & most) << part.place),
-                placed[f"{name}_hash"].eq(coordinates[f"{name}_hash"] & hashed),
+                placed[f"{name}_hash"].eq(
+                    self.hashes[n].total(coordinates[f"{name}_products"]) & hashed
+                ),
             ]
         m.d.comb += [
             placed.most.eq(most),

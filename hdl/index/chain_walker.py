@@ -31,7 +31,7 @@ class ChainWalker(wiring.Component):
     new one sets out whenever one that ends leaves a gap. A walk ends at an entry of another bucket
     (the chain has been overwritten), at one without a link, or where the link leaves what the probe
     sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
-    matches of its group, a walk goes round without reading.
+    matches in its queue, a walk goes round without reading.
 
     Latency: 1 cycle to set out, and :attr:`CIRCLE` per entry. Throughput: 1 entry per cycle,
     provided as many walks are under way.
@@ -56,15 +56,16 @@ class ChainWalker(wiring.Component):
         What was there, :attr:`READING` cycles ago.
     probe : Out
         The probe for which ``place`` is read.
-    criterion, size : In
-        What it compares keys with, and how many entries it sees; as late as ``key``.
+    criterion, size, number : In
+        What it compares keys with, how many entries it sees, and its number since the last star; as
+        late as ``key``.
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        :attr:`MATCHES_IN_FLIGHT` more matches of this group can be taken.
+        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue.
     found_valid : Out(1)
-        ``found`` is a match of the group with the number ``found_group``.
-    found_group : Out(range(group_count(parameters)))
+        ``found`` is a match of a walk with the queue ``found_queue``.
+    found_queue : Out(range(group_count(parameters)))
     found : Out(found_layout(parameters))
     ended : Out(group_count(parameters))
         A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
@@ -103,10 +104,11 @@ class ChainWalker(wiring.Component):
                 "probe": Out(probe_shape(parameters)),
                 "criterion": In(criterion_layout(parameters)),
                 "size": In(slot_shape(parameters)),
+                "number": In(parameters.probe_bits),
                 "distinct": In(1),
                 "room": In(group_count(parameters)),
                 "found_valid": Out(1),
-                "found_group": Out(range(group_count(parameters))),
+                "found_queue": Out(range(group_count(parameters))),
                 "found": Out(found_layout(parameters)),
                 "ended": Out(group_count(parameters)),
                 "compared": Out(1),
@@ -165,13 +167,14 @@ class ChainWalker(wiring.Component):
         active = Signal()
         sees = Signal()
         again = Signal()
-        place = Signal(slot_shape(self.parameters), reset_less=True)
+        here = Signal.like(self.found, reset_less=True)
         m.d.sync += [
             active.eq(valid),
             again.eq(valid & ~reads),
             further.eq(reads & goes_on),
             sees.eq(reads & own & (walk.age < self.size)),
-            place.eq(walk.place),
+            here.number.eq(self.number),
+            here.place.eq(walk.place),
             returning.eq(walk),
         ]
         with m.If(reads):
@@ -187,11 +190,10 @@ class ChainWalker(wiring.Component):
         m.d.comb += self.found.eq(found)
         m.d.sync += [
             self.found_valid.eq(match),
-            self.found_group.eq(returning.group),
+            self.found_queue.eq(returning.queue),
             self.ended.eq((active & ~returns) << returning.group),
             self.compared.eq(sees),
-            found.probe.eq(returning.probe),
-            found.place.eq(place),
+            found.eq(here),
         ]
         return m
 
@@ -203,7 +205,7 @@ class ChainWalker(wiring.Component):
         entering = Signal(layout)
         enters = returns | waiting.filled
         # Known for both before it is known which of them it is.
-        room_for = [self.room.bit_select(one.group, 1) for one in (waiting.first, returning)]
+        room_for = [self.room.bit_select(one.queue, 1) for one in (waiting.first, returning)]
         m.d.comb += [
             entering.eq(Mux(returns, returning, waiting.first)),
             waiting.take.eq(waiting.filled & ~returns),

@@ -9,7 +9,7 @@ from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
-from .layouts import closed_layout, found_layout, probe_shape
+from .layouts import closed_layout, direct_found_layout, probe_shape
 
 __all__ = ["DirectResults"]
 
@@ -35,7 +35,7 @@ class DirectResults(wiring.Component):
         It may.
     match : In(1)
         ``found`` is a match of the oldest group.
-    found : In(found_layout(parameters))
+    found : In(direct_found_layout(parameters))
     drained : In(1)
         The oldest group has no more matches.
     finished : Out(1)
@@ -68,7 +68,7 @@ class DirectResults(wiring.Component):
                 "group": In(closed_layout(parameters)),
                 "free": Out(1),
                 "match": In(1),
-                "found": In(found_layout(parameters)),
+                "found": In(direct_found_layout(parameters)),
                 "drained": In(1),
                 "finished": Out(1),
                 "room": Out(1),

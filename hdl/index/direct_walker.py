@@ -9,7 +9,7 @@ from hdl.comparison.comparator import Comparator
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.prepared import criterion_layout, stored_layout
 
-from .layouts import direct_walk_layout, found_layout, link_layout, probe_shape, slot_shape
+from .layouts import direct_found_layout, direct_walk_layout, link_layout, probe_shape, slot_shape
 
 __all__ = ["DirectWalker"]
 
@@ -53,7 +53,7 @@ class DirectWalker(wiring.Component):
         :attr:`MATCHES_IN_FLIGHT` more matches can be taken.
     match : Out(1)
         ``found`` is a match.
-    found : Out(found_layout(parameters))
+    found : Out(direct_found_layout(parameters))
     drained : Out(1)
         The group has ended, and so have its walks …
     finished : In(1)
@@ -95,7 +95,7 @@ class DirectWalker(wiring.Component):
                 "distinct": In(1),
                 "room": In(1),
                 "match": Out(1),
-                "found": Out(found_layout(parameters)),
+                "found": Out(direct_found_layout(parameters)),
                 "drained": Out(1),
                 "finished": In(1),
                 "compared": Out(1),

@@ -31,14 +31,14 @@ class IndexEngine(wiring.Component):
     :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits their
     buckets, a :class:`HeadLookup` begins walks where their heads lead into the window, and the
     :class:`ChainWalker` follows the links, from new to old, until they leave it.
-    :class:`GroupResults` keeps groups apart.
+    :class:`GroupResults` keeps groups apart between which there are stars.
 
     What the memories hold of earlier times does no harm. A head, or a link, may lead to a slot
     that has been overwritten; but the entry there says which bucket it belongs to, and had it been
     the probe's, the head would lead to it or to a newer one. So every entry of the window is met at
     most once, and exactly once if it is in a bucket that is visited.
 
-    Results of one group come in the order in which walks meet them.
+    Results between two stars come in the order in which walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
     is idle and the bucket empty; 2 more and :attr:`ChainWalker.CIRCLE` per entry otherwise.
@@ -107,7 +107,7 @@ class IndexEngine(wiring.Component):
             results.group.eq(table.group),
             results.final.eq(lookup.final_of),
             results.found_valid.eq(walker.found_valid),
-            results.found_group.eq(walker.found_group),
+            results.found_queue.eq(walker.found_queue),
             results.found.eq(walker.found),
             results.ended.eq(walker.ended),
             walker.room.eq(results.room),
@@ -119,6 +119,7 @@ class IndexEngine(wiring.Component):
             "link": links.data,
             "criterion": table.criterion,
             "size": table.size,
+            "number": table.number,
         }
         for name, value in delayed(m, arriving, "arriving", flags=()).items():
             m.d.comb += Value.cast(getattr(walker, name)).eq(value)
@@ -183,6 +184,7 @@ class IndexEngine(wiring.Component):
             lookup.final.eq(sequencer.final),
             lookup.visit.eq(sequencer.visit),
             lookup.head.eq(head),
+            lookup.queues.eq(results.queues),
             walker.begin.eq(lookup.begin),
             walker.walks.eq(lookup.walks),
         ]

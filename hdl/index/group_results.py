@@ -12,21 +12,24 @@ from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
 from .delay import delayed
-from .layouts import bank_count, closed_layout, found_layout, group_count, probe_shape
+from .layouts import bank_count, closed_layout, found_layout, group_count, queues_layout
 
 __all__ = ["GroupResults"]
 
 
 class GroupResults(wiring.Component):
-    """Send the matches of a group, then its star and its mark; then those of the next group.
+    """Send the matches of all groups up to a star or a mark, then these; then those that follow.
 
     Groups overlap: while the walks of one end, those of the next are under way already. A group is
-    complete when all its walks were begun and have ended. All matches wait in one memory, of which
-    every group number has a part; only the part of the oldest group is read.
+    complete when all its walks were begun and have ended. Matches wait in queues, which share one
+    memory. A group that is followed by a star or a mark is the last one of its queue; where groups
+    have a star each, every group has a queue. Only the queue of the oldest group is read. So up to
+    the next star any group may fill the output, and a group with one long walk keeps no other back.
+    A group without star or mark is through as soon as it is complete.
 
     Latency: 5 cycles from a match to its word; 7 from the end of the last walk to the star.
-    Throughput: 1 word per cycle, and a cycle between two groups; a group without star and mark
-    takes 1 cycle more.
+    Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 2 cycles per
+    group without star and mark, during which words go on.
 
     Parameters
     ----------
@@ -50,11 +53,14 @@ class GroupResults(wiring.Component):
         No more walks of this group begin after this cycle.
     ended : In(groups)
         A walk has ended.
+    queues : Out(queues_layout(parameters))
+        The queue of each group in use.
     found_valid : In(1)
-        ``found`` is a match of the group with the number ``found_group``.
-    found_group : In(range(groups))
+        ``found`` is a match of a group with the queue ``found_queue``.
+    found_queue : In(range(groups))
     found : In(found_layout(parameters))
     room : Out(groups)
+        By queue: ``in_flight`` more matches can be taken.
     idle : Out(1)
         No number is in use.
     oldest : Out
@@ -66,7 +72,7 @@ class GroupResults(wiring.Component):
     """
 
     #: Matches that can wait, of all groups; a power of two.
-    MATCHES = 256
+    MATCHES = 512
     #: Words that can wait at the output, a power of two.
     OUTPUT = 16
     #: … after room fell.
@@ -87,8 +93,9 @@ class GroupResults(wiring.Component):
                 "started": In(groups).array(bank_count(parameters)),
                 "final": In(groups),
                 "ended": In(groups),
+                "queues": Out(queues_layout(parameters)),
                 "found_valid": In(1),
-                "found_group": In(range(groups)),
+                "found_queue": In(range(groups)),
                 "found": In(found_layout(parameters)),
                 "room": Out(groups),
                 "idle": Out(1, init=1),
@@ -108,18 +115,16 @@ class GroupResults(wiring.Component):
         done = Signal()
         group = self.elaborate_groups(m, turn)
         complete = self.elaborate_walks(m, done << turn)
-        found, waiting, take = self.elaborate_matches(m, turn, done)
-
         ending = group.ending
-        # What makes the probe's place its number since the last star.
-        origin = Signal(probe_shape(self.parameters))  # place of the group's first probe
-        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
-        # All of a group's matches are sent: its star and its mark follow, from registers.
+        punctuated = ending.star | ending.mark
+        found, waiting, take = self.elaborate_matches(m, done & punctuated)
+
+        # A group is complete, and its matches are sent if a star or a mark follows, from registers.
         ended = Signal()
         star, mark = Signal(), Signal()
         both = star & mark
         m.d.comb += [
-            take.eq(waiting & room & ~ended),
+            take.eq(waiting & room & ~(ended & (star | mark))),
             done.eq(ended & room & ~both),
             self.oldest.eq(group.first),
             self.release.eq(done),
@@ -127,27 +132,20 @@ class GroupResults(wiring.Component):
         ]
         with m.If(~ended):
             m.d.sync += [
-                ended.eq(~waiting & complete.bit_select(turn, 1)),
+                ended.eq(complete.bit_select(turn, 1) & ~(punctuated & waiting)),
                 star.eq(ending.star),
                 mark.eq(ending.mark),
             ]
         with m.Elif(room):
             m.d.sync += star.eq(0)
         with m.If(done):
-            m.d.sync += [
-                ended.eq(0),
-                turn.eq(turn + 1),
-                origin.eq(origin + ending.count),
-                base.eq(Mux(ending.star, 0, base + ending.count)),
-            ]
+            m.d.sync += [ended.eq(0), turn.eq(turn + 1)]
 
         # What becomes a word, and what goes with it while a match is read.
         word = {
             "valid": take | (ended & room & (star | mark)),
-            "kind": Mux(ended, Mux(star, ResultKind.STAR, ResultKind.MARK), ResultKind.PAIR),
+            "kind": Mux(take, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
             "punctuation": Value.cast(ending.punctuation),
-            "origin": origin,
-            "base": base,
         }
         for cycle in range(KeyColumn.LATENCY):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
@@ -165,7 +163,7 @@ class GroupResults(wiring.Component):
         m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
         with m.If(word["kind"] == ResultKind.PAIR):
             m.d.sync += [
-                pair.probe.eq(word["base"] + (found.probe - word["origin"])[: len(origin)]),
+                pair.probe.eq(found.number),
                 pair.row.eq(found.place),
             ]
         with m.Else():
@@ -185,6 +183,12 @@ class GroupResults(wiring.Component):
             read.addr.eq(turn),
         ]
         m.d.sync += number.eq(number + self.take.any())
+        queue = Signal(range(self.groups))  # of the next group
+        ending = self.group.ending
+        m.d.sync += queue.eq(queue + (self.take.any() & (ending.star | ending.mark)))
+        for n in range(self.groups):
+            with m.If(self.take[n]):
+                m.d.sync += self.queues[n].eq(queue)
         return read.data
 
     def elaborate_walks(self, m, sent):
@@ -203,34 +207,47 @@ class GroupResults(wiring.Component):
             ]
         return complete
 
-    def elaborate_matches(self, m, turn, done):
-        """Keep matches; return the one taken some cycles ago, and a signal to take the next."""
+    def elaborate_matches(self, m, leaves):
+        """Keep matches in their queues.
+
+        Parameters
+        ----------
+        m : Module
+        leaves : Value
+            The queue that is read has served its last group, and is empty.
+
+        Returns
+        -------
+        tuple of Value
+            The match taken some cycles ago; is there one to take; and a signal to take it.
+        """
         layout = found_layout(self.parameters)
         depth = self.MATCHES // self.groups
         bits = ceil_log2(depth)
         m.submodules.matches = matches = KeyColumn(width=layout.size, depth=self.MATCHES)
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
-        tail = Signal(bits + 1)  # of the group that is sent; the others are at zero
+        tail = Signal(bits + 1)  # of the queue that is read; the others are at zero
+        reading = Signal(range(self.groups))  # that queue
         take = Signal()
-        head = Array(heads)[turn]
         m.d.comb += [
-            matches.place.eq(Cat(Array(heads)[self.found_group][:bits], self.found_group)),
+            matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),
             matches.row.eq(self.found),
             matches.write.eq(self.found_valid),
-            matches.address.eq(Cat(tail[:bits], turn)),
+            matches.address.eq(Cat(tail[:bits], reading)),
         ]
         for n, own in enumerate(heads):
-            with m.If(self.found_valid & (self.found_group == n)):
+            with m.If(self.found_valid & (self.found_queue == n)):
                 m.d.sync += own.eq(own + 1)
-            with m.If(done & (turn == n)):
+            with m.If(leaves & (reading == n)):
                 m.d.sync += own.eq(0)
             level = Signal(bits + 1, name=f"level_{n}")
             m.d.sync += [
-                level.eq(own - Mux(turn == n, tail, 0)),
+                level.eq(own - Mux(reading == n, tail, 0)),
                 self.room[n].eq(level < depth - self.in_flight),
             ]
-        with m.If(take):
+        with m.If(leaves):
+            m.d.sync += [tail.eq(0), reading.eq(reading + 1)]
+        with m.Elif(take):
             m.d.sync += tail.eq(tail + 1)
-        with m.If(done):
-            m.d.sync += tail.eq(0)
+        head = Array(heads)[reading]
         return data.View(layout, matches.data), head != tail, take

@@ -13,6 +13,7 @@ from .layouts import (
     bank_count,
     group_count,
     head_shape,
+    queues_layout,
     slot_shape,
     visit_layout,
     walks_layout,
@@ -47,6 +48,8 @@ class HeadLookup(wiring.Component):
         Their heads, :attr:`HeadTable.LATENCY` cycles later.
     head : In(head_shape(parameters))
         Place of the next entry; later than that of all entries in the table.
+    queues : In(queues_layout(parameters))
+        Where the matches of each group wait.
     begin : Out(banks)
         Which of the ``walks`` begin.
     walks : Out(walks_layout(parameters))
@@ -68,6 +71,7 @@ class HeadLookup(wiring.Component):
                 "visited": Out(bank_bits(parameters)).array(banks),
                 "newest": In(head_shape(parameters)).array(banks),
                 "head": In(head_shape(parameters)),
+                "queues": In(queues_layout(parameters)),
                 "begin": Out(banks),
                 "walks": Out(walks_layout(parameters)),
                 "started": Out(groups).array(banks),
@@ -93,6 +97,7 @@ class HeadLookup(wiring.Component):
         m.d.sync += [
             walks.probe.eq(looked_up["visit"].probe),
             walks.group.eq(looked_up["visit"].group),
+            walks.queue.eq(Array(self.queues)[looked_up["visit"].group]),
             self.final_of.eq(looked_up["final"] << looked_up["visit"].group),
         ]
         for n, newest in enumerate(self.newest):

@@ -12,6 +12,7 @@ __all__ = [
     "bank_bits",
     "bank_count",
     "closed_layout",
+    "direct_found_layout",
     "direct_visit_layout",
     "direct_walk_layout",
     "entry_layout",
@@ -20,6 +21,7 @@ __all__ = [
     "head_shape",
     "link_layout",
     "probe_shape",
+    "queues_layout",
     "slot_shape",
     "visit_layout",
     "visiting_layout",
@@ -72,6 +74,12 @@ def head_shape(parameters):
 def probe_shape(parameters):
     """Place of a probe in the :class:`hdl.index.probe_table.ProbeTable`."""
     return unsigned(ceil_log2(2 * parameters.probes + UNDER_WAY))
+
+
+def queues_layout(parameters):
+    """In which queue the matches of each group wait; there are as many as groups at the most."""
+    groups = group_count(parameters)
+    return data.ArrayLayout(range(groups), groups)
 
 
 def link_layout(parameters):
@@ -130,12 +138,16 @@ def entry_layout(parameters):
 
 
 def walks_layout(parameters):
-    """The walks that one visit begins: an entry in every bank, for the same probe."""
+    """The walks that one visit begins: an entry in every bank, for the same probe.
+
+    Their matches go into a ``queue`` (:class:`hdl.index.group_results.GroupResults`).
+    """
     return data.StructLayout(
         {
             "entries": data.ArrayLayout(entry_layout(parameters), bank_count(parameters)),
             "probe": probe_shape(parameters),
             "group": range(group_count(parameters)),
+            "queue": range(group_count(parameters)),
         }
     )
 
@@ -147,6 +159,7 @@ def walk_layout(parameters):
             **{name: field.shape for name, field in entry_layout(parameters)},
             "probe": probe_shape(parameters),
             "group": range(group_count(parameters)),
+            "queue": range(group_count(parameters)),
         }
     )
 
@@ -163,15 +176,22 @@ def direct_visit_layout(parameters):
 
 
 def direct_walk_layout(parameters):
-    """A probe on its way along a chain, without the number of its group."""
-    return without(walk_layout(parameters), "group")
+    """A probe on its way along a chain, without the number of its group and its queue."""
+    return without(walk_layout(parameters), "group", "queue")
 
 
-def without(layout, dropped):
-    """Return ``layout`` without one of its fields."""
-    return data.StructLayout({name: field.shape for name, field in layout if name != dropped})
+def without(layout, *dropped):
+    """Return ``layout`` without some of its fields."""
+    return data.StructLayout({name: field.shape for name, field in layout if name not in dropped})
 
 
 def found_layout(parameters):
+    """A match: the number of the probe since its side's last star, and the place of the entry."""
+    return data.StructLayout(
+        {"number": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
+    )
+
+
+def direct_found_layout(parameters):
     """A match: the place of the probe, and that of the entry."""
     return data.StructLayout({"probe": probe_shape(parameters), "place": slot_shape(parameters)})

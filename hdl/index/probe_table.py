@@ -55,8 +55,9 @@ class ProbeTable(wiring.Component):
         Go on to the one after it.
     walking : In
         Which probe an entry is compared with …
-    criterion, size : Out
-        … as many cycles later as a :class:`hdl.memory.key_column.KeyColumn` takes.
+    criterion, size, number : Out
+        … with its number among the probes since the last star, as many cycles later as a
+        :class:`hdl.memory.key_column.KeyColumn` takes.
     release : In(1)
         As many of the oldest probes have been answered as ``released`` says.
     released : In
@@ -92,6 +93,7 @@ class ProbeTable(wiring.Component):
                 "walking": In(probe_shape(parameters)),
                 "criterion": Out(criterion_layout(parameters)),
                 "size": Out(slot_shape(parameters)),
+                "number": Out(parameters.probe_bits),
                 "release": In(1),
                 "released": In(range(parameters.probes + 1)),
                 "oldest": Out(row),
@@ -159,7 +161,14 @@ class ProbeTable(wiring.Component):
         for name, _ in criterion_layout(self.parameters):
             data = self.column(m, name, self.probe.criterion[name], head, self.walking)
             m.d.comb += Value.cast(self.criterion[name]).eq(data)
-        m.d.comb += self.size.eq(self.column(m, "size", self.probe.size, head, self.walking))
+        number = Signal(self.parameters.probe_bits)  # of the probe that comes next
+        with m.If(self.close & self.ending.star):
+            m.d.sync += number.eq(0)
+        with m.Elif(self.add):
+            m.d.sync += number.eq(number + 1)
+        seen = Cat(self.probe.size, number)
+        data = self.column(m, "size", seen, head, self.walking)
+        m.d.comb += Cat(self.size, self.number).eq(data)
 
     def elaborate_visiting(self, m, head):
         """Keep what is needed to visit buckets; read it ahead, into a short queue.

@@ -71,7 +71,7 @@ class WalkQueue(wiring.Component):
             queue.add.eq(self.begin.any()),
             queue.last.walks.eq(self.walks),
             self.filled.eq(queue.filled),
-            *(self.first[name].eq(front[name]) for name in ("probe", "group")),
+            *(self.first[name].eq(front[name]) for name in ("probe", "group", "queue")),
         ]
         entry = front.entries[0]
         if len(self.begin) == 1:

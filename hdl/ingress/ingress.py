@@ -240,7 +240,7 @@ class Ingress(wiring.Component):
         m.submodules.halves = halves = WordHalves()
         m.d.comb += [
             halves.tuples.eq(Cat(word.is_r, word.is_s)),
-            halves.first.eq(word.word.first),
+            halves.first.eq(word.first),
             halves.advance.eq(words.valid & output.ready),
             words.ready.eq(output.ready & halves.last),
             punctuation.probes.eq(halves.present),
@@ -250,8 +250,8 @@ class Ingress(wiring.Component):
         ]
         if self.parameters.side_by_side:
             m.d.comb += [
-                scheduled.first.eq(word.word.first),
-                punctuation.first.eq(word.word.first),
+                scheduled.first.eq(word.first),
+                punctuation.first.eq(word.first),
                 halves.apart.eq(punctuation.apart),
             ]
             return

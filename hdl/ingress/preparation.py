@@ -82,8 +82,10 @@ class ProbePreparation(wiring.Component):
         m.submodules.places = second = self.stage(
             data.StructLayout({**added, "places": places}), early=["places"]
         )
+        # The multipliers of an index take half a cycle: keys come to them out of a register.
+        early = ["body"] if self.parameters.engine == "index" else []
         m.submodules.output = output = stream_stage(
-            region_word(self.parameters), pipelined=self.latency > 0
+            region_word(self.parameters), pipelined=self.latency > 0, early=early
         )
         connect(m, output.o, flipped(self.o))
         m.d.comb += [

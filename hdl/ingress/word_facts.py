@@ -14,7 +14,8 @@ def word_facts(parameters, word):
     """Return what an input word says by itself, so that nothing else has to look into it.
 
     ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of
-    this side. ``finish``: it closes the groups of both sides.
+    this side. ``first``, where there may be two: side of the one that comes first. ``finish``: it
+    closes the groups of both sides.
     ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
     ``single`` if it is one and ``unordered`` if it is longer than a group. ``bounds``: which it
     sets. ``limits``: which its value exceeds.
@@ -26,7 +27,9 @@ def word_facts(parameters, word):
     low, high = control.value[:bits], control.value[bits:]
     held = held_tuples(parameters, word)
     shorter = (low != 0) & (high == 0)  # than the longest, which zero and too long ones mean
+    order = {"first": word.first} if parameters.tuples_per_word == 2 else {}
     return {
+        **order,
         # What goes to both schedules is kept apart: in the Verilog, neighbours become one port, and
         # these are neighbours in another order for the other side.
         "legal": is_legal(parameters, word),

@@ -9,6 +9,7 @@ from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
 __all__ = [
+    "SEED_BITS",
     "Control",
     "InputKind",
     "bound_shape",
@@ -22,6 +23,10 @@ __all__ = [
     "tuple_layout",
     "value_ranges",
 ]
+
+
+#: Bits of the seed of a hash (:mod:`hdl.index.bucket_hash`).
+SEED_BITS = 32
 
 
 class InputKind(enum.Enum, shape=2):
@@ -52,8 +57,8 @@ class Control(enum.Enum, shape=4):
     #: A star every ``value`` probes of a side; zero: as rarely as the probe index allows.
     #: Answers a mark.
     PRECISION = 6
-    #: Key field ``index`` takes the part in the bucket of a tuple that ``value`` says, a
-    #: :func:`coordinate_layout`. Empties both windows. An index engine only.
+    #: Key field ``index`` takes the part in the bucket of a tuple, and has the seed of its hash,
+    #: that ``value`` says, a :func:`coordinate_layout`. Empties both windows. An index engine only.
     COORDINATE = 7
     #: While ``value`` is 1, the keys in the window of side ``index`` are distinct: a probe needs
     #: to find one match in each bucket only. Empties both windows. An index engine only.
@@ -94,12 +99,24 @@ def coordinate_layout(parameters):
 
     The field without its sign, shifted right by ``shift``, is the coordinate. Its lowest ``width``
     bits become bits ``place`` and up of the bucket's number. If it is ``hashed``, all bits of the
-    field go into all bits of the number instead: for a field whose bounds are equal.
+    field go into all bits of the number instead: for a field whose bounds are equal. The ``seed``
+    chooses the hash (:class:`hdl.index.bucket_hash.FieldHash`). For the comparator ``"equality"``
+    all fields are hashed, and the seed is all that there is to choose.
     """
     most = max(key.bits for key in parameters.keys)
     bits = parameters.bucket_width
+    band = parameters.comparator == "band"
+    members = {
+        "shift": range(most + 1),
+        "width": range(bits + 1),
+        "place": range(bits + 1),
+        "hashed": 1,
+    }
     return data.StructLayout(
-        {"shift": range(most + 1), "width": range(bits + 1), "place": range(bits + 1), "hashed": 1}
+        {
+            **{name: shape if band else unsigned(0) for name, shape in members.items()},
+            "seed": SEED_BITS,
+        }
     )
 
 
@@ -140,8 +157,7 @@ def operation_indices(parameters):
         indices[Control.LIFESPAN] = sides
     if parameters.engine == "index":
         indices[Control.DISTINCT] = sides
-        if parameters.comparator == "band":
-            indices[Control.COORDINATE] = fields
+        indices[Control.COORDINATE] = fields
     return dict(sorted(indices.items(), key=lambda item: item[0].value))
 
 

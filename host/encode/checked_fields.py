@@ -17,6 +17,7 @@ from host.encode.ranges import outside
 from host.encode.values import FieldValues
 from host.errors import KeyRangeError
 from host.manifest import KeyField
+from host.spread import Spread
 
 __all__ = ["CheckedField", "MixedField"]
 
@@ -28,12 +29,29 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class CheckedField(FieldPlan):
-    """A field of distances from an origin, given or settled by the first values; all checked."""
+    """A field of distances from an origin, given or settled by the first values; all checked.
+
+    Parameters
+    ----------
+    factors : tuple of int
+        Ticks of a unit of the left and of the right column.
+    divisor : int
+        Ticks of a unit of the field.
+    minimum : int or None
+        The origin, in ticks; None if the first values settle it.
+    top : int or None
+        Greatest distance from the origin, in units of the field, if it is known.
+    """
 
     field: KeyField
     factors: tuple[int, int]
     divisor: int
     minimum: int | None
+    top: int | None = None
+
+    @property
+    def spread(self) -> Spread | None:
+        return None if self.top is None else Spread(self.top)
 
     def start(self) -> FieldEncoder:
         return _CheckedEncoder(self)

@@ -14,6 +14,7 @@ from host.errors import AcceleratorLimitError
 from host.manifest import KeyField, Manifest
 from host.predicate import Bounds
 from host.query import Term
+from host.spread import Spread
 
 __all__ = [
     "FieldEncoder",
@@ -101,6 +102,11 @@ class FieldPlan(ABC):
         Otherwise there are others too, and :mod:`host.encode.recheck` leaves them out.
         """
         return True
+
+    @property
+    def spread(self) -> Spread | None:
+        """What is known of the field's values before they come; None if that is nothing."""
+        return None
 
     @abstractmethod
     def start(self) -> FieldEncoder:

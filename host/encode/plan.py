@@ -24,6 +24,7 @@ from host.encode.times import (
 from host.manifest import Manifest
 from host.predicate import Bounds
 from host.query import JoinQuery
+from host.spread import Spread
 from host.window import CountWindow, Window
 
 __all__ = ["EncodingPlan", "plan_streams", "plan_tables"]
@@ -60,6 +61,11 @@ class EncodingPlan:
     def bounds(self) -> Mapping[str, Bounds]:
         """By key field; fields that are absent are open."""
         return {field.name: field.bounds for field in self.fields}
+
+    @property
+    def spreads(self) -> Mapping[str, Spread]:
+        """What is known of values, by key field."""
+        return {field.name: field.spread for field in self.fields if field.spread is not None}
 
     @property
     def rough_terms(self) -> tuple[TermTypes, ...]:

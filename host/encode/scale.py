@@ -72,10 +72,15 @@ class Scale:
         """Greatest distance, in units."""
         return self.span // self.divisor
 
+    def common_step(self, columns: Sequence[Column]) -> int:
+        """Return the greatest common divisor of all distances of both ``columns``, at least 1."""
+        return max(
+            1, _common_divisor([self.distances(column, side) for side, column in _full(columns)])
+        )
+
     def reduced(self, columns: Sequence[Column]) -> "Scale":
         """Divide by the greatest common divisor of all distances of both ``columns``."""
-        common = _common_divisor([self.distances(column, side) for side, column in _full(columns)])
-        return self if common <= 1 else replace(self, divisor=self.divisor * common)
+        return replace(self, divisor=self.divisor * self.common_step(columns))
 
     def distances(self, column: Column, side: int) -> UInt64s:
         """Distances of all values of ``column``, in units; exact, as they fit 64 bits."""

@@ -58,7 +58,8 @@ def plan_stream_field(
         )
     if fits:
         note = f"the values, from {span.low}" + (f" in steps of {divisor}" if divisor > 1 else "")
-        return CheckedField(field.name, terms, bounds, note, field, factors, divisor, span.low)
+        top = (span.high - span.low) // divisor
+        return CheckedField(field.name, terms, bounds, note, field, factors, divisor, span.low, top)
     if term.term.is_equality:
         note = "the values near the first ones, codes of all others"
         return MixedField(field.name, terms, bounds, note, field, factors)

@@ -26,6 +26,7 @@ from host.encode.values import FieldValues
 from host.errors import KeyRangeError, UsageError
 from host.manifest import KeyField
 from host.predicate import Bounds
+from host.spread import Spread
 
 __all__ = ["CodedTableField", "ScaledField", "TableColumns", "plan_table_field"]
 
@@ -37,10 +38,25 @@ TableColumns = Mapping[ColumnType, Column]
 
 @dataclass(frozen=True)
 class ScaledField(FieldPlan):
-    """A field of distances from an origin that is known, and so far that all values fit."""
+    """A field of distances from an origin that is known, and so far that all values fit.
+
+    Parameters
+    ----------
+    scale : Scale
+        Tells the origin, and how far away values are at the most.
+    place : int
+        How far below zero the least value of the field is.
+    step : int
+        Divides all distances.
+    """
 
     scale: Scale
     place: int
+    step: int = 1
+
+    @property
+    def spread(self) -> Spread:
+        return Spread(self.scale.top, self.step)
 
     def start(self) -> FieldEncoder:
         return _ScaledEncoder(self)
@@ -116,7 +132,9 @@ def plan_table_field(
     bounds = bounds_of(term, scale.tick, scale.divisor)
     unit = f" / {scale.divisor}" if scale.divisor > 1 else ""
     note = f"(value - {scale.minimum}){unit}"
-    return ScaledField(field.name, terms, bounds, note, scale, place_of(field))
+    # What is compared for equality is hashed, whatever divides it.
+    step = 1 if term.term.is_equality else scale.common_step(pair)
+    return ScaledField(field.name, terms, bounds, note, scale, place_of(field), step)
 
 
 def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns) -> CodedTableField:

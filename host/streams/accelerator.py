@@ -23,6 +23,7 @@ from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.counters import StagingCounters
+from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
@@ -94,6 +95,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Latencies of the last execution, if asked for.
     staged : StagingCounters
         What the staging of the last execution has cost.
+    hashing : HashWatch or None
+        Which seeds an index had in the last execution, and whether the next one gets others.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -103,6 +106,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.watch: DeviceWatch | None = None
         self.trace: Trace | None = None
         self.staged = StagingCounters()
+        self.hashing: HashWatch | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
         needed = 2 if params.layout is None else 1
@@ -113,13 +117,6 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         super().prepare(params)
         self._params = params
         self._codec = WordCodec(params.device.manifest)
-        self._setup = configuration(
-            params.device.manifest,
-            params.plan.bounds,
-            params.plan.window,
-            params.precision,
-            params.distinct,
-        )
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
@@ -132,7 +129,17 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.how is not JoinType.INNER:
             completion = Completion(params.how, params.plan.window)
         intake = self._intake(params, completion)
-        self._run = _Execution(params, self._codec, self._setup, intake, completion)
+        self.hashing = HashWatch(params.device)
+        setup = configuration(
+            params.device.manifest,
+            params.plan.bounds,
+            params.plan.window,
+            params.precision,
+            params.distinct,
+            spreads=params.plan.spreads,
+            choice=self.hashing.choice,
+        )
+        self._run = _Execution(params, self._codec, setup, intake, completion)
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.staged = intake.counters
@@ -282,6 +289,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
         if run.decoder.marks:
             run.done = True
+            if self.hashing is not None:
+                self.hashing.finish()
         self._check_faults(run, params)
         complete = run.decoder.complete
         if run.completion is not None:

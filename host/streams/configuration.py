@@ -11,6 +11,7 @@ from host.manifest import Manifest
 from host.ordering import Ordering
 from host.predicate import OPEN, Bounds
 from host.side import Side
+from host.spread import Spread, tightened
 from host.window import CountWindow, Window
 from host.words import WordCodec
 
@@ -26,6 +27,9 @@ def configuration(
     window: Window,
     ordering: Ordering,
     distinct: tuple[bool, bool] = (False, False),
+    *,
+    spreads: Mapping[str, Spread] | None = None,
+    choice: int = 0,
 ) -> UInt64s:
     """Return the control words for a query.
 
@@ -45,24 +49,31 @@ def configuration(
     distinct : tuple of bool
         Whether a probe can match one tuple at most in the window of R, and of S: an index ends its
         search with the first match then.
+    spreads : mapping of str to Spread, optional
+        What is known of the values, by key field: buckets suit them, and a value that is not as
+        told here is an error of the caller.
+    choice : int
+        Which seeds the hash of an index has, see :func:`host.bucket_hash.seeds`.
     """
     codec = WordCodec(manifest)
+    spreads = spreads or {}
     words = []
     for index, key in enumerate(manifest.keys):
         open_low, open_high = -(1 << key.bits), (1 << key.bits) - 1
-        term = bounds.get(key.name, OPEN)
+        term = tightened(bounds.get(key.name, OPEN), spreads.get(key.name))
         low = open_low if term.low is None else max(term.low, open_low)
         high = open_high if term.high is None else min(term.high, open_high)
         if low > open_high:  # clamped, it would admit the greatest difference that there is
             low, high = 0, -1
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
-    if manifest.engine == "index" and manifest.comparator == "band":
-        parts = [part.value(manifest) for part in bucket_plan(manifest, bounds).values()]
-        if len(parts) > 1:  # a field gets no bits that another one still has from the last query
+    if manifest.engine == "index":
+        plan = bucket_plan(manifest, bounds, spreads, choice)
+        parts = [part.value(manifest) for part in plan.values()]
+        # No field gets bits that another one still has from the last query.
+        if manifest.comparator == "band" and len(parts) > 1:
             words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
         words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
-    if manifest.engine == "index":
         words += [codec.pack_control("DISTINCT", side, int(distinct[side])) for side in Side]
     for side in Side:
         if isinstance(window, CountWindow):

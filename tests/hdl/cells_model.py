@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
+import numpy as np
+
 from hdl.words.inputs import coordinate_layout
+from host.bucket_hash import FIRST_SEEDS, field_hash
 from tests.hdl.input_words import criterion_ranges, integer, stored_key
 
 __all__ = ["Part", "bucket_of", "cells_of", "granted", "visited_buckets"]
@@ -19,16 +22,21 @@ class Part:
     width: int = 0
     place: int = 0
     hashed: bool = False
+    seed: int = FIRST_SEEDS[0]
 
     def value(self, parameters):
         """The operand of the control word that sets it."""
+        layout = coordinate_layout(parameters)
+        if parameters.comparator != "band":
+            return integer(layout, {"seed": self.seed})
         return integer(
-            coordinate_layout(parameters),
+            layout,
             {
                 "shift": self.shift,
                 "width": self.width,
                 "place": self.place,
                 "hashed": int(self.hashed),
+                "seed": self.seed,
             },
         )
 
@@ -46,34 +54,29 @@ def bits_of(part):
     return range(part.place, part.place + part.width)
 
 
-def fold(value, bits, turn):
-    """The hash of a number."""
-    folded = 0
-    while value:
-        folded ^= value & ((1 << bits) - 1)
-        value >>= bits
-    return (folded << turn | folded >> (bits - turn)) & ((1 << bits) - 1)
-
-
-def hash_of(parameters, n, value):
+def hash_of(parameters, n, value, seed):
     """The hash of the ``n``-th field."""
-    bits = parameters.bucket_width
-    return fold(value, bits, n * bits // len(parameters.keys))
+    values = np.array([value], np.uint64)
+    bits, bucket_bits = parameters.keys[n].bits, parameters.bucket_width
+    hashes = field_hash(values, seed=seed, bits=bits, bucket_bits=bucket_bits, first=n == 0)
+    return int(hashes[0])
 
 
 def bucket_of(parameters, parts, key):
     """Where a tuple with this key is stored; ``parts`` are those of its fields, in order."""
     if parameters.comparator != "band":
         patterns = (key[field.name] & ((1 << field.bits) - 1) for field in parameters.keys)
-        return reduce(
-            int.__xor__, (hash_of(parameters, n, value) for n, value in enumerate(patterns))
+        hashes = (
+            hash_of(parameters, n, value, part.seed)
+            for n, (value, part) in enumerate(zip(patterns, parts, strict=True))
         )
+        return reduce(int.__xor__, hashes)
     stored = stored_key(parameters, key)
     bucket = 0
     for n, (field, part) in enumerate(zip(parameters.keys, parts, strict=True)):
         value = stored[field.name]
         if part.hashed:
-            bucket ^= hash_of(parameters, n, value)
+            bucket ^= hash_of(parameters, n, value, part.seed)
         bucket ^= (value >> part.shift & ((1 << part.width) - 1)) << part.place
     return bucket
 
@@ -86,7 +89,7 @@ def cells_of(parameters, parts, criterion):
     for n, (part, (low, high)) in enumerate(zip(parts, ranges, strict=True)):
         most = (1 << part.width) - 1
         start |= (low >> part.shift & most) << part.place
-        hashed ^= hash_of(parameters, n, low) if part.hashed else 0
+        hashed ^= hash_of(parameters, n, low, part.seed) if part.hashed else 0
         none |= low > high
         extent = (high >> part.shift) - (low >> part.shift)
         field_most = (1 << parameters.keys[n].bits) - 1

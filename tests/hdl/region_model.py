@@ -38,10 +38,13 @@ def within(r, s):
 class Model:
     """A region whose probes are of ``probe_side``, and the words that it is sent.
 
-    ``words`` are as the ingress sends them: both regions of a core get the same.
+    ``words`` are as the ingress sends them: both regions of a core get the same. A star follows
+    every ``groups``-th group.
     """
 
-    def __init__(self, parameters, probe_side, position, size, *, matches=within, parts=None):
+    def __init__(
+        self, parameters, probe_side, position, size, *, matches=within, parts=None, groups=1
+    ):
         self.parameters = parameters
         self.probe_side = probe_side
         self.position = position
@@ -51,6 +54,8 @@ class Model:
         self.window = []  # (local number, key), None for tuples that other cores store
         self.seen = 0
         self.group = []
+        self.groups = groups
+        self.unstarred = []  # probes of each group since the last star
         self.comparisons = 0
         self.words = []
         self.answers = []
@@ -78,9 +83,10 @@ class Model:
         if side == self.probe_side:
             self.group.append((key, [entry for entry in self.window if entry]))
             close = bit if len(self.group) == self.parameters.probes else 0
-        self.send(tuple_word(side, {"x": key}), close=close, star=close)
+        star = close and len(self.unstarred) + 1 >= self.groups
+        self.send(tuple_word(side, {"x": key}), close=close, star=close if star else 0)
         if close:
-            self.close(star=True)
+            self.close(star=star)
         if side != self.probe_side:
             mine = self.seen % self.parameters.cores == self.position
             self.window.append((self.seen // self.parameters.cores, key) if mine else None)
@@ -89,14 +95,14 @@ class Model:
 
     def flush(self):
         """End the open group."""
-        star = 3 if self.group else 0
+        star = 3 if self.group or self.unstarred else 0
         self.send(control_word("FLUSH"), close=3, star=star)
         self.close(star=bool(star))
         self.answers.append((ResultKind.MARK,))
 
     def begin(self, op):
         """Begin a new window of the same size (``WINDOW``) or empty it (``CLEAR``)."""
-        star = 3 if self.group else 0
+        star = 3 if self.group or self.unstarred else 0
         self.send(control_word(op, 1 - self.probe_side, self.size), close=3, star=star)
         self.close(star=bool(star))
         if op == "CLEAR":
@@ -111,12 +117,14 @@ class Model:
             self.comparisons += len(window)
             for local, stored in window:
                 if self.matches(*((stored, key) if self.probe_side else (key, stored))):
-                    pairs.append((local, n))
+                    pairs.append((local, sum(self.unstarred) + n))
         self.answers += [
             (ResultKind.PAIR, n, local % lanes, local // lanes % rows) for local, n in sorted(pairs)
         ]
+        self.unstarred.append(len(self.group))
         if star:
             self.answers.append((ResultKind.STAR,))
+            self.unstarred = []
         self.group = []
 
     def integers(self):

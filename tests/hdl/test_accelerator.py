@@ -85,6 +85,7 @@ def small_parameters(draw, engine):
     comparator = draw(st.sampled_from(["band", "band", "equality"]))
     if engine == "scan" and comparator == "equality":
         own["digest_bits"] = draw(st.sampled_from([None, 1, 3, 7]))
+    tuples_per_word = draw(st.sampled_from([1, 2, 2]))
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
@@ -103,9 +104,8 @@ def small_parameters(draw, engine):
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=comparator,
         engine=engine,
-        **draw(
-            st.sampled_from([{"pipelined": False}, {"tuples_per_word": 1}, {"tuples_per_word": 2}])
-        ),
+        tuples_per_word=tuples_per_word,
+        pipelined=tuples_per_word == 2 or draw(st.booleans()),
         **own,
     )
 

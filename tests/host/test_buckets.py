@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts that fields take in a bucket's number."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from hdl.index.cells import CellPreparation
 from hdl.parameters import JoinParameters, KeyField
-from host.buckets import Coordinate, bucket_plan, hash_turn
+from host.bucket_hash import seeds
+from host.buckets import Coordinate, bucket_plan
 from host.manifest import Manifest
 from host.predicate import Bounds
+from host.spread import Spread, tightened
 from tests.scenarios import manifest_of
 
 FIELDS = tuple(KeyField(name=name, bits=16) for name in "abc")
@@ -47,31 +50,80 @@ def test_parts_do_not_overlap_and_cells_are_as_wide_as_the_bounds(manifest, boun
             assert (1 << part.shift) > max(span.high - span.low, 0)
 
 
+def planned(manifest, bounds, spreads=None, choice=0):
+    """A plan without its seeds, which are checked here."""
+    plan = bucket_plan(manifest, bounds, spreads, choice)
+    assert [part.seed for part in plan.values()] == list(seeds(choice, len(plan)))
+    return {name: replace(part, seed=0) for name, part in plan.items()}
+
+
 def test_a_fixed_difference_is_hashed_and_one_field_is_cut_beside_it(manifest):
-    plan = bucket_plan(manifest, {"a": Bounds(-50, 50), "b": Bounds(3, 3), "c": Bounds(0, 5)})
-    # The lowest bits of b become those from 4 on.
+    plan = planned(manifest, {"a": Bounds(-50, 50), "b": Bounds(3, 3), "c": Bounds(0, 5)})
     assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate(5, 7, 7)}
-    plan = bucket_plan(manifest, {"a": Bounds(-(1 << 15), 1 << 14), "b": Bounds(3, 3)})
+    plan = planned(manifest, {"a": Bounds(-(1 << 15), 1 << 14), "b": Bounds(3, 3)})
     assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate()}
 
 
-def test_the_place_of_a_hash_is_where_the_hardware_puts_it(manifest):
-    parameters = JoinParameters(engine="index", keys=FIELDS, bucket_bits=14)
-    cells = CellPreparation(parameters)
-    turns = [hash_turn(manifest, name) for name in "abc"]
-    assert turns == [cells.turn(n) for n in range(3)] == [0, 4, 9]
-
-
 def test_bounded_fields_share_the_bucket(manifest):
-    plan = bucket_plan(manifest, {"a": Bounds(-10, 10), "c": Bounds(0, 1)})
+    plan = planned(manifest, {"a": Bounds(-10, 10), "c": Bounds(0, 1)})
     assert plan["a"] == Coordinate(5, 7, 0)
     assert plan["b"] == Coordinate()
     assert plan["c"] == Coordinate(1, 7, 7)
 
 
+def test_bits_go_to_the_fields_whose_values_differ(manifest):
+    bounds = {"a": Bounds(-10, 10), "c": Bounds(-10, 10)}
+    constant = {"c": Spread(0)}
+    assert planned(manifest, bounds, constant)["a"] == Coordinate(5, 11, 0)
+    assert planned(manifest, bounds, constant)["c"] == Coordinate()
+    # The field with more cells has the lowest bits; the other has as many as it has cells for.
+    narrow = planned(manifest, bounds, {"a": Spread(200), "c": Spread(60_000)})
+    assert (narrow["a"], narrow["c"]) == (Coordinate(5, 3, 11), Coordinate(5, 11, 0))
+    far = {"a": Spread(40_200, low=40_000), "c": Spread(60_000)}
+    assert planned(manifest, bounds, far) == narrow
+
+
+def test_multiples_that_cannot_differ_are_hashed(manifest):
+    bounds = {"a": Bounds(-10, 10), "c": Bounds(-10, 10)}
+    plan = planned(manifest, bounds, {"a": Spread(64_000, 1000)})
+    assert plan["a"] == Coordinate(hashed=True)
+    assert plan["c"].width
+
+
+def test_few_hashed_keys_leave_their_bits_to_the_grid_beside_them(manifest):
+    bounds = {"a": Bounds(0, 0), "c": Bounds(0, 1)}
+    plan = planned(manifest, bounds, {"a": Spread(7)})
+    assert plan["a"] == Coordinate(hashed=True)
+    assert plan["c"] == Coordinate(3, 11, 3)
+
+
+def test_an_equality_is_hashed_with_the_seeds_that_are_chosen(tmp_path):
+    parameters = JoinParameters(engine="index", comparator="equality", keys=FIELDS)
+    manifest = Manifest.load(manifest_of(parameters, tmp_path))
+    assert set(planned(manifest, {}).values()) == {Coordinate(hashed=True)}
+    first, other = (
+        [part.seed for part in bucket_plan(manifest, {}, choice=choice).values()]
+        for choice in range(2)
+    )
+    assert not set(first) & set(other)
+    assert Coordinate(5, 7, 3, hashed=True, seed=first[0]).value(manifest) == first[0]
+
+
+ends = st.one_of(st.none(), st.integers(-60, 60))
+
+
+@given(low=ends, high=ends, step=st.integers(1, 12))
+def test_tightened_bounds_admit_the_same_multiples(low, high, step):
+    bounds = Bounds(low, high)
+    tight = tightened(bounds, Spread(1000, step))
+    for difference in range(-10 * step, 11 * step, step):
+        assert bounds.hold(difference) == tight.hold(difference)
+    assert tightened(bounds, None) == bounds
+
+
 def test_an_operand_is_as_the_manifest_lays_it_out(manifest):
     fields = manifest.index.coordinate.fields
-    part = Coordinate(5, 7, 3, hashed=True)
+    part = Coordinate(5, 7, 3, hashed=True, seed=0xDEADBEEF)
     value = part.value(manifest)
     for name, place in fields.items():
         assert value >> place.offset & ((1 << place.bits) - 1) == getattr(part, name)

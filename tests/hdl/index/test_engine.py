@@ -143,6 +143,47 @@ def test_distinct_keys_end_a_walk_early(pipelined):
     assert read[0] >= 8 * 10
 
 
+@pytest.mark.parametrize("pipelined", [True, False])
+@settings(max_examples=15)
+@given(
+    probes=st.sampled_from([1, 2, 4, 40]),
+    groups=st.sampled_from([2, 3, 9]),
+    part=st.sampled_from(list(PARTS)),
+    probe_side=st.integers(0, 1),
+    stalls=st.sampled_from([0.0, 0.3]),
+    data=st.data(),
+)
+def test_groups_without_a_star_between_them(
+    pipelined, probes, groups, part, probe_side, stalls, data
+):
+    """Results come in any order up to the star, and tell the probe by its number since the last."""
+    parameters = index_parameters(
+        probes=probes, cores=1, sub_window=24, bucket_bits=6, probe_bits=9, pipelined=pipelined
+    )
+    model = Model(parameters, probe_side, 0, 24, parts=(PARTS[part],), groups=groups)
+    spread = data.draw(st.sampled_from([0, 4, 31]))
+    tuples = st.tuples(st.integers(0, 1), st.integers(-spread, spread))
+    events = st.one_of(*[tuples] * 8, st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]))
+    feed(model, data.draw(st.lists(events, min_size=20, max_size=150)))
+    check(model, stalls=stalls)
+
+
+def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
+    """One probe of every group has a chain of 120 entries; the other one has none."""
+    parameters = index_parameters(
+        comparator="equality", cores=1, sub_window=120, probes=2, probe_bits=8
+    )
+    busy = {}
+    for groups in (1, 20):
+        model = Model(parameters, 0, 0, 120, matches=equal, groups=groups)
+        feed(model, [*((1, 20) for _ in range(120)), *((0, 20 * (n % 2)) for n in range(40))])
+        activity, sent, taken = {}, [], []
+        check(model, activity=activity, stamps=(sent, taken))
+        busy[groups] = activity["busy"] / (taken[-1] - sent[120 + 2])
+    assert busy[20] >= 0.9
+    assert busy[1] <= 2 / ChainWalker.CIRCLE
+
+
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize(
     ("burst", "pipelined"),

@@ -216,10 +216,10 @@ def unknown_word(parameters, generator):
 def executed(parameters):
     """Operations and how many indices they may have, written down from the architecture."""
     fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
-    index, band = parameters.engine == "index", parameters.comparator == "band"
+    index = parameters.engine == "index"
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
-        "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * (index and band),
+        "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
         "DISTINCT": 2 * index,
     }  # fmt: skip
 
