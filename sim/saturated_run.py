@@ -71,6 +71,7 @@ class SaturatedRun:
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
         shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
         shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
+        shape += "-two" if parameters.tuples_per_word == 2 else ""
         shape += "" if parameters.pipelined else "-direct"
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
@@ -138,8 +139,7 @@ class SaturatedRun:
                     self.device.uri, f"{done.cycles} cycles", self.device.counters()
                 )
             words = words[done.accepted :]
-            kinds = self.codec.unpack_results(self.results[: done.produced]).kind
-            marks -= int((kinds == self.codec.mark).sum())
+            marks -= int(self.codec.marks(self.results[: done.produced]).sum())
 
     def measure(self, tuples):
         """Return seconds of CPU time and counter differences of so many more tuples."""

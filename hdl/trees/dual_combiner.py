@@ -28,9 +28,8 @@ class DualCombiner(wiring.Component):
     Latency: 2 cycles; the entry of ``order`` comes with the first result of its side, or before.
     Throughput: 1 word per cycle. Two results per cycle while order is free and both sides deliver
     one per cycle, and where groups of both sides that are one star each close in turn. In order, a
-    turn of n results takes ``ceil(n / 2)`` cycles if they wait when it begins, of which there are
-    up to twice :attr:`ResultPairing.DEPTH <hdl.trees.result_pairing.ResultPairing.DEPTH>`; a cycle
-    each otherwise.
+    turn of n results takes ``ceil(n / 2)`` cycles if they wait when it begins, for which there is
+    room in :class:`hdl.trees.result_pairing.ResultPairing`; a cycle each otherwise.
 
     Parameters
     ----------
@@ -76,32 +75,35 @@ class DualCombiner(wiring.Component):
             rows.append(pairing.o)
         r, s = (row.payload for row in rows)
 
+        # Every decision by itself, from bits that come out of registers.
         free, s_goes_first = Signal(), Signal()
-        is_s = Signal()  # the side that is served, or that would be if it had a result
-        served, follows, both_marks = Signal(), Signal(), Signal()
-        turn_is_there = (turns.first & Cat(r.result, s.result)).any()
-        lone, others_lone = Mux(is_s, s.lone, r.lone), Mux(is_s, r.lone, s.lone)
-        ends, others_end = Mux(is_s, s.ends, r.ends), Mux(is_s, r.ends, s.ends)
-        others_turn = ends & (turns.second & Cat(is_s, ~is_s)).any()
+        r_turn, s_turn = turns.first
+        r_leads, s_leads = Signal(), Signal()  # its row is served, at `one`
+        both, both_marks = Signal(), Signal()  # sides are served
+        s_follows = r.star & s.lone & r_turn & turns.second[1]
+        r_follows = s.star & r.lone & s_turn & turns.second[0]
+        together = free & r.lone & s.lone
         m.d.comb += [
-            is_s.eq(Mux(free, s.result & (s_goes_first | ~r.result), turns.first[1])),
-            served.eq(Mux(free, r.result | s.result, turn_is_there)),
-            follows.eq(served & lone & others_lone & (free | others_turn)),
+            r_leads.eq(r.result & Mux(free, ~(s.result & s_goes_first), r_turn)),
+            s_leads.eq(s.result & Mux(free, ~r.result | s_goes_first, s_turn)),
+            both.eq(together | s_follows | r_follows),
             both_marks.eq(r.mark & s.mark),
-            output.valid.eq(served | both_marks),
-            rows[0].ready.eq(output.ready & ((served & ~is_s) | follows | both_marks)),
-            rows[1].ready.eq(output.ready & ((served & is_s) | follows | both_marks)),
-            turns.ended[0].eq(output.ready & ~free & served & ends),
-            turns.ended[1].eq(output.ready & ~free & follows & others_end),
+            output.valid.eq(r_leads | s_leads | both_marks),
+            rows[0].ready.eq(output.ready & (r_leads | both | both_marks)),
+            rows[1].ready.eq(output.ready & (s_leads | both | both_marks)),
+            turns.ended[0].eq(output.ready & ~free & ((r_turn & r.ends) | (s_turn & s.ends))),
+            turns.ended[1].eq(
+                output.ready & ~free & r.star & s.star & (turns.first & turns.second[::-1]).any()
+            ),
         ]
         with m.If(output.ready & both_marks):
             m.d.sync += free.eq(r.free)
-        with m.If(output.ready & served):
-            m.d.sync += s_goes_first.eq(~is_s)
-        self.elaborate_word(m, output.payload, (r, s), is_s, follows, both_marks)
+        with m.If(output.ready & (r_leads | s_leads)):
+            m.d.sync += s_goes_first.eq(r_leads)
+        self.elaborate_word(m, output.payload, (r, s), s_leads, both, both_marks)
 
-    def elaborate_word(self, m, word, rows, is_s, follows, both_marks):
-        """Pass on the row of one side, with that of the other if it ``follows``; or merge marks."""
+    def elaborate_word(self, m, word, rows, s_leads, both, both_marks):
+        """Pass on the row of one side, or the results of ``both``; or merge marks."""
         r, s = rows
         with m.If(both_marks):
             overflow = [row.one.body.punctuation.overflow for row in rows]
@@ -111,8 +113,8 @@ class DualCombiner(wiring.Component):
                 word.two.kind.eq(ResultKind.NONE),
             ]
         with m.Else():
-            m.d.comb += word.one.eq(Mux(is_s, s.one, r.one))
-            with m.If(follows):
-                m.d.comb += word.two.eq(Mux(is_s, r.one, s.one))
+            m.d.comb += word.one.eq(Mux(s_leads, s.one, r.one))
+            with m.If(both):
+                m.d.comb += word.two.eq(Mux(s_leads, r.one, s.one))
             with m.Else():
-                m.d.comb += word.two.eq(Mux(is_s, s.two, r.two))
+                m.d.comb += word.two.eq(Mux(s_leads, s.two, r.two))

@@ -4,6 +4,7 @@
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.streams.registers import StreamRegister
@@ -13,15 +14,15 @@ from hdl.words.results import ResultKind, node_result, result_layout
 __all__ = ["ResultPairing", "row_layout"]
 
 #: What the combiner decides by; zero while there is no row.
-FLAGS = ("result", "lone", "ends", "mark")
+FLAGS = ("result", "lone", "ends", "star", "mark")
 
 
 def row_layout(parameters):
     """One or two results of one side.
 
     ``result``: there is a result, which is no mark. ``lone``: … and no other one beside it.
-    ``ends``: the last result is a star. ``mark``: ``one`` is a mark. ``free``: it says that order
-    is free from here on.
+    ``ends``: the last result is a star. ``star``: … and the only one. ``mark``: ``one`` is a mark.
+    ``free``: it says that order is free from here on.
     """
     result = result_layout(parameters)
     return data.StructLayout(
@@ -36,7 +37,7 @@ class ResultPairing(wiring.Component):
     at a time, at once: which of them share a row depends on stalls, their order does not.
 
     Latency: 1 cycle. Throughput: 1 result per cycle in, 1 row per cycle out, so that up to twice
-    :attr:`DEPTH` waiting results leave at two per cycle.
+    :attr:`depth` waiting results leave at two per cycle.
 
     Parameters
     ----------
@@ -45,6 +46,12 @@ class ResultPairing(wiring.Component):
     side : int
         Side of the probes: 0 for R, 1 for S.
 
+    Attributes
+    ----------
+    depth : int
+        Rows that can wait: those of a full group with one result for every probe, and
+        :attr:`LEAST_DEPTH` at the least. While a group waits here, regions work on the next ones.
+
     Members
     -------
     i : In(stream.Signature(node_result(parameters, levels)))
@@ -52,8 +59,8 @@ class ResultPairing(wiring.Component):
         The flags come straight out of registers.
     """
 
-    #: Rows that can wait: what one primitive of an ECP5 holds.
-    DEPTH = 16
+    #: Rows that can wait at the least: what a distributed RAM of an ECP5 holds.
+    LEAST_DEPTH = 16
     #: Rows that may still come when the queue says that it has no room.
     RESERVE = 2
 
@@ -61,6 +68,7 @@ class ResultPairing(wiring.Component):
         self.parameters = parameters
         self.side = side
         self.latency = 1
+        self.depth = max(self.LEAST_DEPTH, 1 << ceil_log2(parameters.probes) >> 1)
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -71,10 +79,10 @@ class ResultPairing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        row = row_layout(self.parameters)
         result = data.StructLayout({"result": result_layout(self.parameters), "free": 1})
-        row = data.StructLayout({"one": result, "two": result_layout(self.parameters), "double": 1})
-        m.submodules.queue = queue = PointerQueue(row, depth=self.DEPTH, reserve=self.RESERVE)
-        m.submodules.output = output = StreamRegister(row_layout(self.parameters), early=FLAGS)
+        m.submodules.queue = queue = PointerQueue(row, depth=self.depth, reserve=self.RESERVE)
+        m.submodules.output = output = StreamRegister(row, early=FLAGS)
         connect(m, output.o, flipped(self.o))
 
         arriving = Signal(result)
@@ -83,32 +91,29 @@ class ResultPairing(wiring.Component):
         held, holds = Signal(result, reset_less=True), Signal()
         joins = Signal()  # what arrives shares a row with what is held
         passes = Signal()  # nothing waits before what is held
-        kinds = arriving.result.kind, held.result.kind
         m.d.comb += [
             self.i.ready.eq(queue.room),
-            joins.eq(accept & (kinds[0] != ResultKind.MARK) & (kinds[1] == ResultKind.PAIR)),
+            joins.eq(
+                accept
+                & (arriving.result.kind != ResultKind.MARK)
+                & (held.result.kind == ResultKind.PAIR)
+            ),
             passes.eq(output.i.ready & ~queue.filled),
             queue.add.eq(accept & holds & ~passes),
-            queue.last.one.eq(held),
-            queue.last.two.eq(arriving.result),
-            queue.last.double.eq(joins),
             queue.take.eq(output.i.ready & queue.filled),
         ]
         with m.If(accept):
-            m.d.sync += held.eq(arriving)
-            m.d.sync += holds.eq(Mux(holds, ~joins, ~passes))
+            m.d.sync += [held.eq(arriving), holds.eq(Mux(holds, ~joins, ~passes))]
         with m.Elif(passes):
             m.d.sync += holds.eq(0)
 
-        shown = Signal(row)
-        with m.If(queue.filled):
-            m.d.comb += shown.eq(queue.first)
-        with m.Elif(holds):
-            m.d.comb += shown.eq(queue.last)
-        with m.Else():
-            m.d.comb += shown.one.eq(arriving)
-        m.d.comb += output.i.valid.eq(queue.filled | holds | accept)
-        self.elaborate_row(m, output.i, shown)
+        alone = Signal(row)
+        self.elaborate_row(m, queue.last, held, arriving.result, joins, Const(1))
+        self.elaborate_row(m, alone, arriving, arriving.result, Const(0), accept)
+        m.d.comb += [
+            output.i.valid.eq(queue.filled | holds | accept),
+            output.i.payload.eq(Mux(queue.filled, queue.first, Mux(holds, queue.last, alone))),
+        ]
         return m
 
     def elaborate_result(self, m, arriving):
@@ -129,20 +134,20 @@ class ResultPairing(wiring.Component):
                 own.illegal.eq(flags.illegal),
             ]
 
-    def elaborate_row(self, m, output, shown):
-        """Put a row into the output register, with its flags."""
-        row = output.payload
-        first, second = shown.one.result, shown.two
-        is_result = output.valid & (first.kind != ResultKind.MARK)
-        last = Mux(shown.double, second.kind, first.kind)
+    def elaborate_row(self, m, row, first, second, double, valid):
+        """Put one result into a row, or two, with the flags, which are zero unless it is valid."""
+        kind = first.result.kind
+        last = Mux(double, second.kind, kind)
+        is_result = valid & (kind != ResultKind.MARK)
         m.d.comb += [
-            row.one.eq(first),
+            row.one.eq(first.result),
             row.two.eq(second),
-            row.free.eq(shown.one.free),
+            row.free.eq(first.free),
             row.result.eq(is_result),
-            row.lone.eq(is_result & ~shown.double),
-            row.ends.eq(is_result & (last == ResultKind.STAR)),
-            row.mark.eq(output.valid & (first.kind == ResultKind.MARK)),
+            row.lone.eq(is_result & ~double),
+            row.ends.eq(valid & (last == ResultKind.STAR)),
+            row.star.eq(valid & (kind == ResultKind.STAR)),
+            row.mark.eq(valid & (kind == ResultKind.MARK)),
         ]
-        with m.If(~shown.double):
+        with m.If(~double):
             m.d.comb += row.two.kind.eq(ResultKind.NONE)

@@ -62,12 +62,11 @@ class TurnQueue(wiring.Component):
 
         none = Const(0, 2)
         left = []  # what is in a place when the turns that end have gone
+        taken = [Const(0), Const(1)]  # … and whether anything is
         for place in range(self.PLACES):
-            one, two = [*turns[place + 1 :], none, none][:2]
-            turn = Signal(2, name=f"left_{place}")
-            m.d.comb += turn.eq(Mux(self.ended[1], two, Mux(self.ended[0], one, turns[place])))
-            left.append(turn)
-        taken = [Const(0), Const(1), *(turn.any() for turn in left)]
+            now, one, two = [*turns[place:], none, none][:3]
+            left.append(Mux(self.ended[1], two, Mux(self.ended[0], one, now)))
+            taken.append(Mux(self.ended[1], two.any(), Mux(self.ended[0], one.any(), now.any())))
         for place, turn in enumerate(turns):
             before_last, last, own = taken[place : place + 3]
             entering = Mux(last, leader, Mux(before_last, follower, 0))

@@ -42,7 +42,7 @@ class _Side:
 
 
 class Emission:
-    """Turns pairs into result words, group by group.
+    """Turns pairs into results, group by group.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result words of an accelerator as pairs of rows: late materialization."""
+"""Results of an accelerator as pairs of rows: late materialization."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +56,7 @@ class StarLatency:
 
 
 class ResultDecoder:
-    """Turns result words into pairs, knowing what was sent.
+    """Turns results of a device into pairs of rows, knowing what was sent.
 
     Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
     columns ``left``, ``right`` (rows of the sides) and, if detailed, ``probe`` (place of the later

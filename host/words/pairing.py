@@ -90,9 +90,10 @@ def joined(places: Mapping[Side, Int64s], count: int) -> WordPlaces:
     sides = np.zeros(count, np.uint8)
     sides[places[Side.S]] = 1
     second = seconds(sides)
-    word = np.arange(count) - np.cumsum(second)
+    before = np.cumsum(second, dtype=np.int32)  # pairs up to here
     share = 2 * second.view(np.uint8)
     share[:-1] += second[1:]
     return WordPlaces(
-        int(word[-1]) + 1, {side: SidePlaces(word[at], share[at]) for side, at in places.items()}
+        count - int(before[-1]),
+        {side: SidePlaces(at - before.take(at), share.take(at)) for side, at in places.items()},
     )

@@ -97,14 +97,17 @@ class ResultCodec:
         if not self._two:
             return words, stamps
         bits = self.result.bits
-        is_there = np.ones((len(words), 2), np.bool_)
-        is_there[:, 1] = unpack_field(words, self._word[f"{SECOND}kind"]) != self._none
-        both = np.empty((len(words), 2, self.result.columns), np.uint64)
-        both[:, 0] = shifted_rows(words, 0, bits)
-        both[:, 1] = shifted_rows(words, -bits, bits)
+        is_shared = unpack_field(words, self._word[f"{SECOND}kind"]) != self._none
+        shared = np.flatnonzero(is_shared)
+        results = np.empty((len(words) + len(shared), self.result.columns), np.uint64)
+        # Before a word stand as many second results as there are shared words before it.
+        first = np.arange(len(words))
+        first[1:] += np.cumsum(is_shared[:-1])
+        results[first] = shifted_rows(words, 0, bits)
+        results[first[shared] + 1] = shifted_rows(words[shared], -bits, bits)
         if stamps is not None:
-            stamps = np.repeat(stamps, np.count_nonzero(is_there, axis=1))
-        return both[is_there], stamps
+            stamps = np.repeat(stamps, 1 + is_shared)
+        return results, stamps
 
     def join_results(self, results: UInt64s) -> UInt64s:
         """Return words that hold results, two of different sides in one where they are neighbours.

@@ -90,7 +90,7 @@ class TupleWriter:
         columns = self._columns(blocks)
         _add_header(columns, self._headers[side][:1])
         for index in range(self._layout.columns):
-            words[target, index] = columns.get(index, np.uint64(0))
+            words[:, index][target] = columns.get(index, np.uint64(0))
 
     def _write_shared(
         self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
@@ -151,17 +151,18 @@ def _add_header(columns: dict[int, UInt64s], header: UInt64s) -> None:
 
 
 def _taken(blocks: Mapping[str, UInt64s], rows: Int64s) -> dict[str, UInt64s]:
-    return {name: block[rows] for name, block in blocks.items()}
+    return {name: block.take(rows) for name, block in blocks.items()}
 
 
 def _put(words: UInt64s, at: Int64s, columns: Mapping[int, UInt64s], kept: int = 0) -> None:
     """Write columns of words; what is in the first ``kept`` columns of a word stays there."""
     target = _target(at)
     for index, column in columns.items():
+        of_words = words[:, index]  # NumPy is quicker with a single index
         if index < kept:
-            words[target, index] |= column
+            of_words[target] |= column
         else:
-            words[target, index] = column
+            of_words[target] = column
 
 
 def _target(at: Int64s) -> Int64s | slice:

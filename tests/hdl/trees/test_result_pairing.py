@@ -76,6 +76,7 @@ def test_results_keep_their_order_and_rows_end_with_stars(stalls, begin):
         assert row.result == (MARK not in kinds)
         assert row.lone == (len(kinds) == 1 and MARK not in kinds)
         assert row.ends == (kinds[-1] == STAR)
+        assert row.star == (kinds == [STAR])
         assert kinds[0] == PAIR or len(kinds) == 1
         assert kinds[-1] != MARK or len(kinds) == 1
         assert all(result.side == (result.kind != MARK) for result in results)
@@ -107,8 +108,14 @@ def test_latency_and_a_result_per_cycle():
     assert len(rows) == taken[-1] - taken[0] + 1 == 30
 
 
+@pytest.mark.parametrize(("probes", "depth"), [(1, 16), (16, 16), (32, 16), (33, 32), (64, 32)])
+def test_a_group_can_wait_whatever_its_size(probes, depth):
+    parameters = gathering_parameters(1, 2).with_(probes=probes, probe_bits=6)
+    assert ResultPairing(parameters, side=0).depth == depth
+
+
 def test_what_waits_leaves_at_two_results_per_cycle():
-    depth = ResultPairing.DEPTH
+    depth = ResultPairing(gathering_parameters(1, 2), side=0).depth
     count = 2 * (depth - ResultPairing.RESERVE)
     taken = []
     rows = rows_of(
