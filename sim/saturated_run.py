@@ -45,8 +45,8 @@ def tuples(counts):
 class SaturatedRun:
     """An accelerator with full windows, fed as fast as it takes words.
 
-    Tuples of both sides come in turn. Begin with :meth:`bound` or
-    :meth:`ask`, which fill the windows.
+    Tuples of both sides come in turn, ``burst`` of each, which is one at first. Begin with
+    :meth:`bound` or :meth:`ask`, which fill the windows.
 
     Parameters
     ----------
@@ -78,6 +78,7 @@ class SaturatedRun:
         build_library(bundle, report=report)
         self.device = SimulatedDevice(bundle)
         self.manifest = self.device.manifest
+        self.burst = 1
         self.codec = WordCodec(self.manifest)
         self.generator = np.random.default_rng(1)
         self.results = np.zeros((1 << 14, self.manifest.result_word.columns), np.uint64)
@@ -120,8 +121,9 @@ class SaturatedRun:
         }
 
     def tuples(self, count):
-        """Return tuples of both sides in turn."""
-        return self.codec.pack_tuples(np.arange(count) % 2, self.draw(self.generator, count))
+        """Return tuples of both sides in turn, ``burst`` of each."""
+        sides = np.arange(count) // self.burst % 2
+        return self.codec.pack_tuples(sides, self.draw(self.generator, count))
 
     def send(self, words, *, marks=1):
         """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks.

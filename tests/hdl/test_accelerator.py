@@ -85,7 +85,6 @@ def small_parameters(draw, engine):
     comparator = draw(st.sampled_from(["band", "band", "equality"]))
     if engine == "scan" and comparator == "equality":
         own["digest_bits"] = draw(st.sampled_from([None, 1, 3, 7]))
-    tuples_per_word = draw(st.sampled_from([1, 2, 2]))
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
@@ -104,8 +103,9 @@ def small_parameters(draw, engine):
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=comparator,
         engine=engine,
-        tuples_per_word=tuples_per_word,
-        pipelined=tuples_per_word == 2 or draw(st.booleans()),
+        **draw(
+            st.sampled_from([{"pipelined": False}, {"tuples_per_word": 1}, {"tuples_per_word": 2}])
+        ),
         **own,
     )
 
@@ -146,6 +146,19 @@ def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
         fan_in=2,
     )
     check(parameters, cores, tmp_path, stalls=0.2, segments=2)
+
+
+@pytest.mark.parametrize(
+    ("cores", "probes", "period", "timestamp_bits"),
+    [(1, 3, 0, 16), (2, 1, 1, 0), (3, 2, 2, 16), (5, 3, 3, 0)],
+)
+def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, timestamp_bits):
+    """Every precision: no order, strict order, a star per group of several."""
+    parameters = JoinParameters(
+        cores=cores, sub_window=4, keys=(KeyField(name="x", bits=8),), fan_in=2, probe_bits=4,
+        timestamp_bits=timestamp_bits, probes=probes, engine="index", tuples_per_word=2,
+    )  # fmt: skip
+    check(parameters, cores, tmp_path, stalls=0.2, segments=2, period=period)
 
 
 def test_a_custom_predicate(tmp_path):
