@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a bundle: a folder with the Verilog and the manifest of one accelerator."""
+"""Writing a bundle: a folder with Verilog, netlist and manifest of one accelerator."""
 
 from contextlib import suppress
 import glob
@@ -11,13 +11,15 @@ import tempfile
 import time
 
 from .accelerator import Accelerator
+from .fpga.routed_clock import routed_clock
 from .manifest import describe
-from .verilog.conversion import to_verilog
+from .verilog.conversion import to_netlist
 
-__all__ = ["MANIFEST", "VERILOG", "write_bundle"]
+__all__ = ["MANIFEST", "NETLIST", "VERILOG", "write_bundle"]
 
 MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
+NETLIST = "splitjoin.json"
 
 #: What the name of a folder that is being written ends with.
 PARTIAL = ".partial"
@@ -68,7 +70,8 @@ def write_bundle(parameters, output):
     The folder appears complete or not at all: it is written beside its place and then moved. If
     that fails, an older bundle in that place stays as it was; else it goes, with everything that
     was built from it. If it is the same bundle, nothing is touched and what was built from it stays
-    valid. A folder with any file that does not belong to a bundle (``manifest.json``,
+    valid; if only its clock has changed, because it was routed meanwhile, nothing but the manifest
+    is. A folder with any file that does not belong to a bundle (``manifest.json``,
     ``splitjoin.*``) is refused.
 
     Parameters
@@ -85,10 +88,19 @@ def write_bundle(parameters, output):
     """
     folder = Path(os.path.abspath(output))
     check_target(folder)
-    verilog = to_verilog(Accelerator(parameters))
-    manifest = describe(parameters, verilog, verilog_file=VERILOG)
-    texts = {VERILOG: verilog, MANIFEST: json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"}
-    if all(is_same(folder / name, text) for name, text in texts.items()):
+    verilog, netlist = to_netlist(Accelerator(parameters))
+    others = [("netlist", NETLIST, netlist)]
+    clock = routed_clock(parameters)
+    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
+    texts = {VERILOG: verilog, NETLIST: netlist}
+    texts[MANIFEST] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    changed = [name for name, text in texts.items() if not is_same(folder / name, text)]
+    if not changed:
+        return manifest
+    if changed == [MANIFEST] and differs_in_clock(folder / MANIFEST, manifest):
+        new = folder / f".{VERILOG}.{MANIFEST}"
+        new.write_text(texts[MANIFEST], encoding="utf-8")
+        new.replace(folder / MANIFEST)
         return manifest
 
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -108,3 +120,12 @@ def write_bundle(parameters, output):
 def is_same(path, text):
     """Tell whether the file at ``path`` exists and holds ``text``."""
     return path.is_file() and path.read_bytes() == text.encode()
+
+
+def differs_in_clock(path, manifest):
+    """Tell whether the manifest at ``path`` is ``manifest`` but for the clock."""
+    try:
+        older = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(older, dict) and {**older, "clock": None} == {**manifest, "clock": None}

@@ -26,6 +26,9 @@ __all__ = ["describe", "fingerprint"]
 #: Version of the manifest's format; raised when a host must not read it as before.
 FORMAT = 3
 
+#: Parts of a manifest that its hash does not cover.
+UNHASHED = ("hash", "tools", "clock")
+
 #: Names of nested fields lose these parts: the kind of a word tells its fields apart already, and
 #: of two results the first one has the names that it would have alone.
 SILENT = re.compile(r"^one\.|\bbody\.(?:(?:tuple|pair|punctuation)\.)?")
@@ -67,15 +70,17 @@ def members(enumeration, *, without=()):
 def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
-    SHA-256 over the manifest without its ``hash`` and ``tools``, as JSON with sorted keys and no
-    spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
+    SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with sorted
+    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
+    Other parts of the bundle are in it by their ``checksums``. A route changes the clock of an
+    accelerator, but not the accelerator nor what was built from it.
     """
-    rest = {name: value for name, value in manifest.items() if name not in ("hash", "tools")}
+    rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
-def describe(parameters, verilog, *, verilog_file):
+def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
     Parameters
@@ -86,7 +91,12 @@ def describe(parameters, verilog, *, verilog_file):
         Its Verilog.
     verilog_file : str
         Name of the file in the bundle that holds it.
+    others : iterable of (str, str, str)
+        Parts of the bundle besides: what they are, names of their files, and texts.
+    clock : dict or None
+        Of a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
     """
+    others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     unused = () if parameters.tuples_per_word == 2 else (InputKind.BOTH, ResultKind.NONE)
     manifest = {
@@ -121,7 +131,8 @@ def describe(parameters, verilog, *, verilog_file):
             }
             for counter in COUNTERS
         ],
-        "files": {"verilog": verilog_file},
+        "files": {"verilog": verilog_file} | {part: file for part, file, _ in others},
+        "checksums": {part: hashlib.sha256(text.encode()).hexdigest() for part, _, text in others},
         "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
     }
     if parameters.engine == "index":
@@ -129,6 +140,8 @@ def describe(parameters, verilog, *, verilog_file):
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
         }
+    if clock is not None:
+        manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
     manifest["hash"] = fingerprint(manifest, verilog)
     return manifest

@@ -10,7 +10,7 @@ import re
 
 from amaranth.utils import ceil_log2
 
-__all__ = ["COMPARATORS", "ENGINES", "JoinParameters", "KeyField", "PRESETS"]
+__all__ = ["COMPARATORS", "ENGINES", "JoinParameters", "KeyField", "PRESETS", "TWINS"]
 
 COMPARATORS = ("band", "equality", "custom")
 ENGINES = ("scan", "index")
@@ -330,4 +330,22 @@ PRESETS = {
     "ecp5-band": JoinParameters(
         cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
     ),
+    # The default device with an index as an LFE5U-85F can hold it: the same fields, the same
+    # timestamps, the largest windows, one bucket for each tuple. Twice as many buckets take more
+    # block RAMs than there are.
+    "ecp5-default": JoinParameters(
+        cores=1,
+        sub_window=8_100,
+        keys=XY32,
+        timestamp_bits=48,
+        engine="index",
+        probes=16,
+        bucket_bits=13,
+    ),
 }
+
+#: Presets that are only simulated, and the one that is routed in their place: the same accelerator
+#: with windows that fit a device. `demo` has none: `ecp5-band` has its engine and its comparator,
+#: but fields half as wide, no timestamps and other lanes and probes, so neither cycles nor clock
+#: would be those of `demo`.
+TWINS = {"demo-index": "ecp5-default"}

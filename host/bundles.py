@@ -27,11 +27,15 @@ COMPLAINT = "python -m sim: "
 
 _SOURCES = {".py", ".cpp", ".h", ".vlt", ".v"}
 
+#: Where the routing reports are, of which the manifest of a bundle names one, beside a maker.
+_REPORTS = Path("docs") / "routing"
+
 
 def source_hash() -> str | None:
-    """Return a hash of the sources that a bundle is made by; None if they are not here.
+    """Return a hash of all that a bundle is made from; None if its makers are not here.
 
-    They are found without being imported: nothing here needs the hardware language.
+    Sources are found without being imported: nothing here needs the hardware language. A new
+    routing report takes a new bundle, but not a new library.
     """
     digest = hashlib.sha256()
     for maker in MAKERS:
@@ -44,6 +48,8 @@ def source_hash() -> str | None:
             if file.suffix in _SOURCES and file.is_file():
                 digest.update(f"{maker}/{file.relative_to(folder)}\0".encode())
                 digest.update(hashlib.sha256(file.read_bytes()).digest())
+        for report in sorted((folder.parent / _REPORTS).glob("*.json")):
+            digest.update(hashlib.sha256(report.read_bytes()).digest())
     return digest.hexdigest()
 
 

@@ -17,6 +17,7 @@ from host.driver import Progress, TableJoin
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
 from host.files import format_of, read_table, write_table
+from host.hardware_time import hardware_time
 from host.outputs import inputs_of, require_outputs
 from host.pipeline import Pipeline
 from host.query import JoinQuery
@@ -75,11 +76,15 @@ def main(options: argparse.Namespace) -> int:
             rows = write_table(work.batches(), work.schema, options.output)
         seconds = time.monotonic() - began
         left, right = work.rows
+        cycles = work.cycles()
         print(
-            f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {work.cycles()} cycles on "
+            f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {cycles} cycles on "
             f"{uri}, written to {options.output}",
             file=sys.stderr,
         )
+        hardware = hardware_time(cycles, device.manifest)
+        if hardware is not None:
+            print(f"hardware: {hardware}", file=sys.stderr)
     return 0
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "Index",
     "KeyField",
     "Manifest",
+    "RoutedClock",
     "Storage",
     "Word",
     "WordField",
@@ -111,13 +112,50 @@ class Counter:
     description: str = ""
 
 
+@dataclass(frozen=True)
+class RoutedClock:
+    """The clock that the accelerator, or its twin, has on a device after place and route.
+
+    Parameters
+    ----------
+    preset : str
+        Which preset was routed.
+    twin : bool
+        Whether the accelerator is not that preset but one that stands for it in simulation.
+    capacity : int
+        Tuples of one side that the preset holds.
+    device, speed : str, int
+        The device and its speed grade.
+    mhz : float
+        Clock of the slowest seed.
+    report : str
+        Path of the routing report in the kit's checkout.
+    earlier_design : str or None
+        Which earlier design the report is of; None if it was of the design that the kit had when
+        the bundle was generated.
+    """
+
+    preset: str
+    twin: bool
+    capacity: int
+    device: str
+    speed: int
+    mhz: float
+    report: str
+    earlier_design: str | None = None
+
+
+#: Parts of a manifest that its hash does not cover.
+_UNHASHED = ("hash", "tools", "clock")
+
+
 def digest(values: Mapping[str, Any], verilog: str) -> str:
     """Return the hash that a manifest of these ``values`` must carry.
 
-    It covers the manifest without ``hash`` and ``tools``, as JSON with sorted keys and no spaces,
-    then a zero byte, then the Verilog.
+    It covers the manifest without ``hash``, ``tools`` and ``clock``, as JSON with sorted keys and
+    no spaces, then a zero byte, then the Verilog.
     """
-    rest = {name: value for name, value in values.items() if name not in ("hash", "tools")}
+    rest = {name: value for name, value in values.items() if name not in _UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
@@ -146,6 +184,8 @@ class Manifest:
         Parts of the bundle, and versions it was made with.
     index : Index or None
         Of an index engine.
+    clock : RoutedClock or None
+        Of a device, if the accelerator or its twin was routed.
     path : Path or None
         The bundle's folder, when it was read from one.
     values : mapping
@@ -166,6 +206,7 @@ class Manifest:
     files: Mapping[str, str]
     tools: Mapping[str, str]
     index: Index | None = None
+    clock: RoutedClock | None = None
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -242,6 +283,7 @@ class Manifest:
                 files=values["files"],
                 tools=values.get("tools", {}),
                 index=_index(values["index"]) if "index" in values else None,
+                clock=RoutedClock(**values["clock"]) if "clock" in values else None,
                 path=path,
                 values=values,
             )

@@ -43,7 +43,7 @@ def build(options):
         from hdl.bundle import write_bundle
 
         write_bundle(described, options.output)
-    print(build_library(options.bundle or options.output, report=say))
+    print(build_library(options.bundle or options.output, plain=options.plain, report=say))
     return 0
 
 
@@ -123,6 +123,9 @@ def parser():
     )
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
     command.add_argument("--output", metavar="DIR", help="generate the bundle there first")
+    command.add_argument(
+        "--plain", action="store_true", help="compile its Verilog as it is: the same, but slower"
+    )
     add_parameter_options(command)
     command.set_defaults(run=build)
 

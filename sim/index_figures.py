@@ -93,15 +93,20 @@ def reads_per_cycle(report):
         return counts["region_busy"] / (2 * counts["cycles"])
 
 
-@figure("index.band.cycles_per_tuple", unit="cycles", goal="< 2.5")
+@figure("index.band.cycles_per_tuple", unit="cycles", goal="<= 1.05")
 def band_cycles_per_tuple(report):
-    """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values."""
+    """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values.
+
+    Groups of 16 and of 64 probes (the slower ones count).
+    """
     worst = 0
-    for parameters in (BAND, BAND.with_(**SIMULATED)):
+    for parameters in (BAND, BAND.with_(probes=SIMULATED["probes"])):
         with closing(SaturatedRun(parameters, report, period=PERIOD)) as run:
             run.bound(RARE)
             _, counts = run.measure(1 << 19)
-            worst = max(worst, counts["cycles"] / tuples(counts))
+            share = counts["cycles"] / tuples(counts)
+            report(f"figures: groups of {parameters.probes}: {share:.4f} cycles per tuple")
+            worst = max(worst, share)
     return worst
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator library of a bundle: Verilog, Verilator, shared object, cached by content.
 
+A library is compiled from what :mod:`sim.rewriter` makes of the bundle's netlist, or, if it is to
+be *plain*, from the bundle's own Verilog. Both behave alike, in every cycle.
+
 The cache is where :mod:`host.cache` says. A library is found there by a hash of everything it is
-made from: the Verilog, the manifest's hash, the harness, all options, the versions of the tools and
-the kind of machine. Several processes may build at once: the first locks the entry, the others wait
-for it. The lock is the operating system's, so it ends with its process; a build that was killed
-leaves a folder that the next one removes, and never half a library. An entry that no longer agrees
-with its checksum is built again.
+made from: the bundle's text, the manifest's hash, the harness, all options, the versions of the
+tools and the kind of machine. Several processes may build at once: the first locks the entry, the
+others wait for it. The lock is the operating system's, so it ends with its process; a build that
+was killed leaves a folder that the next one removes, and never half a library. An entry that no
+longer agrees with its checksum is built again.
 
 In the bundle, ``splitjoin.so`` appears in one step with a checksum beside it, and names the bundle
 that it was built from.
@@ -24,10 +27,11 @@ from host.atomic import workplace
 from host.cache import library_folder, prepare_folder
 from host.checksum import is_intact, publish
 from host.device.simulator_library import LIBRARY
-from host.errors import BuildError
+from host.errors import BuildError, MissingManifestError, StaleManifestError
 from host.manifest import Manifest
 
-from .model import compile_model, compile_runtime, recipe, runtime_recipe
+from .model import compile_model, compile_runtime, recipe, runtime_recipe, simulated_text
+from .rewriter import UnknownNetlist
 from .toolchain import Heartbeat, find_toolchain
 
 __all__ = ["build_library", "cached", "cached_runtime", "hash_of", "made_with"]
@@ -38,10 +42,28 @@ WAIT_SECONDS = 1800
 PAUSE_SECONDS = 0.1
 
 
-def key_of(tools, manifest, verilog):
+def key_of(tools, manifest, text):
     """Return the hash of everything that a library is made from."""
-    text = verilog.read_text(encoding="utf-8")
     return hash_of([text, *recipe(manifest), *runtime_recipe(), *made_with(tools)])
+
+
+def part_of(manifest, part):
+    """Return a part of a bundle, held against its checksum; None if the bundle has none."""
+    if part not in manifest.files:
+        return None
+    path = manifest.path / manifest.files[part]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise MissingManifestError(
+            manifest.path, f"lacks its {part}, {path.name!r}; generate it again"
+        ) from error
+    recorded = manifest.values.get("checksums", {}).get(part)
+    if recorded is not None and recorded != hashlib.sha256(text.encode()).hexdigest():
+        raise StaleManifestError(
+            manifest.path, f"was changed after it was generated ({path.name}); generate it again"
+        )
+    return text
 
 
 def made_with(tools):
@@ -118,28 +140,39 @@ def cached_runtime(tools, *, what, report):
     )
 
 
-def cached_library(tools, manifest, *, what, report):
+def cached_library(tools, manifest, *, plain, what, report):
     """Return the library from the cache, built if it is not there yet."""
-    verilog = manifest.path / manifest.files["verilog"]
+    netlist = None if plain else part_of(manifest, "netlist")
+    source = part_of(manifest, "verilog") if netlist is None else netlist
 
     def make(place, log):
         report(f"{what}: building the simulator library")
         runtime = cached_runtime(tools, what=what, report=report)
+        text = source
+        if netlist is not None:
+            try:
+                text = simulated_text(netlist)
+            except UnknownNetlist as error:
+                report(f"{what}: simulated slowly, as its Verilog is; the netlist has {error}")
+                text = part_of(manifest, "verilog")
         return compile_model(
-            tools, verilog, manifest, runtime, place,
+            tools, text, manifest, runtime, place,
             what=what, log=log, heartbeat=Heartbeat(report),
         )  # fmt: skip
 
-    return cached(f"{key_of(tools, manifest, verilog)}.so", make, report=report)
+    return cached(f"{key_of(tools, manifest, source)}.so", make, report=report)
 
 
-def build_library(bundle, *, report=lambda text: None):
+def build_library(bundle, *, plain=False, report=lambda text: None):
     """Build the simulator library of a bundle, or take it from the cache.
 
     Parameters
     ----------
     bundle : path-like
         Folder that ``python -m hdl generate`` wrote.
+    plain : bool
+        Whether to compile the bundle's Verilog as it is. That simulates more slowly, and otherwise
+        alike.
     report : callable
         Receives lines about the progress.
 
@@ -169,7 +202,7 @@ def build_library(bundle, *, report=lambda text: None):
         prepare_folder(bundle)
     started = time.monotonic()
     try:
-        entry = cached_library(tools, manifest, what=what, report=report)
+        entry = cached_library(tools, manifest, plain=plain, what=what, report=report)
         if not (is_intact(place) and place.read_bytes() == entry.read_bytes()):
             publish(entry, place)
     except OSError as error:

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the Verilog of a bundle to a shared object, without any cache: see :mod:`sim.library`."""
+"""From a bundle to a shared object, without any cache: see :mod:`sim.library`."""
 
 from pathlib import Path
 import re
 
-from .netlist import UnknownVerilog
-from .processes import one_process_each
+from .rewriter import one_process_each
 from .toolchain import run_all, workers
 
 __all__ = ["compile_model", "compile_runtime", "recipe", "runtime_recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
-#: What writes the Verilog anew.
-SCRIPTS = (
-    "drivers.py", "fields.py", "model.py", "netlist.py", "processes.py", "schedule.py", "unread.py",
-)  # fmt: skip
-#: What decides about a library besides the Verilog and the tools.
-SOURCES = [HARNESS, *map(Path(__file__).with_name, SCRIPTS)]
+#: What decides about a library besides the bundle and the tools.
+SOURCES = [
+    HARNESS,
+    Path(__file__),
+    *sorted(Path(__file__).with_name("rewriter").glob("*.py")),
+]
 
 #: Everything is inlined, but for the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
 #: Verilator optimizes across their borders and again every region has a body of its own.
-#: Statements are in order already (:mod:`sim.schedule`); with 64 cores, Verilator takes nine tenths
-#: of its time to look for another one.
+#: Statements are in order already (:mod:`sim.rewriter.schedule`); with 64 cores, Verilator takes
+#: nine tenths of its time to look for another one.
 VERILATOR_FLAGS = [
     "-O3", "--inline-mult", "0", "-fno-dfg", "-fno-reorder", "--x-assign", "fast", "--no-assert",
     "--no-timing", "--output-split", "0", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet",
@@ -60,19 +59,20 @@ def macros(manifest):
 
 
 def recipe(manifest):
-    """Return all texts, besides Verilog and tools, that a library depends on."""
+    """Return all texts, besides bundle and tools, that a library depends on."""
     sources = [path.read_text(encoding="utf-8") for path in SOURCES]
     return [*macros(manifest), *sources]
 
 
-def simulated_text(verilog):
-    """Return Verilog as it simulates fastest, or as it is if it is not what was expected."""
-    try:
-        return one_process_each(
-            verilog, top="splitjoin", stay=lambda name: re.fullmatch(SHARED, name)
-        )
-    except UnknownVerilog:
-        return verilog
+def simulated_text(netlist):
+    """Return a netlist as the Verilog that simulates fastest.
+
+    Raises
+    ------
+    UnknownNetlist
+        If there is anything in the netlist that the rewriter does not know.
+    """
+    return one_process_each(netlist, top="splitjoin", stay=lambda name: re.fullmatch(SHARED, name))
 
 
 def sharing_rules(verilog):
@@ -171,15 +171,15 @@ def compile_runtime(tools, folder, *, what, log, heartbeat):
     return folder / "runtime.o"
 
 
-def compile_model(tools, verilog, manifest, runtime, folder, *, what, log, heartbeat):
+def compile_model(tools, text, manifest, runtime, folder, *, what, log, heartbeat):
     """Build the simulator library of one accelerator in ``folder``.
 
     Parameters
     ----------
     tools : Toolchain
         What to build with.
-    verilog : Path
-        Verilog of the bundle.
+    text : str
+        Verilog: the bundle's own, or :func:`simulated_text` of its netlist.
     manifest : Manifest
         Of the bundle.
     runtime : Path
@@ -200,7 +200,6 @@ def compile_model(tools, verilog, manifest, runtime, folder, *, what, log, heart
         If a tool fails.
     """
     options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
-    text = simulated_text(verilog.read_text(encoding="utf-8"))
     source, rules = folder / "simulated.v", folder / "sharing.vlt"
     source.write_text(text)
     rules.write_text(sharing_rules(text))

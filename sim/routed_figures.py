@@ -150,3 +150,9 @@ def tuples_per_s_groups_of_one(report):
 def index_routed_mhz(report):
     """Clock of the preset `ecp5-index`, the largest ring of an LFE5U-85F, at grade 8."""
     return clock("ecp5-index", 8)
+
+
+@figure("index.default_routed_mhz", unit="MHz", goal=">= 140")
+def index_default_routed_mhz(report):
+    """Clock of the preset `ecp5-default`, the twin of the default index device, at grade 8."""
+    return clock("ecp5-default", 8)

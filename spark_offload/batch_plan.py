@@ -95,7 +95,8 @@ class BatchJoinPlan(JoinPlan):
         if self.query.sorted and any(self.placement.keys):
             # A task sees the order of its own keys' rows only; a null it sees in any row.
             joined = checked_for_disorder(joined, self.left, self.right, self.query)
-        return joined, read
+        manifest = self.choice.manifest
+        return joined, lambda: read().on_hardware(manifest)
 
 
 def make_plan(

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from host import CountWindow, Manifest
 from host.cycles import JoinSize, estimated_cycles
+from host.hardware_time import hardware_time
 from host.query import JoinQuery
 from spark_offload.cluster import is_connect
 from spark_offload.own_join import own_join
@@ -61,6 +62,8 @@ class Cost:
     cycles : int or None
         Clock cycles of all devices together at the least, which is about what it takes if few rows
         match; None if the rows are not known, or no device with a clock is used.
+    hardware : str or None
+        How long so many take on one device (:func:`host.hardware_time.hardware_time`).
     operator : str or None
         Join operator of Spark's own plan; None if Spark alone has no such join.
     pairs : int or None
@@ -70,11 +73,13 @@ class Cost:
     cycles: int | None
     operator: str | None
     pairs: int | None
+    hardware: str | None = None
 
     def __str__(self) -> str:
         ours = "cycles: not known"
         if self.cycles is not None:
-            ours = f"at least {self.cycles:,} cycles, more where many rows match"
+            least = self.hardware or f"{self.cycles:,} cycles"
+            ours = f"at least {least}, more where many rows match"
         if self.operator is None:
             return f"{ours}; Spark alone has no join over the last rows"
         own = self.operator
@@ -104,15 +109,16 @@ def estimate_cost(
     devices : int
         Among which keys are divided.
     """
-    cycles = None
+    cycles = hardware = None
     if manifest is not None and size is not None:
         cycles = devices * estimated_cycles(manifest, size.shared(devices))
+        hardware = hardware_time(cycles, manifest)
     operator = pairs = None
     if query.is_timed:
         operator = join_operator(own_join(left, right, query))
         if size is not None and operator in NESTED_LOOPS:
             pairs = round(size.rows[0] * size.rows[1])
-    return Cost(cycles, operator, pairs)
+    return Cost(cycles, operator, pairs, hardware)
 
 
 def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> JoinSize | None:

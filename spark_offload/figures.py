@@ -118,6 +118,8 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
     if cycles:
         rows.append(("Simulated cycles", f"{cycles:,}"))
         rows.append(("Cycles per tuple", f"{cycles / max(run.tuples, 1):,.1f}"))
+    if metrics.hardware is not None:
+        rows.append(("In hardware", metrics.hardware))
     if cycles and "comparisons" in counters:
         comparisons = counters["comparisons"]
         rows.append(("Comparisons", f"{comparisons:,}"))

@@ -126,3 +126,5 @@ def explain_and_write(
         f"written to {options.output}",
         file=sys.stderr,
     )
+    if metrics.hardware is not None:
+        print(f"hardware: {metrics.hardware}", file=sys.stderr)

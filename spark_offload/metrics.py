@@ -2,11 +2,13 @@
 """What each task of a join measured, and all of them together."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from operator import attrgetter
 from typing import TypeVar
 
+from host.hardware_time import hardware_time
+from host.manifest import Manifest
 from spark_offload.notebook import html_table
 
 __all__ = ["JoinMetrics", "TaskMetrics", "TaskReport"]
@@ -89,9 +91,23 @@ class TaskMetrics:
 
 @dataclass(frozen=True)
 class JoinMetrics:
-    """The metrics of all tasks that have ended so far, one entry a partition."""
+    """The metrics of all tasks that have ended so far, one entry a partition.
+
+    Parameters
+    ----------
+    tasks : tuple of TaskMetrics
+        Of each partition.
+    hardware : str or None
+        How long the cycles of all tasks would take on one device
+        (:func:`host.hardware_time.hardware_time`); None if nobody knows.
+    """
 
     tasks: tuple[TaskMetrics, ...] = ()
+    hardware: str | None = None
+
+    def on_hardware(self, manifest: Manifest) -> "JoinMetrics":
+        """Return the metrics with what the cycles would take on such a device."""
+        return replace(self, hardware=hardware_time(int(self.total("cycles")), manifest))
 
     def total(self, name: str) -> float:
         """Return the sum of one number over all tasks."""
@@ -117,13 +133,18 @@ class JoinMetrics:
         return [_HEADINGS, *rows]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return lines for tasks that did not join all rows on their devices, or read too much."""
-        return tuple(
+        """Return a line about hardware, and those for tasks of which there is something to say.
+
+        These did not join all rows on their devices, or read too much. There is no line about
+        hardware unless :attr:`hardware` is known.
+        """
+        notes = (
             f"partition {task.partition}: {note}"
             for task in self.tasks
             for note in (task.handed_over, task.hash_note)
             if note
         )
+        return (*([] if self.hardware is None else [f"hardware: {self.hardware}"]), *notes)
 
     def __str__(self) -> str:
         rows = self.table()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an Amaranth component to readable Verilog with one module per distinct component."""
+"""From an Amaranth component to readable Verilog with one module per distinct component.
 
-from contextlib import contextmanager
-import gc
+The same netlist is also written as Yosys' JSON, for programs: :mod:`sim.rewriter` is one.
+"""
+
+import json
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
@@ -12,9 +14,10 @@ from amaranth.hdl._ir import PortDirection, build_netlist
 from amaranth.hdl._nir import Memory
 from amaranth.lib.wiring import In
 
+from .collector import without_collector
 from .sharing import share_modules, snake_case
 
-__all__ = ["TOP", "to_verilog", "yosys_version"]
+__all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
 
 #: Name of the top module.
 TOP = "splitjoin"
@@ -33,6 +36,8 @@ memory_collect
 opt_clean -purge
 write_verilog -noattr
 """
+#: What the JSON netlist, written after the Verilog, begins with.
+JSON_START = '\n{\n  "creator":'
 
 
 def yosys():
@@ -43,18 +48,6 @@ def yosys():
 def yosys_version():
     """Return the version of the Yosys that prints the Verilog."""
     return ".".join(str(part) for part in yosys().version())
-
-
-@contextmanager
-def without_collector():
-    """Keep Python's cyclic collector off: it takes half of the time that a netlist takes."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def top_ports(component):
@@ -102,6 +95,21 @@ def component_names(fragment, path):
     return names
 
 
+def converted(component, name, platform, script):
+    """Return what Yosys prints when it runs ``script`` on the RTLIL of a component."""
+    with without_collector():
+        fragment = Fragment.get(component, platform)
+        stems = component_names(fragment, name)
+        text = to_rtlil(fragment, top_ports(component), name)
+        text = share_modules(text, top=name, stems=stems)
+    return yosys().run(["-q", "-"], script.format(rtlil=text), ignore_warnings=True)
+
+
+def from_first_module(verilog):
+    """Return Verilog without what stands before its first module."""
+    return verilog[verilog.index("\nmodule ") + 1 :]
+
+
 def to_verilog(component, *, name=TOP, platform=None):
     """Return the Verilog of ``component``.
 
@@ -117,10 +125,40 @@ def to_verilog(component, *, name=TOP, platform=None):
     platform : object or None
         Something with the name of a ``device``, whose primitives are used; by default, none are.
     """
+    return from_first_module(converted(component, name, platform, SCRIPT))
+
+
+def to_netlist(component, *, name=TOP):
+    """Return the Verilog of ``component``, and the same netlist as Yosys' JSON.
+
+    The JSON has the modules, cells and names that the Verilog has, without its version of Yosys
+    and without the undefined contents of memories, which take megabytes.
+
+    Parameters
+    ----------
+    component, name
+        See :func:`to_verilog`.
+
+    Returns
+    -------
+    verilog, netlist : str
+    """
+    text = converted(component, name, None, f"{SCRIPT}write_json\n")
+    verilog, start, netlist = text.rpartition(JSON_START)
     with without_collector():
-        fragment = Fragment.get(component, platform)
-        stems = component_names(fragment, name)
-        text = to_rtlil(fragment, top_ports(component), name)
-        text = share_modules(text, top=name, stems=stems)
-    verilog = yosys().run(["-q", "-"], SCRIPT.format(rtlil=text), ignore_warnings=True)
-    return verilog[verilog.index("\nmodule ") + 1 :]
+        return from_first_module(verilog + "\n"), compact(start + netlist)
+
+
+def compact(netlist):
+    """Return a JSON netlist in one line for each module."""
+    modules = json.loads(netlist)["modules"]
+    for module in modules.values():
+        for cell in module["cells"].values():
+            init = cell["parameters"].get("INIT", "")
+            if init and not init.strip("x"):
+                cell["parameters"]["INIT"] = "x"
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(module, separators=(',', ':'))}"
+        for name, module in modules.items()
+    ]
+    return '{"modules": {\n' + ",\n".join(lines) + "\n}}\n"

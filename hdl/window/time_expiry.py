@@ -4,6 +4,7 @@
 from amaranth import *
 from amaranth.lib import fifo, wiring
 from amaranth.lib.wiring import In, Out, connect
+from amaranth.utils import ceil_log2
 
 from hdl.streams.registers import StreamRegister
 from hdl.words.inputs import control_layout
@@ -14,7 +15,8 @@ __all__ = ["TimeExpiry"]
 class TimeExpiry(wiring.Component):
     """Remove the keys that have outlived the lifespan by the timestamp at hand, one a cycle.
 
-    The deadline of every key of the span waits in a queue.
+    The deadline of every key of the span waits in a queue. The rows of its memory are a power of
+    two, as those of block RAMs are, so no address lies outside of it.
 
     Latency: 0 cycles if nothing is to be removed, otherwise 1 per key, and up to 4 when the oldest
     deadline is still on its way into or out of memory. Throughput: a key per cycle.
@@ -91,8 +93,9 @@ class TimeExpiry(wiring.Component):
             m.d.sync += lifespan.eq(self.size)
 
         emptied = ResetInserter(self.restart)
+        rows = 1 << ceil_log2(self.parameters.sub_window)
         m.submodules.deadlines = deadlines = emptied(
-            fifo.SyncFIFOBuffered(width=bits + 1, depth=self.parameters.sub_window + 1)
+            fifo.SyncFIFOBuffered(width=bits + 1, depth=rows + 1)  # a register holds one of them
         )
         m.submodules.oldest = oldest = emptied(StreamRegister(bits + 1))
         connect(m, deadlines.r_stream, oldest.i)

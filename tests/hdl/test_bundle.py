@@ -18,12 +18,15 @@ from hdl.words.results import result_word
 from host.manifest import Manifest, digest
 
 TINY = PRESETS["tiny"]
+#: Files of a bundle.
+PARTS = {"manifest.json", "splitjoin.v", "splitjoin.json"}
 
 
 @pytest.fixture
 def short(monkeypatch):
-    """Let the Verilog be one line, for tests that look at files only."""
-    monkeypatch.setattr(hdl.bundle, "to_verilog", lambda design: "module splitjoin; endmodule\n")
+    """Let Verilog and netlist be one line each, for tests that look at files only."""
+    texts = ("module splitjoin; endmodule\n", "{}\n")
+    monkeypatch.setattr(hdl.bundle, "to_netlist", lambda design: texts)
 
 
 def contents(folder):
@@ -46,7 +49,7 @@ def test_a_bundle_is_what_the_host_reads(tmp_path):
     assert manifest.values == values
     assert JoinParameters.from_dict(values["parameters"]) == TINY
     assert manifest.capacity == TINY.capacity
-    assert set(contents(tmp_path / "deep" / "bundle")) == {"manifest.json", "splitjoin.v"}
+    assert set(contents(tmp_path / "deep" / "bundle")) == PARTS
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["bundle"]
 
 
@@ -127,6 +130,17 @@ def test_host_and_generator_agree_on_the_hash():
     assert fingerprint(values, "module another;") != values["hash"]
 
 
+def test_other_parts_are_in_the_hash_by_their_checksums():
+    def hash_of(netlist):
+        parts = [("netlist", "splitjoin.json", netlist)]
+        values = describe(TINY, "module splitjoin;", verilog_file="splitjoin.v", others=parts)
+        assert values["files"]["netlist"] == "splitjoin.json"
+        assert values["hash"] == digest(values, "module splitjoin;")
+        return values["hash"]
+
+    assert hash_of("{}") != hash_of("{} ")
+
+
 def test_the_same_bundle_is_left_as_it_is(tmp_path):
     folder = tmp_path / "bundle"
     write_bundle(TINY, folder)
@@ -188,7 +202,7 @@ def test_what_a_killed_process_left_is_removed_and_what_is_being_written_is_not(
     }  # fmt: skip
     (tmp_path / "a[b]" / ".splitjoin.so.12.partial").write_text("half")
     write_bundle(TINY.with_(sub_window=9), tmp_path / "a[b]")
-    assert set(contents(tmp_path / "a[b]")) == {"manifest.json", "splitjoin.v"}
+    assert set(contents(tmp_path / "a[b]")) == PARTS
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path):

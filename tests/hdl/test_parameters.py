@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.parameters import PRESETS, TWINS, JoinParameters, KeyField
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,19 @@ def test_bad_key_fields_are_refused(name, bits, message):
 def test_presets_survive_a_round_trip(name):
     parameters = PRESETS[name]
     assert JoinParameters.from_dict(parameters.to_dict()) == parameters
+
+
+#: In what a preset and its twin may differ: how much there is of something, and the registers that
+#: only the clock of a device needs.
+SIZES = ("sub_window", "bucket_bits", "probes", "pipelined")
+
+
+@pytest.mark.parametrize(("name", "twin"), TWINS.items())
+def test_a_twin_is_the_same_accelerator_in_another_size(name, twin):
+    original = PRESETS[name]
+    same = {size: getattr(original, size) for size in SIZES}
+    assert PRESETS[twin].with_(**same) == original
+    assert PRESETS[twin].pipelined
 
 
 @pytest.mark.parametrize("sub_window", [1, 2, 3, 7, 8, 500, 504])

@@ -214,3 +214,19 @@ def test_every_engine_has_a_default_bundle_of_its_own(builder, tmp_path):
         for engine in ("scan", "index")
     ]
     assert names == ["demo", "demo-index"]
+
+
+def test_a_new_routing_report_takes_new_bundles(monkeypatch, tmp_path):
+    for maker in ("maker_of_text", "maker_of_code"):
+        (tmp_path / maker).mkdir()
+        (tmp_path / maker / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(bundles, "MAKERS", ("maker_of_text", "maker_of_code"))
+    hashes = {source_hash(), source_hash()}
+    (tmp_path / "docs" / "routing").mkdir(parents=True)
+    for text in ("{}", "[]"):
+        (tmp_path / "docs" / "routing" / "a.json").write_text(text)
+        hashes.add(source_hash())
+    (tmp_path / "docs" / "routing" / "a.md").write_text("for readers")
+    hashes.add(source_hash())
+    assert len(hashes) == 3

@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
+import re
+import shutil
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,6 +15,7 @@ from host.default_device import default_device
 from host.driver import TableJoin, join_tables
 from host.errors import MissingToolError
 from host.files import read_table, write_table
+from host.manifest import RoutedClock
 from host.pipeline import Pipeline
 from host.query import JoinQuery, Term
 from host.verification import compare_pairs, reference_pairs
@@ -173,3 +178,29 @@ def test_few_keys_and_a_band_take_hardly_more_cycles_than_tuples():
     expected = reference_pairs(left, right, query)
     assert compare_pairs(result.pairs, expected, ordered=True).agrees
     assert result.cycles < 1.1 * (left.num_rows + right.num_rows)
+
+
+@pytest.mark.parametrize("inputs", ["whole", "sorted"])
+def test_the_command_tells_what_the_cycles_take_in_hardware(simulator, tmp_path, capsys, inputs):
+    bundle = tmp_path / "bundle"
+    shutil.copytree(simulator.removeprefix("sim:"), bundle)
+    values = json.loads((bundle / "manifest.json").read_text())
+    clock = RoutedClock("big", True, 4_000, "lfe5u-85f", 8, 150.0, "x.json", "commit abc")
+    (bundle / "manifest.json").write_text(json.dumps({**values, "clock": vars(clock)}))
+    table = random_table(np.random.default_rng(4), 50, 100).sort_by("t")
+    write_table(table.to_batches(), table.schema, tmp_path / "t.parquet")
+    told = []
+    for device in (f"sim:{bundle}", simulator, f"software:{bundle}"):
+        paths = [f"--{name}={tmp_path / 't.parquet'}" for name in ("left", "right")]
+        options = ["--order", "t", "--equal", "x", "--rows", "9", "--device", device]
+        options += ["--sorted"] if inputs == "sorted" else []
+        assert main(["join", *paths, *options, "--output", str(tmp_path / "out.parquet")]) == 0
+        told.append(capsys.readouterr().err)
+    cycles = int(re.search(r", (\d+) cycles on sim:", told[0])[1])
+    (line,) = re.findall(r"^hardware: (.*)$", told[0], re.MULTILINE)
+    assert line.startswith(f"{cycles:,} cycles: ")
+    assert line.endswith(
+        "at 150.0 MHz, the routed clock of its twin `big` on an lfe5u-85f of grade 8; its routing "
+        "report is of an earlier design (commit abc)"
+    )
+    assert "hardware" not in told[1] + told[2]

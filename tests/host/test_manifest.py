@@ -7,6 +7,7 @@ from hdl.manifest import describe
 from hdl.parameters import PRESETS
 from host import Manifest
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+from host.manifest import RoutedClock
 
 VERILOG = "module splitjoin; endmodule // née\n"
 
@@ -96,3 +97,13 @@ def test_missing_verilog_is_named(bundle):
 def test_tools_may_differ(bundle):
     change(bundle, tools={"yosys": "another"})
     assert Manifest.load(bundle).tools == {"yosys": "another"}
+
+
+def test_a_clock_may_come_later(bundle):
+    assert Manifest.load(bundle).clock is None
+    clock = RoutedClock("ecp5-default", True, 8_100, "lfe5u-85f", 8, 142.0, "docs/routing/x.json")
+    change(bundle, clock=vars(clock))
+    assert Manifest.load(bundle).clock == clock
+    change(bundle, clock={"mhz": 142.0})
+    with pytest.raises(ForeignManifestError, match="generate it again"):
+        Manifest.load(bundle)

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.parameters import PRESETS
 from sim import figures, routed_figures
-from sim.figures import FIGURES, NotMeasured, Result, figure, measure
+from sim.figures import FIGURES, Figure, NotMeasured, Result, figure, measure
 from sim.routed_figures import clock, rate
 
 
@@ -27,6 +27,11 @@ def test_a_figure_that_cannot_be_measured_stops_no_other(tmp_path, capsys):
     assert [(row["value"], row["met"]) for row in rows] == [(None, False), (2, True)]
     assert json.loads((tmp_path / "rows.json").read_text()) == rows
     assert "NO: run this first" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("goal", "met"), [("<= 2", True), ("< 2", False), (">= 2", True)])
+def test_a_value_at_its_limit(goal, met):
+    assert Figure(None, "x", goal).met(2.0) is met
 
 
 def test_a_row_is_judged_by_what_its_figure_says_and_prints_its_notes(tmp_path, capsys):

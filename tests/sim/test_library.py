@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 from pathlib import Path
 import re
@@ -24,13 +25,16 @@ from host.errors import (
     CacheError,
     ForeignLibraryError,
     ManifestError,
+    MissingManifestError,
     MissingToolError,
     StaleManifestError,
 )
-from host.manifest import Manifest
+from host.manifest import Manifest, digest
 from host.words import WordCodec
+from sim import library, model
 from sim.__main__ import main
 from sim.library import build_library, locked
+from sim.rewriter import UnknownNetlist
 from sim.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
@@ -135,6 +139,60 @@ def test_opening_and_closing_returns_the_memory(built):
     for _ in range(200):
         SimulatedDevice(built).close()
     assert resident() - before < 4 << 20
+
+
+@pytest.fixture
+def compiled(monkeypatch, tmp_path):
+    """Texts that would be compiled; what is made of them is an empty library."""
+    texts = []
+
+    def compile_nothing(tools, text, manifest, runtime, folder, **messages):
+        texts.append(text)
+        (folder / "library.so").write_bytes(b"")
+        return folder / "library.so"
+
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(library, "compile_model", compile_nothing)
+    monkeypatch.setattr(library, "cached_runtime", lambda tools, **messages: None)
+    return texts
+
+
+def test_a_plain_library_is_made_from_the_verilog_of_the_bundle(bundle, compiled):
+    assert main(["build", "--plain", str(bundle)]) == 0
+    assert main(["build", str(bundle)]) == 0
+    verilog = (bundle / "splitjoin.v").read_text()
+    assert compiled == [verilog, model.simulated_text((bundle / "splitjoin.json").read_text())]
+
+
+def test_a_netlist_that_cannot_be_rewritten_is_named(bundle, compiled, monkeypatch):
+    def refuse(netlist):
+        raise UnknownNetlist("a cell of type $div")
+
+    monkeypatch.setattr(library, "simulated_text", refuse)
+    said = []
+    build_library(bundle, report=said.append)
+    assert compiled == [(bundle / "splitjoin.v").read_text()]
+    assert any("the netlist has a cell of type $div" in line for line in said)
+
+
+def test_a_bundle_without_a_netlist_is_made_from_its_verilog(bundle, compiled):
+    values = Manifest.load(bundle).values
+    rest = values | {"files": {"verilog": "splitjoin.v"}, "checksums": {}}
+    verilog = (bundle / "splitjoin.v").read_text()
+    rest["hash"] = digest(rest, verilog)
+    (bundle / "manifest.json").write_text(json.dumps(rest))
+    build_library(bundle)
+    assert compiled == [verilog]
+
+
+def test_a_changed_netlist_is_refused(bundle):
+    with (bundle / "splitjoin.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(StaleManifestError, match=r"splitjoin\.json.*generate it again"):
+        build_library(bundle)
+    (bundle / "splitjoin.json").unlink()
+    with pytest.raises(MissingManifestError, match=r"lacks its netlist.*generate it again"):
+        build_library(bundle)
 
 
 def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures and report say what was measured, and open offline."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 import re
 
@@ -104,6 +105,17 @@ def test_figures_are_derived_from_the_counters():
     assert (ingress.busy, ingress.idle) == (40_010, 1_100_000 - 40_010 - 1_040_000)
     assert regions.idle == 8 * 1_100_000 - 8_140_000 - 44_000
     assert output.name == "Output"
+
+
+def test_what_the_cycles_take_in_hardware_is_told_where_it_is_known(tmp_path):
+    assert "In hardware" not in dict(derive_figures(example()))
+    metrics = replace(example().metrics, hardware="1,100,000 cycles: 7.7 ms at <142.0> MHz")
+    run = example(metrics=metrics)
+    assert dict(derive_figures(run))["In hardware"] == metrics.hardware
+    write_report(run, tmp_path / "report.html")
+    assert "7.7 ms at &lt;142.0&gt; MHz" in (tmp_path / "report.html").read_text()
+    assert str(metrics).splitlines()[-1] == f"hardware: {metrics.hardware}"
+    assert "hardware: 1,100,000 cycles" in metrics._repr_html_()
 
 
 @pytest.mark.parametrize("values", [[], [0], [1, 1, 700, 50_000, 2**40]])

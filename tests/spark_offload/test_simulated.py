@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same joins on the simulated accelerator, cycle by cycle."""
 
+import json
+import shutil
+
 import pytest
 
 from host.errors import CapacityError
+from host.manifest import RoutedClock
 from spark_offload import explain, metrics, plan_join, stream_join
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, frames, random_rows
@@ -101,3 +105,26 @@ def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
 def test_a_window_that_is_too_large_names_the_command_that_builds_one(spark, simulated_bundle):
     with pytest.raises(CapacityError, match="193.*192.*python -m sim build"):
         stream_join(*frames(spark, LEFT, RIGHT), order="t", rows=193, device=simulated_bundle)
+
+
+def test_metrics_and_cost_tell_what_the_cycles_take_in_hardware(spark, simulated_bundle, tmp_path):
+    bundle = tmp_path / "bundle"
+    shutil.copytree(simulated_bundle.removeprefix("sim:"), bundle)
+    values = json.loads((bundle / "manifest.json").read_text())
+    clock = RoutedClock("big", True, 4_000, "lfe5u-85f", 8, 150.0, "x.json")
+    (bundle / "manifest.json").write_text(json.dumps({**values, "clock": vars(clock)}))
+    twin = "150.0 MHz, the routed clock of its twin `big` on an lfe5u-85f of grade 8"
+    for device, expected in (
+        (f"sim:{bundle}", True), (f"software:{bundle}", False), (simulated_bundle, False),
+    ):  # fmt: skip
+        joined = stream_join(
+            *frames(spark, LEFT, RIGHT), on="k", order="t", within=60, device=device, partitions=2
+        )
+        cost = explain(joined, count=True).cost
+        assert (twin in str(cost)) == expected
+        assert metrics(joined).hardware is None
+        joined.count()
+        measured = metrics(joined)
+        cycles = f"{int(measured.total('cycles')):,} cycles: "
+        assert (f"hardware: {cycles}" in str(measured)) == expected
+        assert (twin in str(measured)) == expected

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
 import re
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.parameters import PRESETS
-from hdl.verilog.conversion import to_verilog
+from hdl.verilog.conversion import to_netlist, to_verilog
 from hdl.verilog.lint import WAIVERS, lint
 
 PORTS = {
@@ -23,8 +24,15 @@ def headers(verilog):
 
 
 @pytest.fixture(scope="module")
-def tiny():
-    return to_verilog(Accelerator(PRESETS["tiny"]))
+def texts():
+    """Verilog and netlist of the preset `tiny`."""
+    return to_netlist(Accelerator(PRESETS["tiny"]))
+
+
+@pytest.fixture(scope="module")
+def tiny(texts):
+    """Its Verilog."""
+    return texts[0]
 
 
 def test_the_top_has_the_ports_of_the_contract(tiny):
@@ -40,12 +48,30 @@ def test_names_are_plain_identifiers_of_the_component_classes(tiny):
     assert "$" not in re.sub(r"\$(un)?signed", "", tiny)
 
 
-def test_the_text_depends_on_the_parameters_only(tiny):
+def test_the_netlist_has_the_modules_and_ports_of_the_verilog(texts):
+    verilog, netlist = texts
+    modules = json.loads(netlist)["modules"]
+    assert {name: list(module["ports"]) for name, module in modules.items()} == headers(verilog)
+    assert to_verilog(Accelerator(PRESETS["tiny"])) == verilog
+
+
+def test_contents_of_memories_that_nothing_defines_are_not_in_the_netlist(texts):
+    cells = [
+        cell
+        for module in json.loads(texts[1])["modules"].values()
+        for cell in module["cells"].values()
+    ]
+    memories = [cell["parameters"]["INIT"] for cell in cells if cell["type"] == "$mem_v2"]
+    assert memories
+    assert set(memories) == {"x"}
+
+
+def test_the_text_depends_on_the_parameters_only(texts):
     """The same bytes, whatever else a process did and however it hashes."""
     script = (
         "from hdl.accelerator import Accelerator; from hdl.parameters import PRESETS;"
-        "from hdl.verilog.conversion import to_verilog; import sys;"
-        "sys.stdout.write(to_verilog(Accelerator(PRESETS['tiny'])))"
+        "from hdl.verilog.conversion import to_netlist; import sys;"
+        "sys.stdout.write(''.join(to_netlist(Accelerator(PRESETS['tiny']))))"
     )
     for seed in ("0", "1"):
         output = subprocess.run(
@@ -55,7 +81,7 @@ def test_the_text_depends_on_the_parameters_only(tiny):
             text=True,
             check=True,
         ).stdout
-        assert output == tiny
+        assert output == "".join(texts)
 
 
 def test_more_cores_need_no_more_modules():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections import deque
 import random
+import re
 
 import pytest
 
 from hdl.parameters import JoinParameters
+from hdl.verilog.conversion import to_verilog
 from hdl.window.time_expiry import TimeExpiry
 from tests.hdl.cycles import each_cycle
 
@@ -128,3 +130,11 @@ def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(
         yield
 
     each_cycle(TimeExpiry(parameters), steps)
+
+
+@pytest.mark.parametrize(("sub_window", "rows"), [(100, 128), (128, 128), (129, 256)])
+def test_deadlines_lie_in_as_many_rows_as_their_address_has_values(sub_window, rows):
+    """Verilator guards a read that may lie outside, and then it cannot be fetched ahead."""
+    dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))
+    (last,) = re.findall(r"^ *reg \[16:0\] storage \[(\d+):0\];", to_verilog(dut), re.MULTILINE)
+    assert int(last) + 1 == rows

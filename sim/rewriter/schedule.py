@@ -2,54 +2,34 @@
 """The order in which one process computes variables and assigns registers."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-import re
 
-from .netlist import Signal, references, unused
+from .groups import find_resets, make_groups
+from .netlist import ALWAYS, Signal, unused
 
-__all__ = ["Copy", "Group", "Schedule", "reach", "stem"]
+__all__ = ["Copy", "Schedule", "reach"]
 
-#: A condition that gives so many registers a constant is a reset.
-RESETS = 4
 #: A memory cannot be copied.
 NEVER = 1000
 #: Copying a register costs more than computing a variable early.
 COPYING = 3
 
 
-def stem(target):
-    """Return the name of the register or memory that is assigned."""
-    return re.match(r"\w+", target)[0]
-
-
-def reach(texts, variables):
-    """Return the variables that expressions are computed from, each after those it needs."""
+def reach(names, variables):
+    """Return the variables that some signals are computed from, each after those it needs."""
     found, done = set(), []
 
-    def visit(text):
-        for name in sorted(references(text)):
+    def visit(names):
+        for name in sorted(names):
             if name in variables and name not in found:
                 found.add(name)
-                visit(variables[name])
+                visit(variables[name].names)
                 done.append(name)
 
-    for text in texts:
-        visit(text)
+    for some in names:
+        visit(some)
     return done
-
-
-@dataclass
-class Group:
-    """Registers that are assigned under the same conditions."""
-
-    conditions: tuple
-    clauses: list  # for every condition, of pairs of target and value
-    inner: list  # for every condition, variables that are computed under it only
-    reads: set = field(default_factory=set)
-    writes: set = field(default_factory=set)
-    shown: set = field(default_factory=set)  # registers that other modules see
-    old: set = field(default_factory=set)  # registers that it must read from a copy
 
 
 @dataclass
@@ -63,22 +43,24 @@ class Copy:
 class Schedule:
     """The steps of a process.
 
-    What is read by other modules (``visible``) is assigned when all is computed, by the simulator:
-    in a variable of its own, unless everything that reads it comes first. Everything else is
-    assigned at once. So what reads a register comes first, or reads a copy. A variable is computed
-    where it is first needed, or under the only condition under which it is needed.
+    Registers that other modules see are assigned with ``<=``: Verilator changes them after the
+    process, by way of a second variable unless all their readers come before the assignment. All
+    other registers change at once, so each of their readers comes before, or reads a copy of the
+    old value. A variable is computed where it is first needed, or under the only condition under
+    which it is needed.
 
     Parameters
     ----------
     logic : Logic
         Of the module; gets the signals of copies.
     visible : set of str
-        Registers, memories and ports; gets memories for which there is no other way.
+        What other modules see, and all ports. Gets the memories that some group reads after they
+        are written: a memory cannot be copied.
 
     Attributes
     ----------
-    resets : dict of str to list
-        For conditions of resets: targets and values.
+    resets : dict of Condition to list of Clause
+        What resets do.
     steps : list of Group, Copy or str
         A string is the name of a variable to compute.
     copies : dict of str to str
@@ -97,34 +79,37 @@ class Schedule:
     def _place(self, groups):
         """Find the variables that are needed under one condition only."""
         users = {}  # of every variable: group and number of a condition, or None for anything else
+        read = []
 
-        def use(text, place):
-            for name in references(text or ""):
+        def use(names, place):
+            read.append(names)
+            for name in names:
                 users.setdefault(name, set()).add(place)
 
-        texts = list(self.resets)
+        for condition in [
+            *self.resets,
+            *(c for group in groups for c in group.conditions),
+        ]:
+            use(condition.names, None)
         for group in groups:
-            texts += filter(None, group.conditions)
-        for text in texts:
-            use(text, None)
-        for group in groups:
-            for number, pairs in enumerate(group.clauses):
-                place = (id(group), number) if group.conditions != (None,) else None
-                for target, value in pairs:
-                    use(value, place)
-                    use(target[len(stem(target)) :], place)
-                    texts += [target, value]
+            for number, clauses in enumerate(group.clauses):
+                place = (id(group), number) if group.conditions != (ALWAYS,) else None
+                for clause in clauses:
+                    use(clause.read, place)
         inner = {(id(group), n): names for group in groups for n, names in enumerate(group.inner)}
         always = []
-        for name in reversed(reach(texts, self.variables)):
+        for name in reversed(reach(read, self.variables)):
             found = users[name]
             place = next(iter(found)) if len(found) == 1 else None
-            (always if place is None else inner[place]).insert(0, name)
-            use(self.variables[name], place)
+            (always if place is None else inner[place]).append(name)
+            for source in self.variables[name].names:
+                users.setdefault(source, set()).add(place)
+        for names in [always, *inner.values()]:
+            names.reverse()
         self._late = dict.fromkeys(always)  # variables that are still to be computed
         self._readers = {}
         for name in always:
-            for register in references(self.variables[name]):
+            for register in self.variables[name].names:
                 self._readers.setdefault(register, set()).add(name)
         for group in groups:
             self._note(group)
@@ -132,13 +117,13 @@ class Schedule:
     def _note(self, group):
         """Note what a group reads and writes."""
         for condition in group.conditions:
-            group.reads |= references(condition or "")
-        for pairs, names in zip(group.clauses, group.inner, strict=True):
-            for target, value in pairs:
-                group.writes.add(stem(target))
-                group.reads |= references(value) | references(target[len(stem(target)) :])
+            group.reads |= condition.names
+        for clauses, names in zip(group.clauses, group.inner, strict=True):
+            for clause in clauses:
+                group.writes.add(clause.target.name)
+                group.reads |= clause.read
             for name in names:
-                group.reads |= references(self.variables[name])
+                group.reads |= self.variables[name].names
         signals = self.logic.signals
         group.shown = {name for name in group.writes & self.visible if not signals[name].rows}
         group.writes -= self.visible
@@ -149,7 +134,7 @@ class Schedule:
         The cheapest goes next. Costs only fall; of a group they are looked at again when something
         they depend on is done, for there are thousands of groups.
         """
-        needs = [set(reach(group.reads, self.variables)) for group in groups]
+        needs = [set(reach([group.reads], self.variables)) for group in groups]
         concerned = self._concerned(groups, needs)
         readers = Counter(name for group in groups for name in group.reads)
 
@@ -201,7 +186,7 @@ class Schedule:
         """Compute a variable now, unless it has been."""
         if name in self._late:
             del self._late[name]
-            for source in sorted(references(self.variables[name])):
+            for source in sorted(self.variables[name].names):
                 self._compute(source)
             self.steps.append(name)
 
@@ -219,41 +204,3 @@ class Schedule:
             if name in group.reads - group.old:
                 group.old.add(name)
                 readers[name] -= 1
-
-
-def find_resets(registers):
-    """Return what resets do, by condition, and the clauses of registers without them."""
-
-    def constant(clause):
-        return clause[0] and re.fullmatch(r"\d+'\w+", clause[2])
-
-    first = [register.clauses[0] for register in registers]
-    count = Counter(
-        clause[0]
-        for clause, register in zip(first, registers, strict=True)
-        if len(register.clauses) > 1 and constant(clause)
-    )
-    resets, updates = {}, []
-    for register in registers:
-        condition, target, value = register.clauses[0]
-        if constant(register.clauses[0]) and count[condition] >= RESETS:
-            resets.setdefault(condition, []).append((target, value))
-            if register.clauses[1:]:
-                updates.append(register.clauses[1:])
-        else:
-            updates.append(register.clauses)
-    return resets, updates
-
-
-def make_groups(updates):
-    """Gather registers with the same conditions, memories apart."""
-    groups = {}
-    for clauses in updates:
-        conditions = tuple(condition for condition, _, _ in clauses)
-        target = clauses[0][1]
-        key = target if conditions == (None,) else (conditions, stem(target) != target)
-        if key not in groups:
-            groups[key] = Group(conditions, [[] for _ in clauses], [[] for _ in clauses])
-        for pairs, (_, name, value) in zip(groups[key].clauses, clauses, strict=True):
-            pairs.append((name, value))
-    return list(groups.values())

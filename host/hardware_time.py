@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cycles of a simulated device would take in hardware."""
+
+from host.manifest import Manifest
+
+__all__ = ["hardware_time"]
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def hardware_time(cycles: int, manifest: Manifest) -> str | None:
+    """Say how long a number of cycles takes on a device; None if there is nothing to say.
+
+    Parameters
+    ----------
+    cycles : int
+        Clock cycles that devices ran, one after another; zero of a device without a clock.
+    manifest : Manifest
+        Of the devices; they, or their twin, may never have been routed.
+    """
+    clock = manifest.clock
+    if not cycles or clock is None:
+        return None
+    text = (
+        f"{cycles:,} cycles: {_with_unit(cycles / (clock.mhz * 1e6))} at {clock.mhz:,.1f} MHz, the "
+        f"routed clock of {'its twin ' if clock.twin else ''}`{clock.preset}` on an "
+        f"{clock.device} of grade {clock.speed}"
+    )
+    if clock.capacity < manifest.capacity:
+        text += f", which holds windows of up to {clock.capacity:,} tuples a side"
+    if clock.earlier_design is not None:
+        text += f"; its routing report is of an earlier design ({clock.earlier_design})"
+    return text
+
+
+def _with_unit(seconds: float) -> str:
+    """Write a time in the largest unit of which there is one."""
+    size, unit = next((each for each in _UNITS if seconds >= 0.95 * each[0]), _UNITS[-1])
+    return f"{seconds / size:,.1f} {unit}"

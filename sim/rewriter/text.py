@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bits, expressions and conditions as Verilog."""
+
+from .cells import OPERATORS
+
+__all__ = ["Printer", "size"]
+
+
+def size(width):
+    """Return the range in the declaration of a signal."""
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+class Printer:
+    """Prints what the signals of one module are part of.
+
+    Parameters
+    ----------
+    signals : dict of str to Signal
+    """
+
+    def __init__(self, signals):
+        self.signals = signals
+
+    def run(self, run):
+        """Return neighbouring bits."""
+        if run.name is None:
+            return f"{run.width}'h{run.low:x}"
+        if run.width == self.signals[run.name].width:
+            return run.name
+        if run.width == 1:
+            return f"{run.name}[{run.low}]"
+        return f"{run.name}[{run.low + run.width - 1}:{run.low}]"
+
+    def bits(self, bits):
+        """Return bits; a concatenation if they are several runs."""
+        if len(bits.runs) == 1:
+            return self.run(bits.runs[0])
+        return f"{{ {', '.join(map(self.run, reversed(bits.runs)))} }}"
+
+    def condition(self, condition):
+        """Return a condition."""
+        tests = [f"{'' if high else '!'}{self.bits(bits)}" for bits, high in condition.tests]
+        return " && ".join(tests) or "1'h1"
+
+    def expression(self, value):
+        """Return an expression for the right side of an assignment.
+
+        Verilog takes the width of a computation from the signal on the left side, as Yosys does
+        from the output of a cell.
+        """
+        operands = [self.bits(bits) for bits in value.operands]
+        if value.kind == "bits":
+            return operands[0]
+        if value.kind == "row":
+            return f"{value.memory}[{operands[0]}]"
+        if value.kind == "choice":
+            text, *pairs = operands
+            for bit, chosen in zip(pairs[::2], pairs[1::2], strict=True):
+                text = f"({bit} ? {chosen} : {text})"
+            return text
+        if value.signed:
+            shift = "<<" in OPERATORS[value.kind] or ">>" in OPERATORS[value.kind]
+            operands[:1] = [f"$signed({operands[0]})"]
+            operands[1:] = [text if shift else f"$signed({text})" for text in operands[1:]]
+        operator = OPERATORS[value.kind]
+        return f"{operator} {operands[0]}" if len(operands) == 1 else f" {operator} ".join(operands)
+
+    def target(self, target):
+        """Return what stands on the left of an assignment."""
+        if not target.width:
+            return target.name
+        row = f"{target.name}[{self.bits(target.address)}]"
+        if target.width == self.signals[target.name].width:
+            return row
+        return f"{row}[{target.low + target.width - 1}:{target.low}]"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+from sim.rewriter.bits import Bits
+from sim.rewriter.logic import Logic
+from sim.rewriter.netlist import ALWAYS, Clause, Condition, Expression, Register, Target
+from sim.rewriter.unread import drop_unread
+
+
+def one(name):
+    """A signal of one bit."""
+    return Bits.whole(name, 1)
+
+
+def computed(*names):
+    """Something that is computed from signals."""
+    return Expression("$and", tuple(map(one, names)))
+
+
+def register(name, value, *, enable=None, address=None):
+    """A register, or a write port if there is an address."""
+    condition = Condition(((one(enable), True),)) if enable else ALWAYS
+    target = Target(name, one(address), 0, 1) if address else Target(name)
+    return Register(one("clk"), [Clause(condition, target, value)])
+
+
+def logic(variables, registers, *, outputs=None, inputs=None):
+    """Logic with an output ``o``."""
+    return Logic({}, {"o": "output"}, variables, registers, outputs or {}, inputs or {}, "clk")
+
+
+def test_a_register_that_only_counts_for_itself_goes_with_what_it_needs():
+    counter = register("n", computed("following"), enable="e")
+    variables = {"following": computed("n"), "x": computed("a")}
+    found = logic(variables, [counter], outputs={"o": one("x")})
+    drop_unread(found)
+    assert found.variables == {"x": computed("a")}
+    assert found.registers == []
+
+
+def test_whatever_an_output_or_an_instance_depends_on_stays():
+    row = Expression("row", (one("a"),), memory="m")
+    registers = [
+        register("o", computed("x"), enable="enable"),  # an output itself
+        register("q", computed("a")),  # its enable, and an address
+        register("m", computed("y"), address="q"),  # a memory that an instance gets a row of
+    ]
+    variables = {"enable": computed("q", "e"), "x": computed("a"), "y": computed("a", "e"),
+                 "row": row}  # fmt: skip
+    found = logic(
+        {**variables, "unused": computed("q")}, registers, inputs={("i", "p"): one("row")}
+    )
+    drop_unread(found)
+    assert found.variables == variables
+    assert found.registers == registers
