@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
+from functools import reduce
+from operator import add
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -11,12 +14,13 @@ from .join_core import JoinCore
 from .local_reset import ResetTree
 from .trees.combiner import Combiner
 from .trees.distribution import DistributionTree
+from .trees.dual_combiner import DualCombiner
 from .trees.merger import MergerTree
 from .trees.order_queue import OrderQueue
 from .verilog.literal import literal
 from .words.inputs import input_word
 from .words.prepared import region_word
-from .words.results import ResultKind, result_word
+from .words.results import ResultKind, result_word, turns_shape
 
 __all__ = ["Accelerator"]
 
@@ -64,11 +68,12 @@ class Accelerator(wiring.Component):
             leaves=parameters.cores,
             fan_out=parameters.fan_out,
             pipelined=parameters.pipelined,
-            early=["kind", "close", "star"],  # what a region decides by
+            early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
-        self.combiner = Combiner(parameters)
+        combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
+        self.combiner = combiner(parameters)
         self.latency = (
             self.ingress.latency
             + self.distribution.latency
@@ -90,7 +95,10 @@ class Accelerator(wiring.Component):
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
         m.submodules.order = order = OrderQueue(
-            2, depth=self.ORDER_DEPTH, pipelined=self.parameters.pipelined
+            turns_shape(self.parameters),
+            depth=self.ORDER_DEPTH,
+            pipelined=self.parameters.pipelined,
+            per_word=self.parameters.tuples_per_word,
         )
         m.submodules.combiner = combiner = self.combiner
         m.submodules.activity = activity = ActivityTree(self.parameters)
@@ -132,6 +140,8 @@ class Accelerator(wiring.Component):
         """Count what passes the ports and what the regions report."""
         m.submodules.counters = counters = CounterBank(self.parameters)
         emitted = self.o.valid & self.o.ready
+        word = self.o.payload
+        results = [word.one, word.two] if self.parameters.tuples_per_word == 2 else [word]
         m.d.comb += [
             counters.activity.eq(activity.o),
             counters.accepted.eq(self.ingress.accepted),
@@ -139,7 +149,12 @@ class Accelerator(wiring.Component):
             counters.illegal.eq(self.ingress.illegal),
             counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
             counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
-            counters.kinds.eq(Cat(emitted & (self.o.payload.kind == kind) for kind in ResultKind)),
+            counters.kinds.eq(
+                Cat(
+                    reduce(add, (emitted & (result.kind == kind) for result in results))
+                    for kind in (ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK)
+                )
+            ),
             counters.address.eq(self.counter_addr),
             self.counter_data.eq(counters.data),
         ]

@@ -168,8 +168,8 @@ class CounterBank(wiring.Component):
     activity : In
         Of the :class:`ActivityTree`.
     accepted : In(2)
-    kinds : In(3)
-        A pair, star or mark was emitted in this cycle.
+    kinds : In(3 * tuples_per_word)
+        How many pairs, stars and marks were emitted in this cycle, ``tuples_per_word`` bits each.
     ingress, output : In(2)
         Busy (bit 0) or stalled (bit 1).
     disorder : In(1)
@@ -191,7 +191,7 @@ class CounterBank(wiring.Component):
             {
                 "activity": In(activity_layout(parameters, ActivityNode.ARITY**levels)),
                 "accepted": In(2),
-                "kinds": In(3),
+                "kinds": In(3 * parameters.tuples_per_word),
                 "ingress": In(2),
                 "output": In(2),
                 "disorder": In(1),
@@ -203,14 +203,17 @@ class CounterBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        results, stars, marks = (
+            self.kinds.word_select(n, self.parameters.tuples_per_word) for n in range(3)
+        )
         increments = {
             "cycles": 1,
             "tuples_r": self.accepted[0],
             "tuples_s": self.accepted[1],
             "comparisons": self.activity.comparisons,
-            "results": self.kinds[0],
-            "stars": self.kinds[1],
-            "marks": self.kinds[2],
+            "results": results,
+            "stars": stars,
+            "marks": marks,
             "region_busy": self.activity.busy,
             "region_stalled": self.activity.stalled,
             "ingress_busy": self.ingress[0],

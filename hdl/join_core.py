@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .paired_region import PairedRegion
 from .region import Region
 from .streams.fork import StreamFork
 from .words.inputs import Control, InputKind
@@ -26,13 +27,31 @@ def mirrored(m, word):
         mirror.close.eq(Cat(word.close[1], word.close[0])),
         mirror.star.eq(Cat(word.star[1], word.star[0])),
     ]
+    two = "first" in word.shape().members
+    if two:
+        exchange_tuples(m, word, mirror)
     with m.If(word.kind == InputKind.CONTROL):
         control = word.body.control  # its index is a side, unless it is a field
         of_field = control.op == Control.COORDINATE
+        if two:
+            m.d.comb += mirror.body.control.eq(control)
         m.d.comb += mirror.body.control.index.eq(control.index ^ ~of_field)
-    with m.Else():
-        m.d.comb += mirror.kind.eq(Mux(word.kind == InputKind.R, InputKind.S, InputKind.R))
+    if not two:
+        with m.Else():
+            m.d.comb += mirror.kind.eq(Mux(word.kind == InputKind.R, InputKind.S, InputKind.R))
     return mirror
+
+
+def exchange_tuples(m, word, mirror):
+    """Let each of two tuples in ``word`` be of the other side in ``mirror``."""
+    kind = Value.cast(word.kind)
+    m.d.comb += [
+        # A lone R becomes S, and S becomes R.
+        Value.cast(mirror.kind).eq(Cat(~(kind[0] ^ kind[1]), kind[1])),
+        mirror.first.eq(~word.first),
+        mirror.body.both.r.eq(word.body.both.s),
+        mirror.body.both.s.eq(word.body.both.r),
+    ]
 
 
 class JoinCore(wiring.Component):
@@ -64,7 +83,8 @@ class JoinCore(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.regions = [Region(parameters, probe_side=side) for side in range(2)]
+        kind = PairedRegion if parameters.side_by_side else Region
+        self.regions = [kind(parameters, probe_side=side) for side in range(2)]
         self.latency = self.regions[0].latency
         super().__init__(
             {

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest of an accelerator: all that host code knows about it.
 
-Written from :mod:`hdl.layouts`, never by hand; ``docs/architecture.md`` section 4 shows it.
+Written from :mod:`hdl.words`, never by hand; ``docs/architecture.md`` section 4 shows it.
 """
 
 import hashlib
 import importlib.metadata
 import json
 from pathlib import Path
+import re
 import tomllib
 
 import amaranth
@@ -23,13 +24,14 @@ from .words.results import ResultKind, result_word
 __all__ = ["describe", "fingerprint"]
 
 #: Version of the manifest's format; raised when a host must not read it as before.
-FORMAT = 2
+FORMAT = 3
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock")
 
-#: Names of nested fields lose these prefixes: the kind of a word tells its fields apart already.
-PREFIXES = ("body.tuple.", "body.pair.", "body.punctuation.", "body.")
+#: Names of nested fields lose these parts: the kind of a word tells its fields apart already, and
+#: of two results the first one has the names that it would have alone.
+SILENT = re.compile(r"^one\.|\bbody\.(?:(?:tuple|pair|punctuation)\.)?")
 
 
 def flat_fields(layout, path="", offset=0):
@@ -45,13 +47,10 @@ def flat_fields(layout, path="", offset=0):
 
 def word(layout):
     """Describe a word: its width, and its fields by their short names."""
-    fields = {}
-    for name, offset, bits, signed in flat_fields(layout):
-        for prefix in PREFIXES:
-            if name.startswith(prefix):
-                name = name.removeprefix(prefix)
-                break
-        fields[name] = {"offset": offset, "bits": bits, "signed": signed}
+    fields = {
+        SILENT.sub("", name): {"offset": offset, "bits": bits, "signed": signed}
+        for name, offset, bits, signed in flat_fields(layout)
+    }
     return {"bits": layout.size, "fields": fields}
 
 
@@ -63,9 +62,9 @@ def kit_version():
     return importlib.metadata.version("splitjoin-kit")
 
 
-def members(enumeration):
-    """Return names and values of an enumeration."""
-    return {member.name: member.value for member in enumeration}
+def members(enumeration, *, without=()):
+    """Return names and values of an enumeration, without some of its members."""
+    return {member.name: member.value for member in enumeration if member not in without}
 
 
 def fingerprint(manifest, verilog):
@@ -99,6 +98,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
+    unused = () if parameters.tuples_per_word == 2 else (InputKind.BOTH, ResultKind.NONE)
     manifest = {
         "format": FORMAT,
         "kit": kit_version(),
@@ -106,8 +106,8 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         "parameters": parameters.to_dict(),
         "input_word": word(input_word(parameters)),
         "result_word": word(result_word(parameters)),
-        "input_kinds": members(InputKind),
-        "result_kinds": members(ResultKind),
+        "input_kinds": members(InputKind, without=unused),
+        "result_kinds": members(ResultKind, without=unused),
         "operations": {name: Control[name].value for name in indices},
         "indices": indices,
         "storage": {

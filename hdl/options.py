@@ -19,6 +19,7 @@ NUMBERS = {
     "fan_out": "children of a distribution tree node",
     "fan_in": "ports of a merger",
     "probe_bits": "width of a result's probe index",
+    "tuples_per_word": "1, or 2 for a tuple of each side in an input word, and two results in one",
 }
 
 

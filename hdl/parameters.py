@@ -89,6 +89,9 @@ class JoinParameters:
         Ports of a merger (the seed's *c*).
     probe_bits : int
         Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
+    tuples_per_word : int
+        Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
+        With 2, a word can carry a tuple of each side. Only if ``pipelined``.
     pipelined : bool
         Registers stand wherever the clock of a device needs them. Without those between ingress,
         trees and combiner, and inside of an index, answers come some cycles earlier, a tuple takes
@@ -109,6 +112,7 @@ class JoinParameters:
     engine: str = "scan"
     bucket_bits: int | None = None
     digest_bits: int | None = None
+    tuples_per_word: int = 1
     pipelined: bool = True
 
     def __post_init__(self):
@@ -131,8 +135,16 @@ class JoinParameters:
             f"Parameter 'timestamp_bits' must be 0 to 64, not {self.timestamp_bits!r}",
         )
         require(
+            self.tuples_per_word in (1, 2),
+            f"Parameter 'tuples_per_word' must be 1 or 2, not {self.tuples_per_word!r}",
+        )
+        require(
             isinstance(self.pipelined, bool),
             f"Parameter 'pipelined' must be true or false, not {self.pipelined!r}",
+        )
+        require(
+            self.pipelined or self.tuples_per_word == 1,
+            "Two tuples in a word need 'pipelined'",
         )
         require(len(self.keys) >= 1, "Parameter 'keys' must name at least one field")
         names = [key.name for key in self.keys]
@@ -202,6 +214,19 @@ class JoinParameters:
             return self
         digest = KeyField(name="digest", bits=self.digest_bits, signed=False)
         return self.with_(keys=(digest,), digest_bits=None)
+
+    @property
+    def side_by_side(self):
+        """Whether a region takes both tuples of a word at once: stores one, probes with the other.
+
+        An index does. A scan gets them one after the other, as its passes take longer than that.
+        """
+        return self.tuples_per_word == 2 and self.engine == "index"
+
+    @property
+    def lane(self):
+        """The same accelerator with one tuple in a word: what becomes of each of two tuples."""
+        return self.with_(tuples_per_word=1)
 
     @property
     def capacity(self):

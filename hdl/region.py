@@ -88,7 +88,7 @@ class Region(wiring.Component):
         """Accept words; lead what becomes of them to tracker and engine."""
         words = flagged_register(
             m, "input", self.words,
-            flags=word_flags, pipelined=self.parameters.pipelined, register=stream_register,
+            flags=self.word_flags, pipelined=self.parameters.pipelined, register=stream_register,
         )  # fmt: skip
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
@@ -108,7 +108,34 @@ class Region(wiring.Component):
             engine.stop.eq(tracker.stop),
             self.activity.eq(engine.activity),
         ]
-        m.d.sync += [engine.close.eq(closing), takes.eq(engine.soon & ~closing)]
+        m.d.sync += [engine.close.eq(closing), takes.eq(self.takes_next(engine, closing))]
+
+    def takes_next(self, engine, closing):
+        """Return whether the engine can take a probe in the next cycle: a group is followed by one
+        cycle without."""
+        return engine.soon & ~closing
+
+    def overflow(self, tracker):
+        """Return the overflow that a star knows of."""
+        return tracker.overflow
+
+    def word_flags(self, words):
+        """Return what becomes of a region word; anything while there is none.
+
+        It is a tuple that probes or is stored, or a control word; it closes the group, and a star
+        follows; it is a tuple that probes or closes, and so waits for the engine.
+        """
+        word = words.payload
+        probe, store = word.kind == InputKind.R, word.kind == InputKind.S
+        closes = word.close[0]
+        return {
+            "probe": probe,
+            "store": store,
+            "control": word.kind == InputKind.CONTROL,
+            "closes": closes,
+            "star": word.star[0],
+            "grouped": probe | (store & closes),
+        }
 
     def elaborate_tuples(self, m, words, takes, tracker, engine):
         """Accept a tuple in one cycle, store or probe in the next; return whether it is accepted.
@@ -186,7 +213,7 @@ class Region(wiring.Component):
             ]
         m.d.comb += [
             engine.ending.eq(follows),
-            engine.ending.punctuation.overflow.eq(tracker.overflow),
+            engine.ending.punctuation.overflow.eq(self.overflow(tracker)),
         ]
 
     def elaborate_execution(self, m, control, executing, tracker, engine):
@@ -211,25 +238,6 @@ class Region(wiring.Component):
             engine.configure.eq(executing),
             engine.control.eq(control),
         ]
-
-
-def word_flags(words):
-    """Return what becomes of a region word; anything while there is none.
-
-    It is a tuple that probes or is stored, or a control word; it closes the group, and a star
-    follows; it is a tuple that probes or closes, and so waits for the engine.
-    """
-    word = words.payload
-    probe, store = word.kind == InputKind.R, word.kind == InputKind.S
-    closes = word.close[0]
-    return {
-        "probe": probe,
-        "store": store,
-        "control": word.kind == InputKind.CONTROL,
-        "closes": closes,
-        "star": word.star[0],
-        "grouped": probe | (store & closes),
-    }
 
 
 def answers_mark(control):

@@ -38,11 +38,12 @@ def estimated_cycles(manifest: Manifest, size: JoinSize) -> int:
 
     A scan's tuples come in full groups, each of which reads the rows of its window once, both
     regions of a core at the same time ("How long a pass takes" in ``docs/scan-engine.md``). An
-    index takes a cycle for each tuple; what its walks take besides depends on the values.
+    index takes a cycle for each tuple, or for one of each side where two share a word; what its
+    walks take besides depends on the values.
     """
     tuples = sum(size.rows)
     if manifest.engine == "index":
-        return math.ceil(tuples)
+        return math.ceil(tuples if manifest.tuples_per_word == 1 else max(size.rows))
     storage, probes = manifest.storage, manifest.probes
     passes: list[float] = []
     for tuples_of_side, window in zip(size.rows, reversed(size.windows), strict=True):

@@ -16,7 +16,7 @@ __all__ = ["KINDS", "add_parser", "main"]
 KINDS = {
     "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
     "software:": "the reference join; always there, windows of any size",
-    "software:BUNDLE": "the reference join, with the result words of the bundle's accelerator",
+    "software:BUNDLE": "the reference join, with the results of the bundle's accelerator",
     "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 

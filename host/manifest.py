@@ -25,7 +25,10 @@ __all__ = [
 ]
 
 #: Format number of the manifests that this version reads.
-FORMAT = 2
+FORMAT = 3
+
+#: How names of fields of the second result of a word begin.
+SECOND = "two."
 
 
 @dataclass(frozen=True)
@@ -305,6 +308,19 @@ class Manifest:
                 "was changed after it was generated (manifest and Verilog do not match the hash); "
                 "generate it again",
             )
+
+    @property
+    def tuples_per_word(self) -> int:
+        """How many tuples an input word, and results a result word, can hold: one or two."""
+        return int(self.parameters["tuples_per_word"])
+
+    @property
+    def result(self) -> Word:
+        """Layout of one result: a result word's first one stands in these places."""
+        fields = self.result_word.fields
+        first = {name: at for name, at in fields.items() if not name.startswith(SECOND)}
+        second = fields.get(f"{SECOND}kind")
+        return Word(self.result_word.bits if second is None else second.offset, first)
 
     @property
     def keys(self) -> tuple[KeyField, ...]:

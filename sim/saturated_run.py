@@ -45,8 +45,8 @@ def tuples(counts):
 class SaturatedRun:
     """An accelerator with full windows, fed as fast as it takes words.
 
-    Tuples of both sides come in turn. Begin with :meth:`bound` or
-    :meth:`ask`, which fill the windows.
+    Tuples of both sides come in turn, ``burst`` of each, which is one at first. Begin with
+    :meth:`bound` or :meth:`ask`, which fill the windows.
 
     Parameters
     ----------
@@ -71,12 +71,14 @@ class SaturatedRun:
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
         shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
         shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
+        shape += "-two" if parameters.tuples_per_word == 2 else ""
         shape += "" if parameters.pipelined else "-direct"
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)
         self.device = SimulatedDevice(bundle)
         self.manifest = self.device.manifest
+        self.burst = 1
         self.codec = WordCodec(self.manifest)
         self.generator = np.random.default_rng(1)
         self.results = np.zeros((1 << 14, self.manifest.result_word.columns), np.uint64)
@@ -119,8 +121,9 @@ class SaturatedRun:
         }
 
     def tuples(self, count):
-        """Return tuples of both sides in turn."""
-        return self.codec.pack_tuples(np.arange(count) % 2, self.draw(self.generator, count))
+        """Return tuples of both sides in turn, ``burst`` of each."""
+        sides = np.arange(count) // self.burst % 2
+        return self.codec.pack_tuples(sides, self.draw(self.generator, count))
 
     def send(self, words, *, marks=1):
         """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks.
@@ -138,8 +141,7 @@ class SaturatedRun:
                     self.device.uri, f"{done.cycles} cycles", self.device.counters()
                 )
             words = words[done.accepted :]
-            kinds = self.codec.unpack_results(self.results[: done.produced]).kind
-            marks -= int((kinds == self.codec.mark).sum())
+            marks -= int(self.codec.marks(self.results[: done.produced]).sum())
 
     def measure(self, tuples):
         """Return seconds of CPU time and counter differences of so many more tuples."""

@@ -92,9 +92,12 @@ def make_scenario(manifest, name, *, tuples, seed):
 
 
 def unknown_words(manifest, count):
-    """Return words of no known kind: all of their bits are set."""
+    """Return illegal words: all of their bits are set, or all but one if that is a known kind."""
     bits, columns = manifest.input_word.bits, manifest.input_word.columns
-    word = ((1 << bits) - 1).to_bytes(8 * columns, "little")
+    number = (1 << bits) - 1
+    if "BOTH" in manifest.input_kinds:  # then it is a control word of an unknown operation
+        number ^= 1 << manifest.input_word["kind"].offset
+    word = number.to_bytes(8 * columns, "little")
     return np.tile(np.frombuffer(word, "<u8"), (count, 1)).astype(np.uint64)
 
 
@@ -116,7 +119,7 @@ def check(manifest, scenario, words):
         If a star, a pair, its place in the order, or an error flag is wrong.
     """
     codec, rule = WordCodec(manifest), StorageRule.of(manifest)
-    results = codec.unpack_results(np.ascontiguousarray(words))
+    results = codec.unpack_results(codec.split_words(np.ascontiguousarray(words))[0])
     arrivals = scenario.arrivals
     matches = reference_join(
         arrivals, scenario.predicate, scenario.window, capacity=manifest.capacity

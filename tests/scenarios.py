@@ -2,10 +2,11 @@
 """Streams of words for an accelerator: random, adversarial, with changes of configuration.
 
 The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb, and are
-answered by the software device, whose words every engine must repeat.
+answered by the software device, whose results every engine must repeat.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 import json
 
 import numpy as np
@@ -20,7 +21,7 @@ from tests.host.bundles import illegal_word
 __all__ = [
     "Scenario",
     "canonical",
-    "expected_words",
+    "expected_results",
     "hostile_scenario",
     "manifest_of",
     "random_scenario",
@@ -57,6 +58,20 @@ def sides_of(shape, count, generator):
     if shape in ("only_r", "only_s"):
         return np.full(count, int(shape == "only_s"))
     return generator.integers(0, 2, count)
+
+
+def packed(codec, sides, keys, times, generator):
+    """The words of tuples; where two can share one, not all neighbours that could do."""
+    ends = [len(sides)]
+    if codec.manifest.tuples_per_word == 2:
+        cuts = generator.random(len(sides)) < generator.choice([0, 0.2, 0.8])
+        ends = [*np.flatnonzero(cuts), *ends]
+    parts = []
+    for begin, end in pairwise([0, *ends]):
+        columns = {name: column[begin:end] for name, column in keys.items()}
+        own = sides[begin:end].astype(np.uint8)
+        parts.append(codec.pack_tuples(own, columns, times[begin:end]))
+    return np.concatenate(parts)
 
 
 def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):
@@ -149,20 +164,16 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         if not overflow and timed:
             steps = generator.choice([pace, pace, 2 * pace], count)
         time = np.cumsum(steps).astype(np.int64)
-        parts.append(
-            codec.pack_tuples(sides_of(shape, count, generator).astype(np.uint8), keys, time)
-        )
+        parts.append(packed(codec, sides_of(shape, count, generator), keys, time, generator))
         if manifest.comparator == "band" and changes:
             control("BOUND_HIGH", 0, int(generator.integers(-1, 3)))
-            half = codec.pack_tuples(
-                sides_of("random", 10, generator).astype(np.uint8),
-                {
-                    name: np.resize(column, 10) if count else np.zeros(10, np.int64)
-                    for name, column in keys.items()
-                },
-                (time[-1] if count else 0) + pace * np.arange(1, 11),
-            )
-            parts.append(half)
+            sides = sides_of("random", 10, generator)
+            columns = {
+                name: np.resize(column, 10) if count else np.zeros(10, np.int64)
+                for name, column in keys.items()
+            }
+            times = (time[-1] if count else 0) + pace * np.arange(1, 11)
+            parts.append(packed(codec, sides, columns, times, generator))
         control("FLUSH")
     return Scenario(
         np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts]), free, marks
@@ -226,29 +237,30 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
     )
 
 
-def expected_words(path, scenario):
-    """Return the result words that the software device gives, one row each."""
+def expected_results(path, scenario):
+    """Return the results that the software device gives, one row each."""
     with SoftwareDevice(path) as device:
+        codec = WordCodec(device.manifest)
         chunks = []
         sent = 0
         results = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
         while True:
             answer = device.exchange(scenario.words[sent:], results, cycles=1)
             sent += answer.accepted
-            chunks.append(results[: answer.produced].copy())
+            chunks.append(codec.split_words(results[: answer.produced].copy())[0])
             if not answer.produced and sent == len(scenario.words):
                 return np.concatenate(chunks)
 
 
-def canonical(manifest, words, *, free):
-    """Return result words as a list that is equal for equal answers.
+def canonical(manifest, results, *, free):
+    """Return results as a list that is equal for equal answers.
 
-    In order that is the words themselves; of an index, the pairs of a group are sorted. While order
-    is free, each side's pairs between two of its stars are sorted, and sides are apart; marks stand
-    in both.
+    In order that is the results themselves; of an index, the pairs of a group are sorted. While
+    order is free, each side's pairs between two of its stars are sorted, and sides are apart; marks
+    stand in both.
     """
-    rows = [tuple(int(value) for value in row) for row in words]
-    fields = WordCodec(manifest).unpack_results(np.ascontiguousarray(words))
+    rows = [tuple(int(value) for value in row) for row in results]
+    fields = WordCodec(manifest).unpack_results(results)
     kinds = manifest.result_kinds
     if not free and manifest.engine == "index":
         stops = np.flatnonzero(fields.kind != kinds["PAIR"]) + 1

@@ -18,6 +18,7 @@ from .layouts import (
     slot_shape,
     walk_layout,
     walks_layout,
+    walks_waiting,
 )
 from .walk_queue import WalkQueue
 
@@ -81,9 +82,7 @@ class ChainWalker(wiring.Component):
     #: its blocks.
     READING = KeyColumn.LATENCY + 1
     CIRCLE = READING + 2
-    #: Visits whose walks can be queued.
-    DEPTH = 16
-    #: … after ``ready`` fell.
+    #: Visits whose walks can be queued after ``ready`` fell.
     IN_FLIGHT = 8
     #: Matches that may come after ``room`` fell: from every place of the circle, and from the
     #: registers around it.
@@ -121,7 +120,7 @@ class ChainWalker(wiring.Component):
         m = Module()
         layout = walk_layout(self.parameters)
         m.submodules.waiting = waiting = WalkQueue(
-            self.parameters, depth=self.DEPTH, in_flight=self.IN_FLIGHT
+            self.parameters, depth=walks_waiting(self.parameters), in_flight=self.IN_FLIGHT
         )
         m.submodules.comparator = comparator = Comparator(
             self.parameters, probe_side=self.probe_side

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import engine_members, keep_from
+from hdl.engine import at_hand, engine_members, keep_from
 from hdl.memory.key_column import KeyColumn
 from hdl.words.prepared import stored_layout
 
@@ -152,10 +152,11 @@ class IndexEngine(wiring.Component):
 
     def elaborate_storing(self, m, heads, keys, links, head):
         """Exchange the head of the bucket, then write key and link."""
+        _, stored, _ = at_hand(self)
         arriving = {
             "store": self.store,
-            "key": Value.cast(self.prepared.key),
-            "bucket": self.prepared.bucket,
+            "key": Value.cast(stored.key),
+            "bucket": stored.bucket,
         }
         first = {**delayed(m, arriving, "stored", flags=("store",)), "head": head}
         last = first

@@ -12,7 +12,14 @@ from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
 from .delay import delayed
-from .layouts import bank_count, closed_layout, found_layout, group_count, queues_layout
+from .layouts import (
+    bank_count,
+    closed_layout,
+    found_layout,
+    group_count,
+    queues_layout,
+    walks_waiting,
+)
 
 __all__ = ["GroupResults"]
 
@@ -71,14 +78,17 @@ class GroupResults(wiring.Component):
     results : Out(stream.Signature(node_result(parameters, 0)))
     """
 
-    #: Matches that can wait, of all groups; a power of two.
+    #: Matches that can wait, of all groups, unless that is fewer than so many in each queue; powers
+    #: of two.
     MATCHES = 512
+    LEAST = 32
     #: Words that can wait at the output, a power of two.
     OUTPUT = 16
     #: … after room fell.
     OUTPUT_IN_FLIGHT = 5
-    #: Walks of one group that can be under way: all that are queued, looked up, or in the circle.
-    WALKS = 64
+    #: Walks of one group that can be under way beside the two of every visit that waits: all that
+    #: are looked up, or in the circle.
+    MOVING = 32
 
     def __init__(self, parameters, *, in_flight):
         self.parameters = parameters
@@ -200,7 +210,9 @@ class GroupResults(wiring.Component):
             self.idle.eq(self.free.all() & ~self.take.any()),
         ]
         for n in range(self.groups):
-            walks = Signal(range(self.WALKS), name=f"walks_{n}")
+            walks = Signal(
+                range(self.MOVING + 2 * walks_waiting(self.parameters)), name=f"walks_{n}"
+            )
             m.d.sync += [
                 walks.eq(walks + sum(bank[n] for bank in self.started) - self.ended[n]),
                 complete[n].eq(begun[n] & ~self.free[n] & (walks == 0)),
@@ -222,9 +234,9 @@ class GroupResults(wiring.Component):
             The match taken some cycles ago; is there one to take; and a signal to take it.
         """
         layout = found_layout(self.parameters)
-        depth = self.MATCHES // self.groups
+        depth = max(self.LEAST, self.MATCHES // self.groups)
         bits = ceil_log2(depth)
-        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=self.MATCHES)
+        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=depth * self.groups)
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
         tail = Signal(bits + 1)  # of the queue that is read; the others are at zero
         reading = Signal(range(self.groups))  # that queue

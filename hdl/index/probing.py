@@ -3,6 +3,7 @@
 
 from amaranth import *
 
+from hdl.engine import at_hand
 from hdl.words.inputs import Control
 from hdl.words.prepared import is_own_criterion
 
@@ -12,17 +13,18 @@ __all__ = ["keep_distinct", "keep_probes"]
 def keep_probes(m, engine, table):
     """Keep the probes of an engine in a :class:`ProbeTable`, with the span that they see."""
     probe = table.probe
+    prepared, _, seen = at_hand(engine)
     own = is_own_criterion(engine.parameters)
     m.d.comb += [
         table.add.eq(engine.probe),
-        probe.criterion.eq(engine.prepared.key if own else engine.prepared.criterion),
+        probe.criterion.eq(prepared.key if own else prepared.criterion),
         *(
-            probe[name].eq(engine.prepared[name])
+            probe[name].eq(prepared[name])
             for name in ("bucket", "cells")
             if name in probe.shape().members
         ),
-        probe.tail.eq(engine.span.tail.row),
-        probe.size.eq(engine.span.head.row - engine.span.tail.row),
+        probe.tail.eq(seen.tail.row),
+        probe.size.eq(seen.head.row - seen.tail.row),
         table.tail.eq(engine.span.tail.row),
         table.close.eq(engine.close),
         table.ending.eq(engine.ending),

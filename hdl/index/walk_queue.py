@@ -19,7 +19,11 @@ class WalkQueue(wiring.Component):
     queue for every bank, walks of a group whose matches have no room could hold up those of the
     group before it, which make the room: a deadlock.)
 
-    Latency: 1 cycle. Throughput: all walks of a visit in, 1 walk out per cycle.
+    A queue of more than :attr:`SHALLOW` visits would be read through multiplexers behind its
+    memory. Therefore the next few visits move up into a short queue.
+
+    Latency: 1 cycle, 2 with such a short queue. Throughput: all walks of a visit in, 1 walk out per
+    cycle.
 
     Parameters
     ----------
@@ -45,11 +49,16 @@ class WalkQueue(wiring.Component):
         It sets out; only if ``filled``.
     """
 
+    #: Places of a distributed RAM.
+    SHALLOW = 16
+    #: Places of the short queue, and how many of them are left for what is under way.
+    FRONT, RESERVE = 8, 2
+
     def __init__(self, parameters, *, depth, in_flight):
         self.parameters = parameters
         self.depth = depth
         self.in_flight = in_flight
-        self.latency = 1
+        self.latency = 1 if depth <= self.SHALLOW else 2
         super().__init__(
             {
                 "begin": In(bank_count(parameters)),
@@ -66,10 +75,16 @@ class WalkQueue(wiring.Component):
         layout = data.StructLayout({"walks": self.walks.shape(), "both": 1, "second": 1})
         m.submodules.queue = queue = PointerQueue(layout, depth=self.depth)
         m.d.sync += self.ready.eq(queue.level < self.depth - self.in_flight)
+        m.d.comb += [queue.add.eq(self.begin.any()), queue.last.walks.eq(self.walks)]
+        if len(self.begin) > 1:
+            m.d.comb += [
+                queue.last.both.eq(self.begin.all()),
+                queue.last.second.eq(~self.begin[0]),
+            ]
+        if self.depth > self.SHALLOW:
+            queue = self.elaborate_front(m, queue)
         front = queue.first.walks
         m.d.comb += [
-            queue.add.eq(self.begin.any()),
-            queue.last.walks.eq(self.walks),
             self.filled.eq(queue.filled),
             *(self.first[name].eq(front[name]) for name in ("probe", "group", "queue")),
         ]
@@ -82,12 +97,20 @@ class WalkQueue(wiring.Component):
             entry = data.View(
                 entry.shape(), Mux(second, *(Value.cast(front.entries[n]) for n in (1, 0)))
             )
-            m.d.comb += [
-                queue.last.both.eq(self.begin.all()),
-                queue.last.second.eq(~self.begin[0]),
-                queue.take.eq(self.take & (begun | ~queue.first.both)),
-            ]
+            m.d.comb += queue.take.eq(self.take & (begun | ~queue.first.both))
             with m.If(self.take):
                 m.d.sync += begun.eq(queue.first.both & ~begun)
         m.d.comb += [self.first[name].eq(entry[name]) for name, _ in entry.shape()]
         return m
+
+    def elaborate_front(self, m, queue):
+        """Let visits move up into a short queue; return it."""
+        m.submodules.front = front = PointerQueue(
+            queue.shape, depth=self.FRONT, reserve=self.RESERVE
+        )
+        m.d.comb += [
+            front.add.eq(queue.filled & front.room),
+            front.last.eq(queue.first),
+            queue.take.eq(front.add),
+        ]
+        return front

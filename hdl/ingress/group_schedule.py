@@ -16,7 +16,11 @@ class GroupSchedule(wiring.Component):
     of them while the group still waits. While the order of cores matters (not ``free``) every group
     ends with a star.
 
-    Latency: 0 cycles. Throughput: 1 tuple per cycle.
+    A probe and a tuple of the other side may be at hand together, where tuples go side by side. The
+    outcome is that of one after the other: either way round they end one group at the most, unless
+    the tuple of the other side comes first while the group is ``exhausted``; so that must not be.
+
+    Latency: 0 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -42,7 +46,19 @@ class GroupSchedule(wiring.Component):
         The group ends with the word at hand; … and is followed by a star.
     advance : In(1)
         The word at hand is taken.
+
+    Where tuples go side by side:
+
+    leads : In(1)
+        If both are at hand, the probe comes first.
+    exhausted : Out(1)
+        The next tuple of the other side ends the group; from a register.
+    ripe : Out(1)
+        The probe at hand ends the group, whatever else is at hand.
     """
+
+    #: Members where a probe and a tuple of the other side may be at hand together.
+    PAIRED = {"leads": In(1), "exhausted": Out(1), "ripe": Out(1)}
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -58,6 +74,7 @@ class GroupSchedule(wiring.Component):
                 "close": Out(1),
                 "star": Out(1),
                 "advance": In(1),
+                **(self.PAIRED if parameters.side_by_side else {}),
             }
         )
 
@@ -81,6 +98,11 @@ class GroupSchedule(wiring.Component):
             self.close.eq(self.finish | (self.probe & (due | filled)) | (self.other & exhausted)),
             self.star.eq(Mux(self.finish, unstarred, starred)),
         ]
+        if self.parameters.side_by_side:
+            m.d.comb += [
+                self.exhausted.eq(exhausted),
+                self.ripe.eq(self.probe & (due | filled)),
+            ]
         with m.If(self.advance):
             with m.If(starred | self.finish):
                 m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
@@ -88,14 +110,19 @@ class GroupSchedule(wiring.Component):
                 m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
             # They start where a group begins, so they need not wait to know whether one ends.
             probes_before = Mux(begun, grouped, 0)
+            # A tuple of the other side that comes after the probe with which the group begins.
+            follows = self.other & self.leads if self.parameters.side_by_side else 0
             m.d.sync += [
                 grouped.eq(probes_before + self.probe),
-                passed.eq(Mux(begun, passed + self.other, 0)),
+                passed.eq(Mux(begun, passed + self.other, follows)),
             ]
             with m.If(self.close):
                 m.d.sync += [begun.eq(0), filled.eq(probes == 1), exhausted.eq(0)]
             with m.Elif(self.probe):
                 m.d.sync += [begun.eq(1), filled.eq(probes_before == probes - 2)]
+                if self.parameters.side_by_side:
+                    with m.If(self.other & begun):
+                        m.d.sync += exhausted.eq(passed == limit - 2)
             with m.Elif(self.other & begun):
                 m.d.sync += exhausted.eq(passed == limit - 2)
         return m

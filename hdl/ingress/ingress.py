@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The root of the distribution tree: checks words and their order, closes groups, places stars."""
 
+from itertools import pairwise
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -8,12 +10,16 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.index.cells import CellPreparation
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import clocked, flagged_register, stream_stage
-from hdl.words.inputs import Control, InputKind, input_word
-from hdl.words.operands import bounds_set, ends_groups, is_legal, value_limits
+from hdl.words.inputs import input_word
+from hdl.words.places import has_tuples, place_tuple, times
 from hdl.words.prepared import region_word
+from hdl.words.results import turns_shape
 
 from .preparation import ProbePreparation
 from .punctuation import Punctuation
+from .tuple_lanes import TupleLanes
+from .word_facts import is_clear, word_facts
+from .word_halves import WordHalves
 
 __all__ = ["Ingress"]
 
@@ -35,8 +41,12 @@ class Ingress(wiring.Component):
     dropped, groups are decided and bounds are set out of registers. While reset is on its way
     (:mod:`hdl.local_reset`), no word is taken.
 
+    A word of two tuples means what they mean one after the other. For an index it leaves as one
+    word, unless the first tuple ends the other side's group; for a scan always as two. Of two
+    tuples out of order the first one leaves alone.
+
     Latency: :attr:`latency` cycles: 5, and those of the latter; 1 if not ``pipelined``. Throughput:
-    1 word per cycle.
+    1 word per cycle; a word of two tuples that leaves as two takes 2.
 
     Parameters
     ----------
@@ -49,15 +59,16 @@ class Ingress(wiring.Component):
     o : Out(stream.Signature(region_word(parameters)))
     closing : Out(1)
         The sides in ``closing_sides`` get their next star; from a register, if ``pipelined``.
-    closing_sides : Out(2)
-        Bit 0 for R, bit 1 for S; if both, R comes first.
+    closing_sides : Out(turns_shape(parameters))
+        Which sides, and in which order.
     room : In(1)
         There is room for as many ``closing`` as may be in flight: for 3, from the last cycle with
         ``room`` on, that cycle's own among them; so for 2 without ``room``. One of them is in the
-        register of ``closing``, two are of words that were accepted. For 1 if not ``pipelined``.
+        register of ``closing``, two are of words that were accepted: so 5 with two tuples in a
+        word, which may leave as two. For 1 if not ``pipelined``.
     accepted : Out(2)
-        A tuple of side R (bit 0) or S (bit 1) was sent on to the preparation in the cycle before;
-        in this one, if not ``pipelined``.
+        A tuple of side R (bit 0), of side S (bit 1) was sent on to the preparation in the cycle
+        before; in this one, if not ``pipelined``.
     disorder : Out(1)
         Time went backwards since the last CLEAR, as far as words are accepted.
     illegal : Out(1)
@@ -66,16 +77,15 @@ class Ingress(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._preparation = ProbePreparation(parameters)
-        self._cells = CellPreparation(parameters) if parameters.engine == "index" else None
-        self.latency = 2 * parameters.pipelined + self._preparation.latency
-        self.latency += self._cells.latency if self._cells else 0
+        self._stages = preparing_stages(parameters)
+        self.latency = 2 * parameters.pipelined
+        self.latency += sum(stage.latency for stage in self._stages.values())
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
                 "o": Out(stream.Signature(region_word(parameters))),
                 "closing": Out(1),
-                "closing_sides": Out(2),
+                "closing_sides": Out(turns_shape(parameters)),
                 "room": In(1),
                 "accepted": Out(2),
                 "disorder": Out(1),
@@ -87,25 +97,20 @@ class Ingress(wiring.Component):
         m = Module()
         received = self.elaborate_input(m)
         accepted = self.elaborate_acceptance(m, received)
-        m.submodules.preparation = preparation = self._preparation
-        if self._cells:
-            m.submodules.cells = cells = self._cells
-            connect(m, preparation.o, cells.i)
-            connect(m, cells.o, flipped(self.o))
-        else:
-            connect(m, preparation.o, flipped(self.o))
-        output = preparation.i
+        output = self.elaborate_preparation(m)
         m.d.comb += [
             output.valid.eq(accepted.valid & accepted.payload.legal),
-            accepted.ready.eq(output.ready),
-            output.payload.word.kind.eq(accepted.payload.kind),
-            output.payload.word.body.eq(accepted.payload.word.body),
             output.payload.disorder.eq(accepted.payload.disorder),
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
             output.payload.limits.as_value().eq(accepted.payload.limits),
         ]
         self.elaborate_legality(m, accepted, output)
-        self.elaborate_groups(m, accepted, output)
+        m.submodules.punctuation = punctuation = Punctuation(self.parameters)
+        self.elaborate_groups(m, accepted, output, punctuation)
+        if self.parameters.tuples_per_word == 1:
+            self.elaborate_tuple(m, accepted, output, punctuation)
+        else:
+            self.elaborate_beats(m, accepted, output, punctuation)
         return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
 
     def elaborate_input(self, m):
@@ -123,6 +128,16 @@ class Ingress(wiring.Component):
         ]
         return register.o
 
+    def elaborate_preparation(self, m):
+        """Put the stages between words that are scheduled and the output; return their input."""
+        for name, stage in self._stages.items():
+            m.submodules[name] = stage
+        stages = list(self._stages.values())
+        for before, after in pairwise(stages):
+            connect(m, before.o, after.i)
+        connect(m, stages[-1].o, flipped(self.o))
+        return stages[0].i
+
     def elaborate_acceptance(self, m, words):
         """Take words that are not dropped into a register, once there is room for their stars.
 
@@ -130,12 +145,16 @@ class Ingress(wiring.Component):
         ``disorder``.
         """
         checked = stream.Signature(words.payload.shape()).create()
-        drop = self.elaborate_time(m, words)
+        drop, late = self.elaborate_time(m, words)
         m.d.comb += [
             checked.payload.eq(words.payload),
             checked.valid.eq(words.valid & self.room & ~drop),
             words.ready.eq(checked.ready & self.room),
         ]
+        if self.parameters.tuples_per_word == 2:
+            place_tuple(m, words.payload, checked.payload)
+            with m.If(late):  # only the first tuple goes on
+                m.d.comb += Value.cast(checked.payload.kind).eq(words.payload.first)
 
         def flags(i):
             facts = word_facts(self.parameters, i.payload)
@@ -145,20 +164,29 @@ class Ingress(wiring.Component):
         return flagged_register(m, "accepted", checked, flags=flags, pipelined=pipelined)
 
     def elaborate_time(self, m, words):
-        """Watch the timestamps; return whether the word at hand is dropped."""
+        """Watch the timestamps; return which tuples of the word at hand are dropped.
+
+        That is all of them, or only the second of two.
+        """
         drop = Signal()
+        late = Signal()
         if not self.parameters.timestamp_bits:
-            return drop
+            return drop, late
         newest = Signal(self.parameters.timestamp_bits)
-        timestamp = words.payload.body.tuple.timestamp
+        first = second = words.payload.body.tuple.timestamp
+        backward = drop
+        if self.parameters.tuples_per_word == 2:
+            first, second = times(words.payload)
+            m.d.comb += late.eq(second < first)
+            backward = drop | late
         transfer = words.valid & words.ready
-        with m.If(~words.payload.kind.as_value()[1]):  # a tuple, legal therefore
-            m.d.comb += drop.eq(self.disorder | (timestamp < newest))
+        with m.If(has_tuples(self.parameters, words.payload)):  # legal therefore
+            m.d.comb += drop.eq(self.disorder | (first < newest))
             with m.If(transfer):
-                m.d.sync += [newest.eq(timestamp), self.disorder.eq(drop)]
+                m.d.sync += [newest.eq(second), self.disorder.eq(backward)]
         with m.Elif(transfer & is_clear(words.payload)):
             m.d.sync += [newest.eq(0), self.disorder.eq(0)]
-        return drop
+        return drop, late
 
     def elaborate_legality(self, m, words, output):
         """Remember until CLEAR that a word was illegal; the facts of such a word are all zero."""
@@ -171,14 +199,15 @@ class Ingress(wiring.Component):
         with m.If(advance):
             m.d.sync += illegal.eq((illegal & ~word.clear) | ~word.legal)
 
-    def elaborate_groups(self, m, words, output):
+    def elaborate_groups(self, m, words, output, punctuation):
         """Let the punctuation decide which groups the word at hand closes; tell the combiner."""
         stage = clocked(m, pipelined=self.parameters.pipelined)
         word = words.payload
-        advance = words.valid & words.ready
-        m.submodules.punctuation = punctuation = Punctuation(self.parameters)
+        advance = words.valid & output.ready
+        turns = punctuation.star
+        if self.parameters.side_by_side:
+            turns = Cat(turns, punctuation.s_first)
         m.d.comb += [
-            punctuation.probes.eq(Cat(word.is_r, word.is_s)),
             punctuation.advance.eq(advance),
             *(
                 getattr(punctuation, name).eq(word[name])
@@ -191,43 +220,51 @@ class Ingress(wiring.Component):
         ]
         stage += [
             self.accepted.eq(punctuation.probes & advance.replicate(2)),
-            self.closing_sides.eq(punctuation.star),
+            self.closing_sides.eq(turns),
             self.closing.eq(punctuation.starring),
         ]
 
+    def elaborate_tuple(self, m, words, output, punctuation):
+        """Let a word go on as it is."""
+        word = words.payload
+        m.d.comb += [
+            words.ready.eq(output.ready),
+            punctuation.probes.eq(Cat(word.is_r, word.is_s)),
+            output.payload.word.kind.eq(word.kind),
+            output.payload.word.body.eq(word.word.body),
+        ]
 
-def word_facts(parameters, word):
-    """Return what an input word says by itself, so that nothing else has to look into it.
-
-    ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it is a tuple of this
-    side. ``finish``: it closes the groups of both sides.
-    ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
-    ``single`` if it is one and ``unordered`` if it is longer than a group. ``bounds``: which it
-    sets. ``limits``: which its value exceeds.
-    """
-    control = word.body.control
-    is_control = word.kind == InputKind.CONTROL
-    bits = parameters.probe_bits
-    longest = 1 << bits
-    low, high = control.value[:bits], control.value[bits:]
-    shorter = (low != 0) & (high == 0)  # than the longest, which zero and too long ones mean
-    return {
-        # What goes to both schedules is kept apart: in the Verilog, neighbours become one port, and
-        # these are neighbours in another order for the other side.
-        "legal": is_legal(parameters, word),
-        "clear": is_clear(word),
-        "is_r": word.kind == InputKind.R,
-        "wanted": Mux(shorter, low, longest),
-        "is_s": word.kind == InputKind.S,
-        "set_precision": is_control & (control.op == Control.PRECISION),
-        "finish": ends_groups(parameters, word),
-        "single": Mux(shorter, low == 1, longest == 1),
-        "unordered": Mux(shorter, low > parameters.probes, longest > parameters.probes),
-        "bounds": bounds_set(parameters, word),
-        "limits": value_limits(parameters, word),
-    }
+    def elaborate_beats(self, m, words, output, punctuation):
+        """Let the tuples of a word go on together if they may, or else one after the other."""
+        word, scheduled = words.payload, output.payload.word
+        m.submodules.halves = halves = WordHalves()
+        m.d.comb += [
+            halves.tuples.eq(Cat(word.is_r, word.is_s)),
+            halves.first.eq(word.first),
+            halves.advance.eq(words.valid & output.ready),
+            words.ready.eq(output.ready & halves.last),
+            punctuation.probes.eq(halves.present),
+            # R, S, CONTROL, BOTH: a legal word without tuples is a control word.
+            scheduled.kind.eq(Cat(halves.present[1], ~halves.present.xor())),
+            scheduled.body.as_value().eq(word.word.body.as_value()),
+        ]
+        if self.parameters.side_by_side:
+            m.d.comb += [
+                scheduled.first.eq(word.first),
+                punctuation.first.eq(word.first),
+                halves.apart.eq(punctuation.apart),
+            ]
+            return
+        m.d.comb += halves.apart.eq(1)
+        with m.If(halves.present[1]):
+            m.d.comb += scheduled.body.tuple.eq(word.word.body.both.s)
 
 
-def is_clear(word):
-    """Is this input word CLEAR?"""
-    return (word.kind == InputKind.CONTROL) & (word.body.control.op == Control.CLEAR)
+def preparing_stages(parameters):
+    """Return the components that prepare scheduled words, by their names, in order."""
+    if parameters.side_by_side:
+        return {"lanes": TupleLanes(parameters)}
+    stages = {"preparation": ProbePreparation(parameters.lane)}
+    if parameters.engine == "index":
+        stages["cells"] = CellPreparation(parameters.lane)
+    return stages

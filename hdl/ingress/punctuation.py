@@ -27,7 +27,8 @@ class Punctuation(wiring.Component):
     Members
     -------
     probes : In(2)
-        The word at hand is a tuple of side R (bit 0) or S (bit 1).
+        A tuple of side R (bit 0) or S (bit 1) is at hand; of both only where tuples go side by
+        side.
     finish : In(1)
         It closes the groups of both sides.
     set_precision : In(1)
@@ -44,7 +45,20 @@ class Punctuation(wiring.Component):
         From the word at hand on, mergers need not keep the order of cores.
     starring : Out(1)
         The word is taken, and the combiner has to keep the order of the stars that it brings.
+
+    Where tuples go side by side:
+
+    first : In(1)
+        Side of the tuple that comes first, if both are at hand.
+    apart : Out(1)
+        If both are at hand, the first one ends the other side's group, so they have to be taken one
+        after the other.
+    s_first : Out(1)
+        If two tuples end the groups of both sides, S's star comes first.
     """
+
+    #: Members where two tuples may be at hand.
+    PAIRED = {"first": In(1), "apart": Out(1), "s_first": Out(1)}
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -52,6 +66,7 @@ class Punctuation(wiring.Component):
         super().__init__(
             {
                 "probes": In(2),
+                **(self.PAIRED if parameters.side_by_side else {}),
                 "finish": In(1),
                 "set_precision": In(1),
                 "wanted": In(parameters.probe_bits + 1),
@@ -86,6 +101,7 @@ class Punctuation(wiring.Component):
             if pipelined:
                 m.d.sync += [single.eq(next_single), free.eq(next_free)]
 
+        schedules = []
         for side in range(2):
             kind = GroupSchedule if pipelined else PlainSchedule
             m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
@@ -101,4 +117,20 @@ class Punctuation(wiring.Component):
                 self.close[side].eq(schedule.close),
                 self.star[side].eq(schedule.star),
             ]
+            schedules.append(schedule)
+        if self.parameters.side_by_side:
+            self.elaborate_pair(m, *schedules)
         return m
+
+    def elaborate_pair(self, m, of_r, of_s):
+        """Let two tuples at hand have the outcome of one after the other.
+
+        If their word ends both groups, R's star comes first, as after any tuple that ends both. But
+        where S's tuple comes first and ends its own group, that was before.
+        """
+        m.d.comb += [
+            of_r.leads.eq(~self.first),
+            of_s.leads.eq(self.first),
+            self.apart.eq(Mux(self.first, of_r.exhausted, of_s.exhausted)),
+            self.s_first.eq(self.first & of_s.ripe),
+        ]

@@ -29,12 +29,14 @@ class OrderQueue(wiring.Component):
         Entries, more than :attr:`in_flight`; a power of two.
     pipelined : bool
         Whether there are registers around the queue.
+    per_word : int
+        Entries that an input word may bring.
 
     Attributes
     ----------
     in_flight : int
         Entries that may come without having seen that there is no ``room``: :attr:`IN_FLIGHT`, or
-        :attr:`PLAIN_IN_FLIGHT` if not ``pipelined``.
+        :attr:`PLAIN_IN_FLIGHT` if not ``pipelined``; and the further ones of :attr:`WORDS` words.
 
     Members
     -------
@@ -54,8 +56,12 @@ class OrderQueue(wiring.Component):
     #: the queue's pointer; one more if ``closing`` were a register.
     PLAIN_IN_FLIGHT = 3
 
-    def __init__(self, shape, *, depth, pipelined=True):
+    #: Words that the ingress has accepted, but whose entries have not come.
+    WORDS = 2
+
+    def __init__(self, shape, *, depth, pipelined=True, per_word=1):
         self.in_flight = self.IN_FLIGHT if pipelined else self.PLAIN_IN_FLIGHT
+        self.in_flight += self.WORDS * (per_word - 1)
         if depth <= self.in_flight:
             raise ValueError(f"A queue of {depth} entries cannot hold {self.in_flight} in flight")
         self.shape = shape

@@ -47,6 +47,16 @@ class TimeExpiry(wiring.Component):
         The oldest key leaves.
     settled : Out(1)
         Nothing is left to remove on behalf of ``timestamp``.
+
+    Where tuples go side by side:
+
+    later : In
+        Timestamp of a second tuple, or again that of the only one.
+    between : In(1)
+        The tuple with ``timestamp`` is stored before the second one comes.
+    both_settled : Out(1)
+        Nothing will be left to remove on behalf of ``later`` either. A key that is stored in
+        between lives at least as long as the oldest one that there is now, if there is any.
     """
 
     def __init__(self, parameters):
@@ -66,8 +76,14 @@ class TimeExpiry(wiring.Component):
                 "vacant": In(1),
                 "aged": Out(1),
                 "settled": Out(1),
+                **(self.paired_members() if parameters.side_by_side else {}),
             }
         )
+
+    def paired_members(self):
+        """Return the members for two tuples at hand."""
+        later = In(self.parameters.timestamp_bits)
+        return {"later": later, "between": In(1), "both_settled": Out(1)}
 
     def elaborate(self, platform):
         m = Module()
@@ -91,4 +107,9 @@ class TimeExpiry(wiring.Component):
             self.aged.eq(self.present & self.timed & oldest.o.valid & outlived),
             self.settled.eq(~self.timed | self.vacant | (oldest.o.valid & ~outlived)),
         ]
+        if self.parameters.side_by_side:
+            lives = oldest.o.valid & (self.later <= oldest.o.payload)
+            # The window may be about to become time-based, but only together with a restart.
+            alone = self.between & (self.vacant | self.restart)
+            m.d.comb += self.both_settled.eq((~self.timed | self.vacant | lives) & ~alone)
         return m

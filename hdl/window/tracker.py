@@ -77,6 +77,19 @@ class WindowTracker(wiring.Component):
         Forget an overflow; likewise.
     size : In
         1 to ``capacity`` for a count-based window.
+
+    Where tuples go side by side, a second tuple with the timestamp ``later`` may be at hand:
+
+    later : In
+        That of the only tuple, if there is one.
+    between : In(1)
+        The tuple with ``timestamp`` is to be stored before the second one.
+    both_settled : Out(1)
+        Expiration on behalf of both is complete, so both may be taken.
+    after : In(1)
+        A probe comes after the tuple that is stored in this cycle.
+    seen : Out
+        The span that the probe sees.
     """
 
     def __init__(self, parameters):
@@ -101,8 +114,19 @@ class WindowTracker(wiring.Component):
                 "empty": In(1),
                 "forget": In(1),
                 "size": In(control_layout(parameters)["value"].shape),
+                **(self.paired_members() if parameters.side_by_side else {}),
             }
         )
+
+    def paired_members(self):
+        """Return the members for two tuples at hand."""
+        return {
+            "later": In(self.parameters.timestamp_bits),
+            "between": In(1),
+            "both_settled": Out(1),
+            "after": In(1),
+            "seen": Out(span_layout(self.parameters)),
+        }
 
     def elaborate(self, platform):
         m = Module()
@@ -140,8 +164,12 @@ class WindowTracker(wiring.Component):
             keys.leaves.eq(aged | (self.store & by_count.displaces)),
             *(getattr(self, name).eq(getattr(keys, name)) for name in ("span", "second", "stop")),
         ]
+        if self.parameters.side_by_side:
+            self.elaborate_seen(m, keys, by_count.displaces)
         if not self.parameters.timestamp_bits:
             m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
+            if self.parameters.side_by_side:
+                m.d.comb += self.both_settled.eq(1)
             return m
 
         with m.If(begin_time):
@@ -166,8 +194,25 @@ class WindowTracker(wiring.Component):
                 for name in ("size", "present", "timestamp", "arrival")
             ),
         ]
+        if self.parameters.side_by_side:
+            m.d.comb += [
+                by_time.later.eq(self.later),
+                by_time.between.eq(self.between),
+                self.both_settled.eq(by_time.both_settled),
+            ]
         with m.If(forget):
             m.d.sync += self.overflow.eq(0)
         with m.Elif(self.store & self.mine & ~self.stored):
             m.d.sync += self.overflow.eq(1)
         return m
+
+    def elaborate_seen(self, m, keys, displaces):
+        """Show the span before or after the tuple that is stored in this cycle.
+
+        What leaves because time has passed leaves on behalf of a later tuple.
+        """
+        m.d.comb += self.seen.eq(self.span)
+        with m.If(self.after & self.stored):
+            m.d.comb += self.seen.head.eq(keys.following(self.span.head))
+        with m.If(self.after & self.store & displaces):
+            m.d.comb += self.seen.tail.eq(keys.following(self.span.tail))

@@ -35,6 +35,8 @@ class InputKind(enum.Enum, shape=2):
     R = 0
     S = 1
     CONTROL = 2
+    #: A tuple of each side, one after the other. Illegal while a word holds one tuple.
+    BOTH = 3
 
 
 class Control(enum.Enum, shape=4):
@@ -160,15 +162,17 @@ def operation_indices(parameters):
 
 
 def input_word(parameters):
-    """What the user sends: ``kind``, then a ``tuple`` or a ``control`` operation."""
-    return data.StructLayout(
-        {
-            "kind": InputKind,
-            "body": data.UnionLayout(
-                {"tuple": tuple_layout(parameters), "control": control_layout(parameters)}
-            ),
-        }
-    )
+    """What the user sends: ``kind``, then a ``tuple`` or a ``control`` operation.
+
+    With two tuples in a word, or ``both``: the tuples ``r`` and ``s``, of which that of side
+    ``first`` comes first. Such a word means what its two tuples mean one after the other.
+    """
+    tuple_shape = tuple_layout(parameters)
+    bodies = {"tuple": tuple_shape, "control": control_layout(parameters)}
+    if parameters.tuples_per_word == 1:
+        return data.StructLayout({"kind": InputKind, "body": data.UnionLayout(bodies)})
+    bodies["both"] = data.StructLayout({"r": tuple_shape, "s": tuple_shape})
+    return data.StructLayout({"kind": InputKind, "first": 1, "body": data.UnionLayout(bodies)})
 
 
 def value_ranges(parameters):

@@ -7,6 +7,7 @@ from operator import or_
 from amaranth import *
 
 from .inputs import Control, InputKind, bounds_layout, operation_indices, value_ranges
+from .places import has_tuples
 
 __all__ = [
     "bounds_set",
@@ -41,8 +42,8 @@ def executes(parameters, word, *, without=()):
 
 
 def is_legal(parameters, word):
-    """Does an input word mean something: is it a tuple, or a control word that is executed?"""
-    return ~Value.cast(word.kind)[1] | executes(parameters, word)
+    """Does an input word mean something: does it hold tuples, or is it executed?"""
+    return has_tuples(parameters, word) | executes(parameters, word)
 
 
 def ends_groups(parameters, word):

@@ -105,11 +105,19 @@ def prepared_layout(parameters):
 
 
 def region_word(parameters):
-    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared."""
-    body = data.UnionLayout(
-        {"tuple": prepared_layout(parameters), "control": control_layout(parameters)}
-    )
-    return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
+    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared.
+
+    Where tuples go :attr:`side by side <hdl.parameters.JoinParameters.side_by_side>`, there are two
+    places instead: for the one of side ``r`` and for that of ``s``. The side ``first`` is that of
+    the tuple that comes first, if there are two.
+    """
+    prepared, control = prepared_layout(parameters), control_layout(parameters)
+    if not parameters.side_by_side:
+        body = data.UnionLayout({"tuple": prepared, "control": control})
+        return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
+    both = data.StructLayout({"r": prepared, "s": prepared})
+    body = data.UnionLayout({"both": both, "control": control})
+    return data.StructLayout({"kind": InputKind, "first": 1, "body": body, **decision_members()})
 
 
 def stored_layout(parameters):

@@ -13,7 +13,9 @@ __all__ = [
     "node_result",
     "pair_layout",
     "punctuation_layout",
+    "result_layout",
     "result_word",
+    "turns_shape",
 ]
 
 
@@ -23,6 +25,8 @@ class ResultKind(enum.Enum, shape=2):
     PAIR = 0
     STAR = 1
     MARK = 2
+    #: Nothing: the second place of a word of two results is empty.
+    NONE = 3
 
 
 def core_shape(parameters):
@@ -65,8 +69,29 @@ def node_result(parameters, level):
     )
 
 
+def turns_shape(parameters):
+    """Sides whose results leave next, up to a star each, as the ingress tells the combiner.
+
+    Bit 0 stands for R, bit 1 for S; at least one of them is set. If both are, R's results come
+    first, unless bit 2 is set, which is there with two tuples in a word.
+    """
+    return unsigned(1 + parameters.tuples_per_word)
+
+
 def result_word(parameters):
-    """What the user receives.
+    """What the user receives: a result, or two with ``tuples_per_word`` 2.
+
+    Of two, ``one`` comes before ``two``, which is NONE if there is nothing in it. A mark is in
+    ``one``, and alone.
+    """
+    result = result_layout(parameters)
+    if parameters.tuples_per_word == 1:
+        return result
+    return data.StructLayout({"one": result, "two": result})
+
+
+def result_layout(parameters):
+    """One result.
 
     ``side`` is the side of the probe (zero for a mark). A pair says where the match is; a star or
     mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, whether time

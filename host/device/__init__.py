@@ -20,7 +20,7 @@ def open_device(uri: str) -> Device:
     uri : str
         ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference
         join with a manifest of its own, and always there. ``"software:BUNDLE"`` answers from the
-        reference join with the result words of the bundle's hardware. ``"PACKAGE.MODULE:PLACE"``
+        reference join with the results of the bundle's hardware. ``"PACKAGE.MODULE:PLACE"``
         (a dotted name) calls ``open_device(place)`` of that module, for devices of one's own.
 
     Raises

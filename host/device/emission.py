@@ -42,7 +42,7 @@ class _Side:
 
 
 class Emission:
-    """Turns pairs into result words, group by group.
+    """Turns pairs into results, group by group.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Emission:
         self._codec = WordCodec(manifest)
         self._rule = StorageRule.of(manifest)
         self._sides = {side: _Side() for side in Side}
-        self.none = np.zeros((0, manifest.result_word.columns), np.uint64)
+        self.none = np.zeros((0, self._codec.result.columns), np.uint64)
 
     def add(self, side: Side, probes: int, pairs: Pairs) -> None:
         """Take the pairs that the next ``probes`` probes of ``side`` found, numbered from zero."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an accelerator does, without its time: input in batches, result words out."""
+"""What an accelerator does, without its time: input in batches, results out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -67,7 +67,7 @@ class AcceleratorModel:
     def tuples(
         self, sides: npt.NDArray[np.uint8], keys: Keys, timestamp: npt.NDArray[Any]
     ) -> UInt64s:
-        """Take tuples, and return the result words of the groups that they close."""
+        """Take tuples, and return the results of the groups that they close, one row each."""
         time = places(timestamp)
         count = self._until_disorder(time)
         sides, time = sides[:count], time[:count]
@@ -89,7 +89,7 @@ class AcceleratorModel:
         return self._emit(self._grouper.feed(sides), faults, disorder=False)
 
     def control(self, operation: str, index: int, value: int) -> UInt64s:
-        """Execute a control word, and return the result words that it causes."""
+        """Execute a control word, and return the results that it causes, one row each."""
         if operation in ("BOUND_LOW", "BOUND_HIGH"):
             self._set_bound(operation, index, value)
             return self._emission.none

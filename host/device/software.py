@@ -7,7 +7,6 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.model import AcceleratorModel
@@ -27,14 +26,14 @@ SOFTWARE_MANIFEST: Path = _unpacked.enter_context(as_file(files("host.device") /
 
 #: Tuples joined at once: the least after a control word, and the most.
 FEWEST, MOST = 1 << 10, 1 << 16
-#: Result words at once above which the next batch of tuples is smaller.
+#: Results at once above which the next batch of tuples is smaller.
 MANY = 1 << 18
 
 
 class SoftwareDevice(Device):
-    """Answers from the reference join, with the result words of a bundle's hardware.
+    """Answers from the reference join, with the results of a bundle's hardware.
 
-    The words are the same ones, in the same order, while the period of the stars is at most
+    The results are the same ones, in the same order, while the period of the stars is at most
     ``probes``; with a longer period the pairs between two stars may come in another order. After an
     overflow or disorder, stars and marks carry the error as in hardware, and the pairs, which
     nobody may use, can differ. There is no clock: ``cycles`` and all stamps are zero.
@@ -85,13 +84,13 @@ class SoftwareDevice(Device):
                 self._batch = FEWEST
                 if legal[accepted]:
                     control = self._codec.unpack_control(words[accepted])
-                    self._waiting = self._model.control(*control)
+                    self._waiting = self._codec.join_results(self._model.control(*control))
                 else:
                     self._model.drop_illegal()
                 accepted += 1
             else:
                 until = min(until, accepted + self._batch)
-                self._waiting = self._tuples(words[accepted:until], kinds[accepted:until])
+                self._waiting = self._tuples(words[accepted:until])
                 accepted = until
         if stamps is not None:
             stamps.accepted[:accepted] = 0
@@ -110,20 +109,14 @@ class SoftwareDevice(Device):
         self._closed = True
         self._waiting = self._waiting[:0]
 
-    def _tuples(self, words: UInt64s, kinds: npt.NDArray[np.int64]) -> UInt64s:
+    def _tuples(self, words: UInt64s) -> UInt64s:
         """Join tuples; choose the size of the next batch by the number of results."""
-        kind_s = self.manifest.input_kinds["S"]
-        layout = self.manifest.input_word
-        keys = {
-            key.name: unpack_field(words, layout[f"key.{key.name}"]) for key in self.manifest.keys
-        }
-        time = unpack_field(words, layout["timestamp"])
-        answers = self._model.tuples((kinds == kind_s).astype(np.uint8), keys, time)
+        answers = self._model.tuples(*self._codec.unpack_tuples(words))
         if len(answers) > MANY:
             self._batch = max(1, self._batch // 4)
         elif len(answers) < MANY // 4:
             self._batch = min(MOST, self._batch * 2)
-        return answers
+        return self._codec.join_results(answers)
 
     def _deliver(self, results: UInt64s) -> tuple[int, bool]:
         """Hand over what waits; say how much, and whether it ends with a mark."""

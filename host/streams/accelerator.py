@@ -56,7 +56,8 @@ class _Execution:
         self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
         self.staging.append(setup, marks=MARKS)
-        self.trace = Trace(self.staging.waiting) if params.trace else None
+        before = int(codec.tuple_counts(self.staging.words).sum())  # one may be of another query
+        self.trace = Trace(before) if params.trace else None
         self.decoder = ResultDecoder(
             device.manifest,
             params.precision,
@@ -68,7 +69,8 @@ class _Execution:
         self.thread = DeviceThread(device)
         # One is decoded while the device fills the other.
         self.rooms = [
-            np.zeros((params.result_words, codec.result.columns), np.uint64) for _ in range(2)
+            np.zeros((params.result_words, device.manifest.result_word.columns), np.uint64)
+            for _ in range(2)
         ]
         self.ready: list[Columns] = []
         self.flushed = False
@@ -207,16 +209,20 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
 
     def _stage(self, run: _Execution, params: AcceleratorJoinParams, arrived: Arrived) -> None:
         """Write tuples into the words that the device is offered."""
-        words = run.staging.reserve(arrived.count)
-        for side, tuples in arrived.sides.items():
+        sides = arrived.sides
+        places = self._codec.places(
+            {side: tuples.places for side, tuples in sides.items()}, arrived.count
+        )
+        words = run.staging.reserve(places.count)
+        fields: dict[Side, dict[str, Blocks]] = {}
+        for side, tuples in sides.items():
             batch = tuples.batch
-            fields: dict[str, Blocks] = {
-                f"key.{name}": values for name, values in batch.keys.items()
-            }
+            fields[side] = {f"key.{name}": values for name, values in batch.keys.items()}
             if params.plan.timed:
-                fields["timestamp"] = FieldValues(batch.times)
-            self._codec.scatter(words, tuples.places, side, fields, tuples.begin)
-        run.staging.add(arrived.count)
+                fields[side]["timestamp"] = FieldValues(batch.times)
+        begins = {side: tuples.begin for side, tuples in sides.items()}
+        self._codec.scatter(words, places, fields, begins)
+        run.staging.add(places.count)
         run.decoder.stage(arrived)
         if run.completion is not None:
             run.completion.stage(arrived)
@@ -246,7 +252,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         done = finished.done
         run.staging.accept(done.accepted)
         if run.trace is not None and finished.stamps is not None:
-            run.trace.accept(finished.stamps.accepted[: done.accepted])
+            accepted = finished.words[: done.accepted]
+            stamps = finished.stamps.accepted[: done.accepted]
+            run.trace.accept(np.repeat(stamps, self._codec.tuple_counts(accepted)))
         words = finished.results[: done.produced]
         if run.staging.due:
             run.staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
@@ -273,9 +281,10 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         words: UInt64s,
         stamps: UInt64s | None,
     ) -> None:
-        start = self._skipped(run, words)
-        words, stamps = words[start:], None if stamps is None else stamps[start:]
-        parts, stars = run.decoder.decode(words, stamps)
+        results, stamps = self._codec.split_words(words, stamps)
+        start = self._skipped(run, results)
+        results, stamps = results[start:], None if stamps is None else stamps[start:]
+        parts, stars = run.decoder.decode(results, stamps)
         for recheck in params.rechecks:
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
         if run.decoder.marks:
@@ -324,13 +333,13 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             oldest = run.intake.next_row(side)
         return min(row for row in (oldest, held, alone) if row is not None)
 
-    def _skipped(self, run: _Execution, words: UInt64s) -> int:
-        """How many words come before, and are, the mark of this execution's CLEAR."""
+    def _skipped(self, run: _Execution, results: UInt64s) -> int:
+        """How many results come before, and are, the mark of this execution's CLEAR."""
         if not run.skip:
             return 0
-        marks = np.flatnonzero(self._codec.marks(words))[: run.skip]
+        marks = np.flatnonzero(self._codec.marks(results))[: run.skip]
         run.skip -= len(marks)
-        return len(words) if run.skip else int(marks[-1]) + 1
+        return len(results) if run.skip else int(marks[-1]) + 1
 
     @staticmethod
     def _check_faults(run: _Execution, params: AcceleratorJoinParams) -> None:

@@ -57,7 +57,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     is_cut : callable or None
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
-        Result words and clock cycles of one exchange; tuples below which more input is wanted.
+        Result words and clock cycles of one exchange; words below which more input is wanted.
     """
 
     device: Device

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result words of an accelerator as pairs of rows: late materialization."""
+"""Results of an accelerator as pairs of rows: late materialization."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +56,7 @@ class StarLatency:
 
 
 class ResultDecoder:
-    """Turns result words into pairs, knowing what was sent.
+    """Turns results of a device into pairs of rows, knowing what was sent.
 
     Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
     columns ``left``, ``right`` (rows of the sides) and, if detailed, ``probe`` (place of the later
@@ -137,14 +137,14 @@ class ResultDecoder:
                 self._unstarred[side] = int(total[-1] - (starred[-1] if len(starred) else 0))
 
     def decode(
-        self, words: UInt64s, stamps: UInt64s | None = None
+        self, results: UInt64s, stamps: UInt64s | None = None
     ) -> tuple[list[Columns], StarLatency]:
-        """Decode result words, the next ones in order.
+        """Decode results, the next ones in order.
 
         Parameters
         ----------
-        words : array of uint64
-            Result words.
+        results : array of uint64
+            Of :meth:`host.words.WordCodec.split_words`.
         stamps : array of uint64, optional
             The cycle in which each was emitted.
 
@@ -155,16 +155,16 @@ class ResultDecoder:
         stars : StarLatency
             Probes that are complete now, with the cycle of their star; empty without stamps.
         """
-        kinds = unpack_field(words, self._codec.result["kind"])
+        kinds = unpack_field(results, self._codec.result["kind"])
         rare = np.flatnonzero(kinds != self._codec.pair)
-        punctuation = self._codec.unpack_results(words[rare])
+        punctuation = self._codec.unpack_results(results[rare])
         self.marks += int((punctuation.kind == self._codec.mark).sum())
         self._note_faults(punctuation)
         if self.faults:  # nobody may use the pairs, and they need not make sense
-            words, kinds, rare, stamps = words[:0], kinds[:0], rare[:0], None
-            punctuation = self._codec.unpack_results(words)
+            results, kinds, rare, stamps = results[:0], kinds[:0], rare[:0], None
+            punctuation = self._codec.unpack_results(results)
         is_pair = kinds == self._codec.pair
-        sides = unpack_field(words, self._codec.result["side"])
+        sides = unpack_field(results, self._codec.result["side"])
         parts, latencies = [], []
         for side in Side:
             at = np.flatnonzero(is_pair & (sides == side))
@@ -176,7 +176,7 @@ class ResultDecoder:
                     f"for; its bundle and its hardware do not belong together."
                 )
             if len(at):
-                parts.append(self._pairs(words, side, at, stars, stamps))
+                parts.append(self._pairs(results, side, at, stars, stamps))
             latencies.append(self._advance(side, stars, stamps))
         self._forget()
         return parts, StarLatency(
@@ -185,10 +185,10 @@ class ResultDecoder:
         )
 
     def _pairs(
-        self, words: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
+        self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
     ) -> Columns:
         """Pairs that probes of ``side`` have found, at the places ``at``."""
-        own, layout = words[at], self._codec.result
+        own, layout = results[at], self._codec.result
         # How many pairs come before the first star, between it and the next one, and so on.
         counts = np.diff(np.searchsorted(at, stars), prepend=0, append=len(at))
         probe = np.repeat(self._ends[side][: len(counts)], counts)

@@ -71,7 +71,7 @@ class Staging:
 
     @property
     def waiting(self) -> int:
-        """Words that the device has not accepted yet."""
+        """How many words the device has not accepted yet."""
         return self._end - self._begin
 
     @property
@@ -82,7 +82,7 @@ class Staging:
     def reserve(self, count: int) -> UInt64s:
         """Return room for so many words behind those that wait; anything may stand there."""
         if self._end + count > len(self._area):
-            waiting = self._area[self._begin : self._end]
+            waiting = self.words
             length = len(self._area)
             if len(waiting) + count > length:
                 length = 2 * (len(waiting) + count)
@@ -103,10 +103,15 @@ class Staging:
         self.reserve(len(words))[:] = words
         self.add(len(words), marks)
 
+    @property
+    def words(self) -> UInt64s:
+        """The words that the device has not accepted yet."""
+        return self._area[self._begin : self._end]
+
     def offer(self) -> UInt64s:
         """Return the words that wait; the device may look at them until it has accepted some."""
         self._offered = self.waiting
-        return self._area[self._begin : self._end]
+        return self.words
 
     def accept(self, count: int) -> None:
         """The device took ``count`` of the words that were offered, and looks no longer."""

@@ -20,7 +20,7 @@ class Trace:
     Parameters
     ----------
     controls : int
-        Control words before the first tuple.
+        Control words before the first tuple, and tuples of another execution.
     """
 
     def __init__(self, controls: int) -> None:
@@ -30,7 +30,7 @@ class Trace:
         self._cycles: list[Int64s] = []
 
     def accept(self, cycles: UInt64s) -> None:
-        """The next words were accepted in these cycles."""
+        """The next control words and tuples were accepted in these cycles, one each."""
         controls = min(self._controls, len(cycles))
         self._controls -= controls
         # FLUSH is taken for a tuple too, but it is the last one, and nobody asks for it.

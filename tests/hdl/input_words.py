@@ -6,10 +6,12 @@ from hdl.words.inputs import Control, InputKind, key_layout
 from hdl.words.prepared import comparison_groups, is_own_criterion, region_word
 
 __all__ = [
+    "both_word",
     "control_word",
     "criterion_of",
     "criterion_ranges",
     "digest_of",
+    "halves",
     "integer",
     "least",
     "mirrored_word",
@@ -29,6 +31,23 @@ def integer(layout, value):
 def tuple_word(side, key, timestamp=0):
     """A tuple of ``side``; ``key`` maps field names to values."""
     return {"kind": InputKind(side), "body": {"tuple": {"key": key, "timestamp": timestamp}}}
+
+
+def both_word(first, r, s, r_time=0, s_time=0):
+    """A tuple of each side; that of side ``first`` comes first."""
+    tuples = {
+        name: {"key": key, "timestamp": time}
+        for name, key, time in (("r", r, r_time), ("s", s, s_time))
+    }
+    return {"kind": InputKind.BOTH, "first": first, "body": {"both": tuples}}
+
+
+def halves(word):
+    """The words of one tuple each that a word means."""
+    if word["kind"] != InputKind.BOTH:
+        return [word]
+    tuples = word["body"]["both"]
+    return [tuple_word(side, **tuples["rs"[side]]) for side in (word["first"], 1 - word["first"])]
 
 
 def control_word(op, index=0, value=0):

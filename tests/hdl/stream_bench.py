@@ -82,16 +82,17 @@ class StreamBench:
 
         self.spawn(process)
 
-    def sink(self, stream, count, stamps=None, *, begin=0):
+    def sink(self, stream, count, stamps=None, *, begin=0, weight=None):
         """Expect ``count`` payloads from an output stream; return the list they will be in.
 
-        Nothing is taken before cycle ``begin``.
+        Nothing is taken before cycle ``begin``. A payload counts as ``weight`` of it, if given.
         The sink stays ready to the end, so that payloads too many are in the list as well.
         """
-        received = []
+        received, missing = [], count
         payload = Value.cast(stream.payload)
 
         async def process(ctx):
+            nonlocal missing
             held = None
             while True:
                 ready = self.cycle >= begin and not self.pauses()
@@ -107,7 +108,9 @@ class StreamBench:
                     received.append(value)
                     if stamps is not None:
                         stamps.append(self.cycle - 1)
-                    if len(received) == count:
+                    before = missing
+                    missing -= weight(value) if weight else 1
+                    if missing <= 0 < before:
                         self.done()
 
         if count:

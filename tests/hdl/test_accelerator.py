@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole accelerator against the reference join, word by word."""
+"""The whole accelerator against the reference join, result by result."""
 
 from amaranth.hdl import ClockDomain, Module, Value
 from hypothesis import given, settings
@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from hdl.accelerator import Accelerator
+from hdl.manifest import describe
 from hdl.parameters import ENGINES, JoinParameters, KeyField
 from hdl.words.inputs import input_word
-from hdl.words.results import result_word
+from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
 from host.words import WordCodec
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
-from tests.scenarios import Scenario, canonical, expected_words, manifest_of, random_scenario
+from tests.scenarios import Scenario, canonical, expected_results, manifest_of, random_scenario
 
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16
@@ -38,22 +39,36 @@ def as_rows(integers, columns):
     return np.array(rows, np.uint64).reshape(-1, columns)
 
 
+def as_results(parameters, integers):
+    """The results in words, one row each."""
+    manifest = Manifest.from_dict(describe(parameters, "", verilog_file=""))
+    words = as_rows(integers, manifest.result_word.columns)
+    return WordCodec(manifest).split_words(words)[0]
+
+
+def results_in(parameters, word):
+    """How many results a word, an integer, has."""
+    if parameters.tuples_per_word == 1:
+        return 1
+    return 1 + (result_word(parameters).from_bits(word).two.kind != ResultKind.NONE)
+
+
 def answer(parameters, scenario, count, *, stalls=0.0, seed=0):
-    """Run the scenario through the circuit; return ``count`` result words or more."""
+    """Run the scenario through the circuit; return ``count`` results or more."""
     dut = Accelerator(parameters)
     bench = StreamBench(dut, deadline=60_000, stalls=stalls, seed=seed)
     bench.source(dut.i, as_integers(scenario.words))
-    received = bench.sink(dut.o, count)
+    received = bench.sink(dut.o, count, weight=lambda word: results_in(parameters, word))
     bench.run(extra_cycles=20)
-    return as_rows(received, -(-result_word(parameters).size // 64))
+    return as_results(parameters, received)
 
 
 def check(parameters, seed, folder, *, stalls=0.0, **options):
-    """The circuit gives the words of the software device."""
+    """The circuit gives the results of the software device."""
     path = manifest_of(parameters, folder)
     manifest = Manifest.load(path)
     scenario = random_scenario(manifest, seed, **options)
-    expected = expected_words(path, scenario)
+    expected = expected_results(path, scenario)
     received = answer(parameters, scenario, len(expected), stalls=stalls, seed=seed)
     assert canonical(manifest, received, free=scenario.free) == canonical(
         manifest, expected, free=scenario.free
@@ -88,7 +103,9 @@ def small_parameters(draw, engine):
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=comparator,
         engine=engine,
-        pipelined=draw(st.booleans()),
+        **draw(
+            st.sampled_from([{"pipelined": False}, {"tuples_per_word": 1}, {"tuples_per_word": 2}])
+        ),
         **own,
     )
 
@@ -129,6 +146,19 @@ def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
         fan_in=2,
     )
     check(parameters, cores, tmp_path, stalls=0.2, segments=2)
+
+
+@pytest.mark.parametrize(
+    ("cores", "probes", "period", "timestamp_bits"),
+    [(1, 3, 0, 16), (2, 1, 1, 0), (3, 2, 2, 16), (5, 3, 3, 0)],
+)
+def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, timestamp_bits):
+    """Every precision: no order, strict order, a star per group of several."""
+    parameters = JoinParameters(
+        cores=cores, sub_window=4, keys=(KeyField(name="x", bits=8),), fan_in=2, probe_bits=4,
+        timestamp_bits=timestamp_bits, probes=probes, engine="index", tuples_per_word=2,
+    )  # fmt: skip
+    check(parameters, cores, tmp_path, stalls=0.2, segments=2, period=period)
 
 
 def test_a_custom_predicate(tmp_path):
@@ -216,7 +246,7 @@ def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path, pipelin
     rows = as_rows(
         [integer(input_word(parameters), word) for word in words], manifest.input_word.columns
     )
-    answers = expected_words(path, Scenario(rows, free=False, marks=0))
+    answers = expected_results(path, Scenario(rows, free=False, marks=0))
     fields = WordCodec(manifest).unpack_results(answers)
     names = {code: name for name, code in manifest.result_kinds.items()}
     columns = (fields.side, fields.overflow, fields.disorder)
@@ -320,6 +350,7 @@ def test_without_a_pipeline_any_number_of_cores_is_taken():
         (60, {"cores": 2, "engine": "index"}),
         (70, {"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}),
         (70, {"cores": 2, "timestamp_bits": 8}),
+        (50, {"cores": 2, "engine": "index", "tuples_per_word": 2}),
     ],
 )
 def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
@@ -332,7 +363,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     sides = generator.integers(0, 2, count).astype(np.uint8)
     tuples = codec.pack_tuples(sides, {"x": generator.integers(0, 4, count)}, np.arange(count))
     scenario = Scenario(np.concatenate([tuples, codec.pack_control("FLUSH")]), free=False, marks=1)
-    expected = expected_words(path, scenario)
+    expected = expected_results(path, scenario)
     words = as_integers(scenario.words)
     # What they configure is forgotten: nothing after reset configures anything.
     window = "LIFESPAN" if parameters.timestamp_bits else "WINDOW"
@@ -368,7 +399,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
         payload = Value.cast(dut.o.payload)
         for _ in range(worked + RESET_CYCLES):
             await ctx.tick()
-        while len(received) < len(expected):
+        while sum(results_in(parameters, word) for word in received) < len(expected):
             *_, valid, value = await ctx.tick().sample(dut.o.valid & dut.o.ready, payload)
             if valid:
                 received.append(value)
@@ -377,7 +408,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     bench.simulator.add_testbench(send, background=True)
     bench.spawn(receive)
     bench.run(extra_cycles=50)
-    rows = as_rows(received, expected.shape[1])
+    rows = as_results(parameters, received)
     manifest = Manifest.load(path)
     assert canonical(manifest, rows, free=scenario.free) == canonical(
         manifest, expected, free=scenario.free

@@ -93,6 +93,36 @@ def test_fields_are_where_the_layouts_have_them():
     assert values["result_word"]["fields"]["lane"]["bits"] == 0
 
 
+def test_two_tuples_and_two_results_lie_where_the_layouts_have_them():
+    parameters = TINY.with_(tuples_per_word=2)
+    values = describe(parameters, "", verilog_file="splitjoin.v")
+    fields = values["input_word"]["fields"]
+    for name, path in {
+        "first": "first",
+        "key.x": "body.tuple.key.x",
+        "control.value": "body.control.value",
+        "both.r.key.x": "body.both.r.key.x",
+        "both.s.timestamp": "body.both.s.timestamp",
+    }.items():
+        field = fields[name]
+        assert (field["offset"], field["bits"]) == shape_at(input_word(parameters), path), name
+    for name in ("key.x", "timestamp"):  # R's tuple is where a tuple alone would be
+        assert fields[f"both.r.{name}"] == fields[name]
+    one = describe(TINY, "", verilog_file="splitjoin.v")["result_word"]
+    two = values["result_word"]
+    assert two["bits"] == 2 * one["bits"] == result_word(parameters).size
+    for name, field in one["fields"].items():
+        assert two["fields"][name] == field
+        second = {**field, "offset": field["offset"] + one["bits"]}
+        assert two["fields"][f"two.{name}"] == second
+    assert len(two["fields"]) == 2 * len(one["fields"])
+    assert values["input_kinds"]["BOTH"] == values["result_kinds"]["NONE"] == 3
+    manifest = Manifest.from_dict(values)
+    assert manifest.tuples_per_word == 2
+    assert manifest.result.bits == one["bits"]
+    assert set(manifest.result.fields) == set(one["fields"])
+
+
 def test_host_and_generator_agree_on_the_hash():
     values = describe(TINY, "module splitjoin;", verilog_file="splitjoin.v")
     assert values["hash"] == digest(values, "module splitjoin;")

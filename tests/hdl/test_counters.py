@@ -111,6 +111,29 @@ def test_a_counter_is_read_after_the_latency_and_counts_every_cycle(pipelined):
     bench.run()
 
 
+def test_both_results_of_a_word_are_counted():
+    dut = CounterBank(JoinParameters(tuples_per_word=2))
+    bench = StreamBench(dut, deadline=100)
+    addresses = {counter.name: counter.address for counter in COUNTERS}
+
+    async def process(ctx):
+        ctx.set(dut.kinds, 2 | 1 << 2)  # two pairs and a star in every cycle
+        await ctx.tick().repeat(5)
+        ctx.set(dut.kinds, 1 << 4)  # a mark
+        await ctx.tick()
+        ctx.set(dut.kinds, 0)
+        found = []
+        for name in ("results", "stars", "marks"):
+            ctx.set(dut.address, addresses[name])
+            await ctx.tick().repeat(dut.latency)
+            found.append(ctx.get(dut.data))
+        assert found == [10, 5, 1]
+        bench.done()
+
+    bench.spawn(process)
+    bench.run()
+
+
 @PIPELINED
 @pytest.mark.parametrize("probes", [1, 2])
 def test_the_counters_count_what_happened(probes, pipelined):

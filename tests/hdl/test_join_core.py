@@ -32,6 +32,43 @@ def region_words(parameters):
     ]
 
 
+def test_mirroring_exchanges_two_tuples():
+    parameters = region_parameters(engine="index", timestamp_bits=8, tuples_per_word=2)
+    layout = region_word(parameters)
+    m = Module()
+    word = Signal(layout)
+    once = mirrored(m, word)
+    twice = mirrored(m, once)
+    simulator = Simulator(m)
+    exchanged = {InputKind.R: InputKind.S, InputKind.S: InputKind.R}
+
+    async def bench(ctx):
+        for kind in (InputKind.R, InputKind.S, InputKind.BOTH):
+            for first in range(2):
+                r, s = {"bucket": 3, "timestamp": 7}, {"bucket": 5, "timestamp": 9}
+                values = {"kind": kind, "first": first, "body": {"both": {"r": r, "s": s}}}
+                other = {
+                    "kind": exchanged.get(kind, kind),
+                    "first": 1 - first,
+                    "body": {"both": {"r": s, "s": r}},
+                }
+                ctx.set(Value.cast(word), integer(layout, {**values, "close": 1, "star": 2}))
+                expected = integer(layout, {**other, "close": 2, "star": 1})
+                assert ctx.get(Value.cast(once)) == expected
+                assert ctx.get(Value.cast(twice)) == ctx.get(Value.cast(word))
+        for op in Control:
+            control = control_word(op.name, 1, -3)
+            ctx.set(Value.cast(word), integer(layout, control))
+            found = ctx.get(once)
+            assert found.kind == InputKind.CONTROL
+            expected = mirrored_word({**control, "close": 0, "star": 0})["body"]["control"]
+            assert found.body.control.index == expected["index"]
+            assert found.body.control.op == op
+
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
 def test_mirroring_exchanges_the_sides_and_nothing_else():
     parameters = region_parameters(timestamp_bits=8)
     layout = region_word(parameters)

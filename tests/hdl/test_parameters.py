@@ -23,6 +23,8 @@ from hdl.parameters import PRESETS, TWINS, JoinParameters, KeyField
             "Key field name 'timestamp' is taken by the timestamp",
         ),
         ({"pipelined": 1}, "Parameter 'pipelined' must be true or false, not 1"),
+        ({"tuples_per_word": 3}, "Parameter 'tuples_per_word' must be 1 or 2, not 3"),
+        ({"tuples_per_word": 2, "pipelined": False}, "Two tuples in a word need 'pipelined'"),
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
             {"comparator": "custom"},
@@ -112,3 +114,13 @@ def test_the_ring_holds_window_and_slack_wherever_the_window_starts(sub_window, 
     for lane in range(lanes):
         rows = (lane + sub_window + parameters.slack) // lanes
         assert rows < parameters.ring_rows - 1
+
+
+@pytest.mark.parametrize(
+    ("engine", "tuples_per_word", "expected"),
+    [("scan", 1, False), ("index", 1, False), ("scan", 2, False), ("index", 2, True)],
+)
+def test_tuples_go_side_by_side_through_an_index(engine, tuples_per_word, expected):
+    parameters = JoinParameters(engine=engine, tuples_per_word=tuples_per_word)
+    assert parameters.side_by_side == expected
+    assert parameters.lane == JoinParameters(engine=engine)

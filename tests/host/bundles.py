@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerators and input scripts that every device must agree on."""
 
+from itertools import groupby
+import json
 from types import SimpleNamespace
 
 import numpy as np
 
+from hdl.manifest import describe, fingerprint
 from hdl.parameters import JoinParameters, KeyField
 from host.words import WordCodec
 from tests.host.naive import NaiveAccelerator
@@ -75,6 +78,16 @@ def configuration(parameters, *, bounds=(-2, 2), windows=None, period=1):
 FLUSH = ("FLUSH", 0, 0)
 
 
+def write_manifest(parameters, folder):
+    """Write a bundle without Verilog, which the software device does not need."""
+    values = describe(parameters, "", verilog_file="")
+    values |= {"files": {}, "tools": {}}
+    values["hash"] = fingerprint(values, "")
+    folder.mkdir(exist_ok=True)
+    (folder / "manifest.json").write_text(json.dumps(values), encoding="utf-8")
+    return folder
+
+
 def illegal_word(manifest, rng):
     """Return an input word, one row, that is no tuple and no operation which the manifest knows."""
     bits = manifest.input_word.bits
@@ -87,6 +100,7 @@ def illegal_word(manifest, rng):
         number &= ~(((1 << place.bits) - 1) << place.offset)
         number |= value << place.offset
 
+    unknown_kind &= "BOTH" not in manifest.input_kinds  # else there is no unknown one
     put("kind", 3 if unknown_kind else manifest.input_kinds["CONTROL"])
     if not unknown_kind:
         indices = {code: manifest.indices[name] for name, code in manifest.operations.items()}
@@ -103,24 +117,27 @@ def pack(manifest, script):
     """Return the input words of a script."""
     codec = WordCodec(manifest)
     words = [np.zeros((0, manifest.input_word.columns), np.uint64)]
-    for kind, first, second in script:
-        if kind == "ILLEGAL":
-            words.append(first)
-        elif kind in ("R", "S"):
+    for is_tuple, some in groupby(script, lambda step: step[0] in ("R", "S")):
+        if is_tuple:
+            sides, keys, times = zip(*some, strict=True)
             columns = {
-                key.name: np.array([first[key.name]], np.int64 if key.signed else np.uint64)
+                key.name: np.array(
+                    [values[key.name] for values in keys], np.int64 if key.signed else np.uint64
+                )
                 for key in manifest.keys
             }
-            words.append(codec.pack_tuples(["RS".index(kind)], columns, np.array([second])))
-        else:
-            words.append(codec.pack_control(kind, first, second))
+            numbers = np.array(["RS".index(side) for side in sides])
+            words.append(codec.pack_tuples(numbers, columns, np.array(times)))
+            continue
+        for kind, first, second in some:
+            words.append(first if kind == "ILLEGAL" else codec.pack_control(kind, first, second))
     return np.concatenate(words)
 
 
 def unpack(manifest, words):
     """Return result words in the form of :class:`NaiveAccelerator`."""
     codec = WordCodec(manifest)
-    fields = codec.unpack_results(words)
+    fields = codec.unpack_results(codec.split_words(words)[0])
     results = []
     for i in range(len(fields)):
         side = int(fields.side[i])

@@ -9,6 +9,7 @@ from host import open_device
 from host.device.simulated import SimulatedDevice
 from sim.library import build_library
 from tests.conftest import ROOT
+from tests.host.bundles import BUNDLES
 from tests.host.device_contract import DeviceContract
 
 FOLDER = ROOT / "build" / "tests"
@@ -38,4 +39,18 @@ class TestStalledDevice(DeviceContract):
     def open_bundle(self):
         return lambda parameters: SimulatedDevice(
             built(parameters), seed=11, stall_in=90, stall_out=90
+        )
+
+
+class TestTwoTuplesInAWord(DeviceContract):
+    """The contract says nothing of words, so it holds whatever they carry."""
+
+    @pytest.fixture(params=["tiny", "groups"])
+    def parameters(self, request):
+        return BUNDLES[request.param]
+
+    @pytest.fixture
+    def open_bundle(self):
+        return lambda parameters: SimulatedDevice(
+            built(parameters.with_(tuples_per_word=2)), seed=5, stall_in=60, stall_out=60
         )

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from hdl.manifest import describe, fingerprint
+from hdl.manifest import describe
 from hdl.parameters import JoinParameters
 from host import (
     Arrivals,
@@ -21,20 +21,10 @@ from host.manifest import Manifest
 from host.punctuation import punctuate
 from host.storage import StorageRule
 from host.words import WordCodec
-from tests.host.bundles import BUNDLES, X8
+from tests.host.bundles import BUNDLES, X8, write_manifest
 from tests.host.device_contract import DeviceContract, converse
 
 SOFTWARE = JoinParameters.from_dict(Manifest.load(SOFTWARE_MANIFEST).values["parameters"])
-
-
-def write_manifest(parameters, folder):
-    """Write a bundle without Verilog, which the software device does not need."""
-    values = describe(parameters, "", verilog_file="")
-    values |= {"files": {}, "tools": {}}
-    values["hash"] = fingerprint(values, "")
-    folder.mkdir(exist_ok=True)
-    (folder / "manifest.json").write_text(json.dumps(values), encoding="utf-8")
-    return folder
 
 
 class TestSoftwareDevice(DeviceContract):
@@ -46,10 +36,22 @@ class TestSoftwareDevice(DeviceContract):
         return opened
 
 
+class TestTwoTuplesInAWord(DeviceContract):
+    """The contract says nothing of words, so it holds whatever they carry."""
+
+    @pytest.fixture
+    def open_bundle(self, tmp_path):
+        def opened(parameters):
+            folder = write_manifest(parameters.with_(tuples_per_word=2), tmp_path / "bundle")
+            return open_device(f"software:{folder}")
+
+        return opened
+
+
 def test_the_committed_manifest_has_the_layout_that_the_hardware_would_have():
     fresh = describe(SOFTWARE, "", verilog_file="")
     committed = json.loads(SOFTWARE_MANIFEST.read_text(encoding="utf-8"))
-    for name in set(fresh) - {"kit", "hash", "files", "tools"}:
+    for name in set(fresh) - {"kit", "hash", "files", "checksums", "tools"}:
         assert committed[name] == fresh[name], name
 
 

@@ -13,6 +13,7 @@ from host.driver import TableJoin
 from host.errors import MissingToolError
 from host.tables import output_schema
 from host.verification import reference_pairs
+from tests.host.bundles import write_manifest
 from tests.paths.arguments import command_options
 from tests.paths.cases import CASES, REFUSED
 from tests.paths.oracle import compare, row_of
@@ -95,10 +96,15 @@ def answers(cases, devices, folder):
 
 
 @pytest.fixture
-def devices(simulated):
+def devices(simulated, tmp_path):
     """Open devices by name."""
-    with open_device("software:") as software, open_device(simulated) as simulator:
-        yield {"software:": software, "sim:": simulator}
+    two = write_manifest(PARAMETERS.with_(tuples_per_word=2), tmp_path / "two")
+    with (
+        open_device("software:") as software,
+        open_device(f"software:{two}") as pairing,
+        open_device(simulated) as simulator,
+    ):
+        yield {"software:": software, "two tuples in a word": pairing, "sim:": simulator}
 
 
 def test_adversarial_joins_have_one_answer(devices, tmp_path):

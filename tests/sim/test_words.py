@@ -18,7 +18,7 @@ from sim.library import build_library
 from tests.scenarios import (
     Scenario,
     canonical,
-    expected_words,
+    expected_results,
     hostile_scenario,
     random_scenario,
 )
@@ -65,6 +65,18 @@ SHAPES = {
     "4 cores, 8 probes, not pipelined": JoinParameters(
         cores=4, sub_window=64, keys=XY, timestamp_bits=20, probes=8, pipelined=False
     ),
+    "3 cores, 4 probes, two in a word": JoinParameters(
+        cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2,
+        tuples_per_word=2,
+    ),
+    "index, two in a word": JoinParameters(
+        cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index",
+        tuples_per_word=2,
+    ),
+    "index, equality, two in a word": JoinParameters(
+        cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
+        comparator="equality", tuples_per_word=2,
+    ),
     "index, equality, not pipelined": JoinParameters(
         cores=1, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality", pipelined=False,
@@ -76,6 +88,7 @@ SHAPES = {
 MORE = (
     "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "7 cores", "index",
     "index, equality", "4 cores, 8 probes, not pipelined", "index, equality, not pipelined",
+    "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip
 
 
@@ -92,14 +105,14 @@ def bundle(request, tmp_path_factory):
 
 
 def same(manifest, received, expected):
-    """Are these the words that are wanted, in the order that the engine promises?"""
+    """Are these the results that are wanted, in the order that the engine promises?"""
     if manifest.engine == "scan":
         return np.array_equal(received, expected)
     return canonical(manifest, received, free=False) == canonical(manifest, expected, free=False)
 
 
 def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
-    """Send the scenario in chunks; return all result words, and add the ``cycles`` of each call."""
+    """Send the scenario in chunks; return all results, and add the ``cycles`` of each call."""
     received, sent, marks = [], 0, 0
     with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
         codec = WordCodec(device.manifest)
@@ -111,20 +124,19 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycl
             budget -= done.cycles
             if cycles is not None:
                 cycles.append(done.cycles)
-            words = results[: done.produced].copy()
-            received.append(words)
-            marks += int((codec.unpack_results(words).kind == codec.mark).sum())
+            received.append(codec.split_words(results[: done.produced].copy())[0])
+            marks += int(codec.marks(received[-1]).sum())
             assert budget > 0, f"no end in sight (seed {seed}); counters {device.counters()}"
     return np.concatenate(received)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
-def test_in_order_the_words_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
+def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
     manifest = Manifest.load(bundle)
     scenario = random_scenario(manifest, seed, tuples=1500, segments=5)
     received = answer(bundle, scenario, seed=seed + 1, stall_in=stall_in, stall_out=stall_out)
-    expected = expected_words(bundle, scenario)
+    expected = expected_results(bundle, scenario)
     assert same(manifest, received, expected)
 
 
@@ -136,7 +148,7 @@ def test_without_order_the_sets_between_stars_are_those_of_the_reference(
     manifest = Manifest.load(bundle)
     scenario = random_scenario(manifest, seed, tuples=1500, segments=5, period=0)
     received = answer(bundle, scenario, seed=seed + 1, stall_in=stall_in, stall_out=stall_out)
-    expected = expected_words(bundle, scenario)
+    expected = expected_results(bundle, scenario)
     assert canonical(manifest, received, free=True) == canonical(manifest, expected, free=True)
 
 
@@ -146,7 +158,7 @@ def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed)
     codec = WordCodec(manifest)
     scenario = random_scenario(manifest, seed + 50, tuples=800, segments=4, overflow=True)
     received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
-    expected = expected_words(bundle, scenario)
+    expected = expected_results(bundle, scenario)
     pair = manifest.result_kinds["PAIR"]
     received = received[codec.unpack_results(received).kind != pair]
     expected = expected[codec.unpack_results(expected).kind != pair]
@@ -161,16 +173,16 @@ def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
     manifest = Manifest.load(bundle)
     scenario = hostile_scenario(manifest, seed + 70, tuples=300)
     received = answer(bundle, scenario, seed=seed, stall_in=stall_in, stall_out=stall_out)
-    assert same(manifest, received, expected_words(bundle, scenario))
+    assert same(manifest, received, expected_results(bundle, scenario))
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_faults_of_all_kinds_together_stand_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
     codec = WordCodec(manifest)
-    scenario = hostile_scenario(manifest, seed + 90, tuples=300, overflow=True)
+    scenario = hostile_scenario(manifest, seed + 92, tuples=300, overflow=True)
     received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
-    expected = expected_words(bundle, scenario)
+    expected = expected_results(bundle, scenario)
     pair = manifest.result_kinds["PAIR"]
     received = received[codec.unpack_results(received).kind != pair]
     expected = expected[codec.unpack_results(expected).kind != pair]
@@ -192,7 +204,7 @@ def test_a_window_beyond_the_capacity_is_the_nearest_that_there_is(bundle, size)
         codec.pack_control("FLUSH"),
     ]
     scenario = Scenario(np.concatenate(words), free=False, marks=2)
-    assert same(manifest, answer(bundle, scenario), expected_words(bundle, scenario))
+    assert same(manifest, answer(bundle, scenario), expected_results(bundle, scenario))
 
 
 @pytest.mark.parametrize("burst", [1, 32, 256])
@@ -221,7 +233,7 @@ def test_bursts_of_hot_keys_lose_and_repeat_nothing(bundle, burst):
         np.concatenate([word.reshape(-1, columns) for word in words]), free=False, marks=3
     )
     received = answer(bundle, scenario)
-    assert same(manifest, received, expected_words(bundle, scenario))
+    assert same(manifest, received, expected_results(bundle, scenario))
 
 
 @pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 6), (6, 6)])
@@ -248,5 +260,5 @@ def test_clear_is_answered_soon_whatever_parts_the_fields_have(places, tmp_path)
     scenario = Scenario(np.concatenate(words), free=False, marks=1)
     cycles = []
     received = answer(tmp_path / "bundle", scenario, cycles=cycles)
-    assert same(manifest, received, expected_words(tmp_path / "bundle", scenario))
+    assert same(manifest, received, expected_results(tmp_path / "bundle", scenario))
     assert sum(cycles) < 2 * count * ((1 << bits) + manifest.capacity)

@@ -4,8 +4,12 @@
 import pyarrow.parquet as pq
 import pytest
 
+from hdl.parameters import JoinParameters
+from host.device.software import SOFTWARE_MANIFEST
+from host.manifest import Manifest
 from spark_offload import explain, verify
 from spark_offload.__main__ import main
+from tests.host.bundles import write_manifest
 from tests.host.tables import bundle
 from tests.paths.arguments import command_options
 from tests.paths.cases import CASES, REFUSED
@@ -28,6 +32,14 @@ def unfit(tmp_path_factory):
     return f"software:{custom}"
 
 
+@pytest.fixture(scope="module")
+def two_in_a_word(tmp_path_factory):
+    """The address of a software device that takes two tuples in a word."""
+    values = Manifest.load(SOFTWARE_MANIFEST).values["parameters"]
+    parameters = JoinParameters.from_dict(values).with_(tuples_per_word=2)
+    return f"software:{write_manifest(parameters, tmp_path_factory.mktemp('two') / 'bundle')}"
+
+
 def has_keys(case):
     """Tell whether the rows of a case can be partitioned by keys, not only by ranges of time."""
     return case.query.is_timed and any(term.is_equality for term in case.query.terms)
@@ -38,6 +50,12 @@ def has_keys(case):
 )
 def test_one_partition_has_the_answer_in_order(spark, cases):
     answers = [joined(spark, case, device="software:", partitions=1) for case in cases]
+    assert wrong_answers(cases, answers, ordered=True) == []
+
+
+def test_two_tuples_in_a_word_have_the_answer_in_order(spark, two_in_a_word):
+    cases = (*CASES[2::8], *FEW[:3])
+    answers = [joined(spark, case, device=two_in_a_word, partitions=1) for case in cases]
     assert wrong_answers(cases, answers, ordered=True) == []
 
 

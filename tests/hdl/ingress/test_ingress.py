@@ -6,12 +6,14 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.ingress.group_schedule import GroupSchedule
-from hdl.ingress.ingress import Ingress, word_facts
+from hdl.ingress.ingress import Ingress
 from hdl.ingress.plain_schedule import PlainSchedule
+from hdl.ingress.word_facts import word_facts
 from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
 from hdl.words.inputs import Control, InputKind, control_layout, input_word, operation_indices
 from hdl.words.prepared import region_word
+from tests.hdl.ingress_model import Schedule
 from tests.hdl.input_words import control_word, integer, open_bounds, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
@@ -47,54 +49,6 @@ def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
     bench.simulator.add_testbench(combiner, background=True)
     bench.run()
     return [region_word(parameters).from_bits(word) for word in received], masks
-
-
-class Schedule:
-    """When groups end, written down from the architecture, section 2, one side at a time."""
-
-    def __init__(self, parameters, period):
-        longest = 1 << parameters.probe_bits
-        self.period = period if 0 < period <= longest else longest
-        self.probes = parameters.probes
-        self.limit = parameters.cores * parameters.slack
-        self.free = self.period > parameters.probes
-        self.group = [0, 0]
-        self.passed = [0, 0]
-        self.since = [0, 0]
-
-    def tuple(self, side):
-        """Close and star bits of a tuple of ``side``."""
-        close = star = 0
-        other = 1 - side
-        self.group[side] += 1
-        self.since[side] += 1
-        due = self.since[side] == self.period
-        if due or self.group[side] == self.probes:
-            close |= 1 << side
-            if due or not self.free:
-                star |= 1 << side
-        if self.group[other]:
-            self.passed[other] += 1
-            if self.passed[other] == self.limit:
-                close |= 1 << other
-                if not self.free:
-                    star |= 1 << other
-        self.end(close, star)
-        return close, star
-
-    def finish(self):
-        """Close and star bits of a control word that ends groups."""
-        star = sum(1 << side for side in range(2) if self.since[side])
-        self.end(3, star)
-        return 3, star
-
-    def end(self, close, star):
-        """Begin new groups."""
-        for side in range(2):
-            if close >> side & 1:
-                self.group[side] = self.passed[side] = 0
-            if star >> side & 1:
-                self.since[side] = 0
 
 
 @pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)])
@@ -254,7 +208,7 @@ def any_control(parameters, op, index, value=0):
 def unknown_word(parameters, generator):
     """A word of no kind, as a number, with anything in it."""
     layout = input_word(parameters)
-    assert 3 not in {kind.value for kind in InputKind}
+    assert parameters.tuples_per_word == 1  # otherwise it is BOTH
     body = generator.getrandbits(layout["body"].width) << layout["body"].offset
     return 3 << layout["kind"].offset | body
 

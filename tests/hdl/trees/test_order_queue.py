@@ -79,3 +79,33 @@ def test_a_queue_smaller_than_the_entries_in_flight_is_refused(pipelined, in_fli
     message = f"A queue of {in_flight} entries cannot hold {in_flight} in flight"
     with pytest.raises(ValueError, match=message):
         OrderQueue(2, depth=in_flight, pipelined=pipelined)
+
+
+@pytest.mark.parametrize("per_word", [1, 2])
+def test_words_that_were_accepted_may_bring_several_entries_each(per_word):
+    """Room ends early enough for both words that wait, and for what is on its way."""
+    dut = OrderQueue(3, depth=16, per_word=per_word)
+    assert dut.in_flight == 6 + 2 * (per_word - 1)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    entries = [1 + n % 7 for n in range(60)]
+    taken = []
+
+    async def bench(ctx):
+        coming, waiting, accepted = list(entries), [], []
+        for cycle in range(400):
+            ctx.set(dut.push, bool(waiting))
+            if waiting:
+                ctx.set(dut.i, waiting.pop(0))
+            if not waiting and accepted and (cycle > 60 or len(taken) + 60 > cycle):
+                waiting = accepted.pop(0)
+            if coming and len(accepted) < OrderQueue.WORDS and ctx.get(dut.room):
+                accepted.append([coming.pop(0) for _ in range(per_word)])
+            ctx.set(dut.o.ready, cycle > 60)
+            if cycle > 60 and ctx.get(dut.o.valid):
+                taken.append(ctx.get(dut.o.payload))
+            await ctx.tick()
+
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert taken == entries

@@ -71,6 +71,67 @@ def test_nothing_leaves_a_window_that_is_not_timed():
     each_cycle(dut, steps)
 
 
+@pytest.mark.parametrize("lifespan", [0, 1, 7])
+def test_two_tuples_are_settled_together_if_no_key_may_leave_between_them(lifespan):
+    """Neither one that is there, nor the first of the two, if it is to be stored."""
+    parameters = JoinParameters(
+        cores=1, sub_window=9, timestamp_bits=16, engine="index", tuples_per_word=2
+    )
+    dut = TimeExpiry(parameters)
+    generator = random.Random(lifespan)
+
+    def steps(put, get):
+        put(begin=1, size=lifespan)
+        yield
+        put(begin=0, restart=1, between=1)
+        assert not get("both_settled")  # it is not known yet whether the window is timed
+        yield
+        put(restart=0, timed=1)
+        now, keys, together = 0, deque(), [0, 0]
+        for _ in range(200):
+            now += generator.choice([0, 1, 3])
+            later = now + generator.choice([0, 0, 1, lifespan + 1])
+            between = generator.randrange(2)
+            put(present=1, timestamp=now, later=later, between=between, vacant=not keys, store=0)
+            waited = 0
+            while not get("settled"):
+                assert waited < 20
+                waited += 1
+                if get("aged"):
+                    keys.popleft()
+                yield
+                put(vacant=not keys)
+            lives = [key for key in keys if key + lifespan >= later]
+            expected = len(lives) == len(keys) and not (between and not keys)
+            assert get("both_settled") == expected
+            together[expected] += 1
+            store = len(keys) < 9
+            yield
+            put(present=0, store=store, arrival=now)
+            if store:
+                keys.append(now)
+            yield
+            put(store=0)
+        assert min(together) > 10
+
+    each_cycle(dut, steps)
+
+
+@pytest.mark.parametrize(("vacant", "between"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(vacant, between):
+    parameters = JoinParameters(
+        cores=1, sub_window=9, timestamp_bits=8, engine="index", tuples_per_word=2
+    )
+
+    def steps(put, get):
+        put(vacant=vacant, between=between, present=1, timestamp=3, later=200)
+        assert get("settled")
+        assert get("both_settled") == (not (vacant and between))
+        yield
+
+    each_cycle(TimeExpiry(parameters), steps)
+
+
 @pytest.mark.parametrize(("sub_window", "rows"), [(100, 128), (128, 128), (129, 256)])
 def test_deadlines_lie_in_as_many_rows_as_their_address_has_values(sub_window, rows):
     """Verilator guards a read that may lie outside, and then it cannot be fetched ahead."""

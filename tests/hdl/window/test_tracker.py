@@ -241,3 +241,34 @@ def test_the_turn_is_known_a_cycle_after_reset_and_in_every_cycle_after_a_store(
 def test_the_layout_of_a_pointer_tells_a_full_ring_from_an_empty_one():
     parameters = tracker_parameters(1, 15)
     assert 1 << pointer_layout(parameters)["row"].width == 2 * parameters.ring_rows
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize(("size", "timed"), [(1, False), (4, False), (6, True)])
+def test_a_probe_sees_the_window_before_or_after_the_tuple_stored_with_it(cores, size, timed):
+    """What leaves for a later tuple, in the same cycle, has not left for the probe."""
+    parameters = tracker_parameters(cores, 7).with_(engine="index", tuples_per_word=2)
+    generator = random.Random(cores)
+
+    async def body(ctx, dut):
+        await begin(ctx, dut, size, timed=timed)
+        ring = 2 * parameters.ring_rows
+        window = []
+        for count in range(60):
+            now = 2 * count
+            await present(ctx, dut, now, store=1)
+            window = [n for n in window if now - 2 * n <= size] if timed else window
+            after = generator.randrange(2)
+            ctx.set(dut.after, after)
+            # The next tuple is at hand already, and may make keys leave.
+            ctx.set(dut.present, 1)
+            ctx.set(dut.timestamp, now + 9)
+            before, window = window, [*window, count]
+            window = window if timed else window[-size:]
+            seen = window if after else before
+            expected = [n // cores % ring for n in seen if n % cores == cores - 1]
+            assert slots(parameters, ctx.get(dut.seen)) == expected
+            ctx.set(dut.present, 0)
+            await finish(ctx, dut)
+
+    run(parameters, cores - 1, body)

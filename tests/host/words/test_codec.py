@@ -8,10 +8,13 @@ from hdl.manifest import describe
 from hdl.parameters import PRESETS, JoinParameters, KeyField
 from host import Manifest
 from host.manifest import WordField
-from host.words import WordCodec, pack_field, unpack_field
+from host.words import WordCodec, pack_field, tuple_writer, unpack_field
 from tests.host.bundles import BUNDLES
 
 ALL = {**PRESETS, **BUNDLES}
+TWO = {
+    name: parameters.with_(tuples_per_word=2, pipelined=True) for name, parameters in ALL.items()
+}
 PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
 
 
@@ -79,6 +82,76 @@ def test_tuples_lie_where_the_layout_says(name):
         assert parameters.timestamp_bits == 0 or constant.body.tuple.timestamp == times[i]
 
 
+def random_tuples(parameters, count, seed):
+    """Sides, keys and timestamps of tuples, over all values that fit."""
+    rng = np.random.default_rng(seed)
+    sides = rng.integers(0, 2, count).astype(np.uint8)
+    keys = {
+        key.name: rng.integers(key.low, key.high, count, dtype=np.int64, endpoint=True)
+        for key in manifest_of(parameters).keys
+    }
+    top = (1 << parameters.timestamp_bits) - 1
+    return sides, keys, rng.integers(0, top, count, dtype=np.uint64, endpoint=True)
+
+
+def two_by_two(sides, of):
+    """Join neighbours of different sides from the front, one by one: lists of ``of`` numbers."""
+    words = []
+    for number in of:
+        if words and len(words[-1]) == 1 and sides[words[-1][0]] != sides[number]:
+            words[-1].append(number)
+        else:
+            words.append([number])
+    return words
+
+
+@pytest.mark.parametrize("name", list(TWO))
+def test_two_tuples_lie_where_the_layout_says(name, monkeypatch):
+    from hdl.words.inputs import input_word
+
+    monkeypatch.setattr(tuple_writer, "BLOCK", 7)
+    parameters = TWO[name]
+    count = 60
+    sides, keys, times = random_tuples(parameters, count, seed=2)
+    words = WordCodec(manifest_of(parameters)).pack_tuples(sides, keys, times)
+    groups = two_by_two(sides, range(count))
+    assert len(words) == len(groups) < count
+    for word, group in zip(words, groups, strict=True):
+        constant = input_word(parameters).from_bits(as_number(word))
+        places = {group[0]: constant.body.tuple}
+        if len(group) == 2:
+            assert constant.kind.name == "BOTH"
+            assert constant.first == sides[group[0]]
+            both = (constant.body.both.r, constant.body.both.s)
+            places = {number: both[sides[number]] for number in group}
+        else:
+            assert constant.kind.value == sides[group[0]]
+        for number, place in places.items():
+            assert all(place.key[name] == keys[name][number] for name in keys)
+            assert parameters.timestamp_bits == 0 or place.timestamp == times[number]
+
+
+@pytest.mark.parametrize("name", [*ALL, *(f"{name} of two" for name in TWO)])
+def test_tuples_return_in_order(name):
+    parameters = TWO[name.removesuffix(" of two")] if name.endswith(" of two") else ALL[name]
+    codec = WordCodec(manifest_of(parameters))
+    sides, keys, times = random_tuples(parameters, 100, seed=3)
+    words = np.concatenate(
+        [
+            codec.pack_tuples(sides[part], {n: c[part] for n, c in keys.items()}, times[part])
+            for part in (slice(0, 31), slice(31, 31), slice(31, 100))
+        ]
+    )
+    assert codec.legal(words).all()
+    assert codec.tuple_counts(words).sum() == 100
+    got_sides, got_keys, got_times = codec.unpack_tuples(words)
+    assert got_sides.tolist() == sides.tolist()
+    assert {name: column.tolist() for name, column in got_keys.items()} == {
+        name: column.tolist() for name, column in keys.items()
+    }
+    assert got_times.tolist() == (times * bool(parameters.timestamp_bits)).tolist()
+
+
 @pytest.mark.parametrize("name", list(ALL))
 def test_control_words_return(name):
     parameters = ALL[name]
@@ -129,6 +202,38 @@ def test_stars_and_marks_carry_the_errors():
     assert fields.overflow.tolist() == [2, 1, 3]
     assert fields.disorder.tolist() == [False, True, True]
     assert len(fields) == 3
+
+
+def random_results(codec, count, rng):
+    """Return random results of all kinds."""
+    results = codec.pack_pairs(
+        rng.integers(0, 2, count),
+        *(rng.integers(0, 2, count) for _ in ("probe", "core", "row", "lane")),
+    )
+    kinds = rng.choice([codec.pair, codec.star, codec.mark], count)
+    faults = rng.integers(0, 2, count)
+    sides = rng.integers(0, 2, count) * (kinds == codec.star)
+    others = codec.pack_punctuation(kinds, sides, 3 * faults, faults, faults)
+    return np.where((kinds == codec.pair)[:, None], results, others)
+
+
+@given(st.data(), st.integers(0, 40), st.integers(0, 99))
+def test_two_results_in_a_word_return_in_order(data, count, seed):
+    name = data.draw(st.sampled_from(list(TWO)))
+    codec, rng = WordCodec(manifest_of(TWO[name])), np.random.default_rng(seed)
+    results = random_results(codec, count, rng)
+    words = codec.join_results(results)
+    split, stamps = codec.split_words(words, np.arange(len(words), dtype=np.uint64))
+    assert split.tolist() == results.tolist()
+    fields = codec.unpack_results(results)
+    apart = np.split(np.arange(count), np.flatnonzero(fields.kind == codec.mark))
+    groups = []
+    for part in apart:  # a mark, which comes first in each but the first, has its own word
+        marked = int(fields.kind[part[:1]].sum() == codec.mark)
+        groups += [[n] for n in part[:marked]] + two_by_two(fields.side, part[marked:])
+    assert stamps.tolist() == [n for n, group in enumerate(groups) for _ in group]
+    marks = np.flatnonzero(codec.marks(words))
+    assert len(marks) == (fields.kind == codec.mark).sum()
 
 
 def test_no_tuples_are_no_words():

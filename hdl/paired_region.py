@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A region that stores one tuple of a word and probes with the other in the same cycle."""
+
+from amaranth import *
+
+from .region import Region
+from .words.inputs import InputKind
+
+__all__ = ["PairedRegion"]
+
+
+class PairedRegion(Region):
+    """A :class:`Region` whose words may hold a tuple of each side.
+
+    Both tuples are accepted in one cycle and take effect in the next. The probe sees the window as
+    it is after the stored tuple, or before, by the order in which they came. With a time-based
+    window, tuples have to leave on behalf of the later tuple too, and must not on behalf of the
+    earlier one: where some leave between the two, or the first one may leave before the second, the
+    two are accepted one after the other.
+
+    Latency: that of the engine, and 2 cycles. Throughput: a word per cycle, also where one group
+    follows another; a word that is accepted by halves takes a cycle more.
+
+    Parameters, members: those of a :class:`Region`.
+    """
+
+    def word_flags(self, words):
+        """Return what becomes of a region word.
+
+        Beside what a :class:`Region` wants to know: it has ``both`` tuples; the first tuple, and
+        the last one, is to be stored, if it has any.
+        """
+        word = words.payload
+        both = word.kind == InputKind.BOTH
+        probe, store = (word.kind == InputKind.R) | both, (word.kind == InputKind.S) | both
+        return {
+            **super().word_flags(words),
+            "probe": probe,
+            "store": store,
+            "grouped": probe | (store & word.close[0]),
+            "both": both,
+            "store_first": store & (~both | word.first),
+            "store_last": store & ~(both & word.first),
+        }
+
+    def takes_next(self, engine, closing):
+        """Return whether the engine can take a probe in the next cycle."""
+        return engine.soon
+
+    def elaborate_tuples(self, m, words, takes, tracker, engine):
+        """Accept tuples in one cycle, store and probe in the next; return whether all are accepted.
+
+        Of a word that is accepted by halves, the group ends with the second one.
+        """
+        is_, tuples = words.payload, words.payload.word.body.both
+        go = Signal()  # the engine could take them
+        accepted = Signal()
+        alone = Signal()  # only the first of two is accepted
+        second = Signal()  # that was so, and the other one is left
+        stores, probes = Signal(), Signal()  # a tuple of this kind is among those accepted
+        m.d.comb += [
+            tracker.present.eq(words.valid & (is_.probe | is_.store)),
+            go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
+            accepted.eq(go & tracker.settled & tracker.both_settled),
+            alone.eq(go & tracker.settled & ~tracker.both_settled & is_.both & ~second),
+            # Of two tuples, one is missing if the first is alone, or if the other one was.
+            stores.eq(is_.store & Mux(alone, is_.store_first, ~(second & is_.store_first))),
+            probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
+        ]
+        m.d.sync += [
+            tracker.store.eq((accepted | alone) & stores),
+            tracker.after.eq(is_.both & is_.store_first & ~second),
+            engine.probe.eq((accepted | alone) & probes),
+        ]
+        with m.If(accepted | alone):
+            m.d.sync += second.eq(alone)
+        self.elaborate_times(m, is_, tuples, second, tracker)
+        self.elaborate_prepared(m, words, tuples, tracker, engine)
+        return accepted
+
+    def elaborate_times(self, m, is_, tuples, second, tracker):
+        """Say by which timestamps tuples of the window have to leave."""
+        earlier_stores = Mux(second, is_.store_last, is_.store_first)
+        r, s = tuples.r.timestamp, tuples.s.timestamp
+        m.d.comb += [
+            tracker.timestamp.eq(Mux(earlier_stores, s, r)),
+            tracker.later.eq(Mux(is_.store_last, s, r)),
+            tracker.between.eq(is_.both & is_.store_first & ~second),
+        ]
+
+    def elaborate_prepared(self, m, words, tuples, tracker, engine):
+        """Show the tuples of the word to tracker and engine, a cycle later."""
+        probe, store = (Signal(tuples.r.shape(), reset_less=True, name=name) for name in "rs")
+        with m.If(words.valid):
+            m.d.sync += [probe.eq(tuples.r), store.eq(tuples.s)]
+        m.d.comb += [
+            tracker.arrival.eq(store.timestamp),
+            engine.prepared.probe.eq(probe),
+            engine.prepared.store.eq(store),
+            engine.seen.eq(tracker.seen),
+        ]
+
+    def overflow(self, tracker):
+        """Return the overflow that a star knows of: also of a tuple that comes before the probe."""
+        return tracker.overflow | (tracker.after & tracker.store & tracker.mine & ~tracker.stored)

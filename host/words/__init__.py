@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input and result words as arrays of 64-bit numbers, one word a row, little end first."""
+
+from host.words.bit_fields import pack_field, unpack_field
+from host.words.codec import WordCodec
+from host.words.result_codec import ResultWords
+from host.words.tuple_writer import Blocks
+
+__all__ = ["Blocks", "ResultWords", "WordCodec", "pack_field", "unpack_field"]

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of words: any number of bits at any place of a row of 64-bit numbers."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.exact import UInt64s
+from host.manifest import WordField
+
+__all__ = ["mask", "pack_field", "shifted_rows", "unpack_field"]
+
+
+def mask(bits: int) -> np.uint64:
+    """Return a number whose lowest ``bits`` bits are set, of 64."""
+    return np.uint64((1 << bits) - 1)
+
+
+def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:
+    """Put ``values`` into one field of all ``words``, whose field must be zero before.
+
+    A value that does not fit loses its upper bits and leaves its neighbours alone.
+    """
+    if place.bits == 0:
+        return
+    if place.bits > 64:
+        raise ValueError(f"A field of {place.bits} bits does not come from a column")
+    array = np.asarray(values)
+    unsigned = array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False)
+    unsigned = unsigned.view(np.uint64)
+    if place.bits < 64:
+        unsigned = unsigned & mask(place.bits)
+    column, shift = divmod(place.offset, 64)
+    words[:, column] |= unsigned << np.uint64(shift) if shift else unsigned
+    if shift + place.bits > 64:
+        words[:, column + 1] |= unsigned >> np.uint64(64 - shift)
+
+
+def unpack_field(words: UInt64s, place: WordField) -> npt.NDArray[Any]:
+    """Return one field of all ``words``: int64, or uint64 for an unsigned field of 64 bits."""
+    if place.bits == 0:
+        return np.zeros(len(words), dtype=np.int64)
+    if place.bits > 64:
+        raise ValueError(f"A field of {place.bits} bits does not fit a column")
+    column, shift = divmod(place.offset, 64)
+    values = words[:, column] >> np.uint64(shift)
+    if shift + place.bits > 64:
+        values |= words[:, column + 1] << np.uint64(64 - shift)
+    if not place.signed:
+        values = values & mask(place.bits) if place.bits < 64 else values
+        return values if place.bits == 64 else values.view(np.int64)
+    spare = 64 - place.bits
+    return (values << np.uint64(spare)).view(np.int64) >> np.int64(spare)
+
+
+def shifted_rows(rows: UInt64s, by: int, bits: int) -> UInt64s:
+    """Return rows of ``bits`` bits with those of ``rows`` moved up by ``by`` bits.
+
+    A negative ``by`` moves them down; bits that leave the row are lost.
+    """
+    moved = np.zeros((len(rows), max(1, -(-bits // 64))), np.uint64)
+    offset, shift = divmod(by, 64)
+    for column in range(rows.shape[1]):
+        parts = [(column + offset, rows[:, column] << np.uint64(shift))]
+        if shift:
+            parts.append((column + offset + 1, rows[:, column] >> np.uint64(64 - shift)))
+        for at, part in parts:
+            if 0 <= at < moved.shape[1]:
+                moved[:, at] |= part
+    if bits % 64:
+        moved[:, -1] &= mask(bits % 64)
+    return moved

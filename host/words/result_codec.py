@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result words: one result a word, or two."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from host.exact import UInt64s
+from host.manifest import SECOND, Manifest, Word
+from host.words.bit_fields import pack_field, shifted_rows, unpack_field
+from host.words.pairing import seconds
+
+__all__ = ["ResultCodec", "ResultWords"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ResultWords:
+    """Fields of results, as arrays of equal length.
+
+    Attributes
+    ----------
+    kind : array of int64
+        As in the manifest's ``result_kinds``.
+    side : array of int64
+        Side of the probe; zero for a mark.
+    probe, lane, row, core : array of int64
+        Where the match is; meaningful for pairs only. ``core`` is the core's number.
+    overflow : array of int64
+        Bit 0: R's window, bit 1: S's; zero for pairs.
+    disorder : array of bool
+        Whether time went backwards; false for pairs.
+    illegal : array of bool
+        Whether an input word was illegal; false for pairs.
+    """
+
+    kind: Int64s
+    side: Int64s
+    probe: Int64s
+    lane: Int64s
+    row: Int64s
+    core: Int64s
+    overflow: Int64s
+    disorder: npt.NDArray[np.bool_]
+    illegal: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+class ResultCodec:
+    """Packs and unpacks the result words of one accelerator.
+
+    A *result* is a row that holds one; where a word has one place for results, that is the word
+    itself.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Where the fields are.
+
+    Attributes
+    ----------
+    result : Word
+        Layout of a result.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.result: Word = manifest.result
+        self._word = manifest.result_word
+        self._two = manifest.tuples_per_word == 2
+        self._none = manifest.result_kinds.get("NONE", 0)
+        storage = manifest.storage
+        self._digits = (
+            storage.gather_arity,
+            storage.gather_digit_bits,
+            storage.gather_levels,
+        )
+        self.pair, self.star, self.mark = (
+            manifest.result_kinds[name] for name in ("PAIR", "STAR", "MARK")
+        )
+
+    def split_words(
+        self, words: UInt64s, stamps: UInt64s | None = None
+    ) -> tuple[UInt64s, UInt64s | None]:
+        """Take result words apart into results, in order.
+
+        Parameters
+        ----------
+        words : array of uint64
+            Result words.
+        stamps : array of uint64, optional
+            One of each word; the results get those of their words.
+        """
+        if not self._two:
+            return words, stamps
+        bits = self.result.bits
+        is_shared = unpack_field(words, self._word[f"{SECOND}kind"]) != self._none
+        shared = np.flatnonzero(is_shared)
+        results = np.empty((len(words) + len(shared), self.result.columns), np.uint64)
+        # Before a word stand as many second results as there are shared words before it.
+        first = np.arange(len(words))
+        first[1:] += np.cumsum(is_shared[:-1])
+        results[first] = shifted_rows(words, 0, bits)
+        results[first[shared] + 1] = shifted_rows(words[shared], -bits, bits)
+        if stamps is not None:
+            stamps = np.repeat(stamps, 1 + is_shared)
+        return results, stamps
+
+    def join_results(self, results: UInt64s) -> UInt64s:
+        """Return words that hold results, two of different sides in one where they are neighbours.
+
+        The hardware may put them together otherwise; only the sequence of results is fixed.
+        """
+        if not self._two:
+            return results
+        if not len(results):
+            return np.zeros((0, self._word.columns), np.uint64)
+        kinds, sides = (unpack_field(results, self.result[name]) for name in ("kind", "side"))
+        second = seconds(sides.astype(np.uint8), kinds == self.mark)
+        words = shifted_rows(results[~second], 0, self._word.bits)
+        is_shared = np.append(second[1:], False)[~second]
+        moved = shifted_rows(results[second], self.result.bits, self._word.bits)
+        words[is_shared] |= moved
+        empty = np.zeros((int(np.count_nonzero(~is_shared)), words.shape[1]), np.uint64)
+        pack_field(empty, self._word[f"{SECOND}kind"], np.full(len(empty), self._none))
+        words[~is_shared] |= empty
+        return words
+
+    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+        """Tell which of these words, or results, are marks; a mark is in a word of its own."""
+        kinds = unpack_field(words, self.result["kind"])
+        marks: npt.NDArray[np.bool_] = kinds == self.mark
+        return marks
+
+    def unpack_results(self, results: UInt64s) -> ResultWords:
+        """Take results apart."""
+        fields = {name: unpack_field(results, place) for name, place in self.result.fields.items()}
+        punctuation = fields["kind"] != self.pair
+        return ResultWords(
+            kind=fields["kind"],
+            side=fields["side"],
+            probe=fields["probe"],
+            lane=fields["lane"],
+            row=fields["row"],
+            core=self.core_number(fields["core"]),
+            overflow=fields["overflow"] * punctuation,
+            disorder=(fields["disorder"] != 0) & punctuation,
+            illegal=(fields["illegal"] != 0) & punctuation,
+        )
+
+    def pack_pairs(
+        self, side: npt.ArrayLike, probe: Int64s, core: Int64s, row: Int64s, lane: Int64s
+    ) -> UInt64s:
+        """Return the results that are pairs."""
+        results = np.zeros((len(probe), self.result.columns), dtype=np.uint64)
+        pack_field(results, self.result["kind"], self.pair)
+        values = {"side": side, "probe": probe, "core": self._core_digits(core)}
+        for name, column in {**values, "row": row, "lane": lane}.items():
+            pack_field(results, self.result[name], column)
+        return results
+
+    def pack_punctuation(
+        self,
+        kind: npt.ArrayLike,
+        side: npt.ArrayLike,
+        overflow: npt.ArrayLike,
+        disorder: npt.ArrayLike,
+        illegal: npt.ArrayLike = False,
+    ) -> UInt64s:
+        """Return the results that are stars and marks (``kind`` is ``star`` or ``mark``)."""
+        names = ("kind", "side", "overflow", "disorder", "illegal")
+        values = (kind, side, overflow, disorder, illegal)
+        columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
+        results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
+        for name, column in zip(names, columns, strict=True):
+            pack_field(results, self.result[name], column.reshape(-1))
+        return results
+
+    def core_number(self, digits: Int64s) -> Int64s:
+        """Return the number of each core, of which a result has the digits."""
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return digits
+        number = np.zeros_like(digits)
+        for level in range(levels):
+            number += ((digits >> (level * bits)) & ((1 << bits) - 1)) * arity**level
+        return number
+
+    def _core_digits(self, number: Int64s) -> Int64s:
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return number
+        digits = np.zeros_like(number)
+        for level in range(levels):
+            digits |= (number // arity**level % arity) << (level * bits)
+        return digits
