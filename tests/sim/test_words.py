@@ -180,7 +180,7 @@ def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
 def test_faults_of_all_kinds_together_stand_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
     codec = WordCodec(manifest)
-    scenario = hostile_scenario(manifest, seed + 90, tuples=300, overflow=True)
+    scenario = hostile_scenario(manifest, seed + 92, tuples=300, overflow=True)
     received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
     expected = expected_results(bundle, scenario)
     pair = manifest.result_kinds["PAIR"]
