@@ -87,9 +87,9 @@ def test_a_new_route_changes_nothing_of_a_bundle_but_its_clock(tmp_path, monkeyp
         manifest = Manifest.load(folder)  # which holds the hash against the rest
         assert manifest.clock == (new and RoutedClock(**new))
         hashes.add(manifest.hash)
-        if len(list(folder.iterdir())) == 2:
+        if len(list(folder.iterdir())) == 3:
             (folder / "splitjoin.so").write_text("built from it")
         assert {path.name for path in folder.iterdir()} == {
-            "manifest.json", "splitjoin.v", "splitjoin.so",
+            "manifest.json", "splitjoin.v", "splitjoin.json", "splitjoin.so",
         }  # fmt: skip
     assert len(hashes) == 1
