@@ -121,7 +121,8 @@ class Model:
         self.answers += [
             (ResultKind.PAIR, n, local % lanes, local // lanes % rows) for local, n in sorted(pairs)
         ]
-        self.unstarred.append(len(self.group))
+        if self.group:
+            self.unstarred.append(len(self.group))
         if star:
             self.answers.append((ResultKind.STAR,))
             self.unstarred = []
