@@ -29,6 +29,10 @@ from tests.hdl.region_model import (
 
 #: Of a field of six bits: everything in one bucket, cells of one value, cells of four.
 PARTS = {"one": Part(), "narrow": Part(0, 6, 0), "wide": Part(2, 3, 1), "few": Part(1, 2, 0)}
+#: The engine that is not pipelined is only simulated, and tests/sim/test_words.py does that.
+PIPELINED = pytest.mark.parametrize(
+    "pipelined", [True, pytest.param(False, marks=pytest.mark.long)]
+)
 
 
 def index_parameters(**changes):
@@ -46,7 +50,7 @@ def check(model, **options):
     assert sorted_groups(drive(model, **options)) == sorted_groups(model.answers)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @settings(max_examples=20)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
@@ -78,7 +82,7 @@ def test_a_region_answers_like_a_list(
     check(model, stalls=stalls)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @settings(max_examples=10)
 @given(
     distinct=st.booleans(),
@@ -106,7 +110,7 @@ def test_equality_and_distinct_keys(pipelined, distinct, bucket_bits, probe_side
     check(model)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @pytest.mark.parametrize("bucket_bits", [1, 6])
 def test_nothing_is_relied_upon_that_is_written_while_it_is_read(
     monkeypatch, pipelined, bucket_bits
@@ -124,7 +128,7 @@ def test_nothing_is_relied_upon_that_is_written_while_it_is_read(
         check(model)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 def test_distinct_keys_end_a_walk_early(pipelined):
     """Fewer entries are read where the newest of a chain is the match."""
     read = {}
@@ -143,7 +147,7 @@ def test_distinct_keys_end_a_walk_early(pipelined):
     assert read[0] >= 8 * 10
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @settings(max_examples=15)
 @given(
     probes=st.sampled_from([1, 2, 4, 40]),
@@ -187,7 +191,10 @@ def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize(
     ("burst", "pipelined"),
-    [(64, True), (256, True), (64, False), pytest.param(256, False, marks=pytest.mark.long)],
+    [
+        *[(64, True), (256, True)],
+        *(pytest.param(burst, False, marks=pytest.mark.long) for burst in (64, 256)),
+    ],
 )
 def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, pipelined):
     """With a fifth of the keys hot: without its guard the ring survives all but these."""
@@ -197,7 +204,7 @@ def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, 
     check(model, stalls=0.2)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 def test_groups_without_probes_end_while_walks_are_stuck(pipelined):
     """Their ends take a place among the walks, which wait for results that nobody takes."""
     parameters = index_parameters(
@@ -212,7 +219,7 @@ def test_groups_without_probes_end_while_walks_are_stuck(pipelined):
     check(model, stalls=0.9)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @pytest.mark.parametrize("keys", ["equal", "alternating", "extremes"])
 def test_chains_of_all_kinds(keys, pipelined):
     """Ring and ordinals wrap around many times while probes walk."""
@@ -225,7 +232,7 @@ def test_chains_of_all_kinds(keys, pipelined):
     check(model)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 def test_long_chains_are_read_at_an_entry_per_cycle(pipelined):
     parameters = index_parameters(
         cores=1, sub_window=200, probes=8, bucket_bits=1, pipelined=pipelined
@@ -238,7 +245,7 @@ def test_long_chains_are_read_at_an_entry_per_cycle(pipelined):
     assert activity["busy"] >= 0.95 * (taken[-1] - sent[200 + 2])
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 def test_a_tuple_per_cycle_at_one_entry_per_bucket(pipelined):
     parameters = index_parameters(
         comparator="equality", cores=1, sub_window=64, probes=4, pipelined=pipelined,
@@ -253,7 +260,7 @@ def test_a_tuple_per_cycle_at_one_entry_per_bucket(pipelined):
     assert sent[-1] - sent[0] <= 1.01 * len(sent)
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 @pytest.mark.parametrize("found", [False, True])
 def test_latency_of_a_lone_probe(found, pipelined):
     parameters = index_parameters(cores=1, sub_window=8, bucket_bits=6, pipelined=pipelined)
@@ -275,7 +282,7 @@ def test_latency_of_a_lone_probe(found, pipelined):
     assert taken[-1] - sent[-1] == expected
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
+@PIPELINED
 def test_results_of_groups_do_not_mix(pipelined):
     """A group of long walks, then one of short ones: the star of the first comes first."""
     parameters = index_parameters(
