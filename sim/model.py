@@ -26,7 +26,7 @@ VERILATOR_FLAGS = [
     "--no-timing", "--output-split", "0", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet",
 ]  # fmt: skip
 #: Modules with one compiled body for all of their instances.
-SHARED = r"region(?:_\d+)?"
+SHARED = r"(?:paired_)?region(?:_\d+)?"
 COMPILER_FLAGS = [
     "-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-w",
     "-fcf-protection=none", "-fno-stack-protector", "-fno-plt",
