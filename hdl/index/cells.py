@@ -2,14 +2,13 @@
 """Buckets of a tuple, worked out once for all regions: where it is stored, and which it visits."""
 
 from functools import reduce
-from itertools import pairwise
 from operator import or_, xor
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.streams.registers import stream_register, stream_stage
+from hdl.streams.steady import SteadyRegister, steady
 from hdl.words.inputs import Control, InputKind, coordinate_layout
 from hdl.words.prepared import comparison_groups, region_word
 
@@ -31,8 +30,7 @@ class CellPreparation(wiring.Component):
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
     Latency: :attr:`latency` cycles: 2 for an equality, to multiply and to add; for a band 3, to
-    shift and multiply, to subtract, place and add, to limit; 1 if not ``pipelined``. Throughput: 1
-    word per cycle.
+    shift and multiply, to subtract, place and add, to limit. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -41,54 +39,46 @@ class CellPreparation(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(region_word(parameters)))
+    i : In(steady(region_word(parameters)))
         Without bucket and cells.
-    o : Out(stream.Signature(region_word(parameters)))
+    o : Out(steady(region_word(parameters)))
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
         self.hashes = [FieldHash(parameters, n) for n, _ in enumerate(parameters.keys)]
-        self.latency = (3 if parameters.comparator == "band" else 2) if parameters.pipelined else 1
+        self.latency = 3 if parameters.comparator == "band" else 2
         word = region_word(parameters)
-        super().__init__({"i": In(stream.Signature(word)), "o": Out(stream.Signature(word))})
+        super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
 
     def elaborate(self, platform):
         m = Module()
         word = region_word(self.parameters)
-        m.submodules.output = output = stream_register(word, pipelined=self.parameters.pipelined)
+        m.submodules.output = output = SteadyRegister(word)
         connect(m, output.o, flipped(self.o))
         if self.parameters.comparator != "band":
             self.elaborate_equality(m, output)
             return m
 
         coordinates, parts = self.layouts()
-        m.submodules.shifted = shifted = stream_stage(
-            data.StructLayout(
-                {
-                    "word": word,
-                    "coordinates": coordinates,
-                    "wanted": wanted_layout(self.parameters),
-                }
-            ),
-            pipelined=self.parameters.pipelined,
+        wanted = wanted_layout(self.parameters)
+        m.submodules.shifted = shifted = SteadyRegister(
+            data.StructLayout({"word": word, "coordinates": coordinates, "wanted": wanted})
         )
-        m.submodules.placed = placed = stream_stage(
-            data.StructLayout({"word": word, "parts": parts}), pipelined=self.parameters.pipelined
+        m.submodules.placed = placed = SteadyRegister(
+            data.StructLayout({"word": word, "parts": parts})
         )
-        stages = [self.i, shifted, placed, output]
-        for before, after in pairwise(stages):
-            source = before if before is self.i else before.o
-            m.d.comb += [after.i.valid.eq(source.valid), source.ready.eq(after.i.ready)]
         m.d.comb += [
+            shifted.i.valid.eq(self.i.valid),
+            placed.i.valid.eq(shifted.o.valid),
+            output.i.valid.eq(placed.o.valid),
             shifted.i.payload.word.eq(self.i.payload),
             placed.i.payload.word.eq(shifted.o.payload.word),
             output.i.payload.eq(placed.o.payload.word),
         ]
         m.d.comb += shifted.i.payload.wanted.eq(wanted_bits(self.parameters, self.i.payload))
         elaborate_disjoint(
-            m, self.parameters, shifted.o.payload.wanted, placed.i.payload.word,
-            shifted.o.valid & shifted.o.ready,
+            m, self.parameters, shifted.o.payload.wanted, placed.i.payload.word, shifted.o.valid
         )  # fmt: skip
         ranges = self.ranges(self.i.payload.body.tuple.criterion)
         for n, field in enumerate(self.parameters.keys):
@@ -136,17 +126,14 @@ class CellPreparation(wiring.Component):
         word = region_word(self.parameters)
         fields = [field.name for field in self.parameters.keys]
         layouts = zip(fields, (hash_.layout for hash_ in self.hashes), strict=True)
-        m.submodules.multiplied = multiplied = stream_stage(
-            data.StructLayout({"word": word, "products": data.StructLayout(dict(layouts))}),
-            pipelined=self.parameters.pipelined,
+        m.submodules.multiplied = multiplied = SteadyRegister(
+            data.StructLayout({"word": word, "products": data.StructLayout(dict(layouts))})
         )
         m.d.comb += [
             multiplied.i.valid.eq(self.i.valid),
             multiplied.i.payload.word.eq(self.i.payload),
-            self.i.ready.eq(multiplied.i.ready),
             output.i.valid.eq(multiplied.o.valid),
             output.i.payload.eq(multiplied.o.payload.word),
-            multiplied.o.ready.eq(output.i.ready),
         ]
         key, found = self.i.payload.body.tuple.key, multiplied.o.payload
         for n, (name, hash_) in enumerate(zip(fields, self.hashes, strict=True)):
@@ -177,7 +164,7 @@ class CellPreparation(wiring.Component):
         layout = coordinate_layout(self.parameters)
         part = Signal(layout, name=name, init={"seed": first_seed(n)})
         control = word.body.control
-        transfer = words.valid & words.ready & (word.kind == InputKind.CONTROL)
+        transfer = words.valid & (word.kind == InputKind.CONTROL)
         with m.If(transfer & (control.op == Control.COORDINATE) & (control.index == n)):
             m.d.sync += part.as_value().eq(control.value)
         return part

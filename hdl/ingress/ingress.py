@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The root of the distribution tree: checks words and their order, closes groups, places stars."""
 
-from itertools import pairwise
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.index.cells import CellPreparation
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import clocked, flagged_register, stream_stage
 from hdl.words.inputs import input_word
@@ -15,11 +12,10 @@ from hdl.words.places import has_tuples, place_tuple, times
 from hdl.words.prepared import region_word
 from hdl.words.results import turns_shape
 
-from .preparation import ProbePreparation
 from .punctuation import Punctuation
-from .tuple_lanes import TupleLanes
 from .word_facts import is_clear, word_facts
 from .word_halves import WordHalves
+from .word_preparation import WordPreparation
 
 __all__ = ["Ingress"]
 
@@ -33,8 +29,8 @@ class Ingress(wiring.Component):
     ``disorder``; it and all tuples after it are dropped until CLEAR, while control words still
     pass, carrying the fault. A word that is not legal (:func:`hdl.words.operands.is_legal`) is
     dropped, and all words after it carry ``illegal``, up to CLEAR. Tuples leave prepared for the
-    comparison (:class:`hdl.ingress.preparation.ProbePreparation`) and, with an index, for looking
-    up buckets (:class:`hdl.index.cells.CellPreparation`).
+    comparison and, with an index, for looking up buckets
+    (:class:`hdl.ingress.word_preparation.WordPreparation`).
 
     A word is accepted first, which is where the order of time and ``room`` are looked at. What it
     says by itself (:func:`word_facts`) goes with it into a register, so that illegal words are
@@ -45,8 +41,8 @@ class Ingress(wiring.Component):
     word, unless the first tuple ends the other side's group; for a scan always as two. Of two
     tuples out of order the first one leaves alone.
 
-    Latency: :attr:`latency` cycles: 5, and those of the latter; 1 if not ``pipelined``. Throughput:
-    1 word per cycle; a word of two tuples that leaves as two takes 2.
+    Latency: 2 cycles, and those of the preparation. Throughput: 1 word per cycle; a word of two
+    tuples that leaves as two takes 2.
 
     Parameters
     ----------
@@ -77,9 +73,8 @@ class Ingress(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._stages = preparing_stages(parameters)
-        self.latency = 2 * parameters.pipelined
-        self.latency += sum(stage.latency for stage in self._stages.values())
+        self._preparation = WordPreparation(parameters)
+        self.latency = 2 + self._preparation.latency
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
@@ -97,7 +92,9 @@ class Ingress(wiring.Component):
         m = Module()
         received = self.elaborate_input(m)
         accepted = self.elaborate_acceptance(m, received)
-        output = self.elaborate_preparation(m)
+        m.submodules.preparation = preparation = self._preparation
+        connect(m, preparation.o, flipped(self.o))
+        output = preparation.i
         m.d.comb += [
             output.valid.eq(accepted.valid & accepted.payload.legal),
             output.payload.disorder.eq(accepted.payload.disorder),
@@ -127,16 +124,6 @@ class Ingress(wiring.Component):
             self.i.ready.eq(register.i.ready & awake),
         ]
         return register.o
-
-    def elaborate_preparation(self, m):
-        """Put the stages between words that are scheduled and the output; return their input."""
-        for name, stage in self._stages.items():
-            m.submodules[name] = stage
-        stages = list(self._stages.values())
-        for before, after in pairwise(stages):
-            connect(m, before.o, after.i)
-        connect(m, stages[-1].o, flipped(self.o))
-        return stages[0].i
 
     def elaborate_acceptance(self, m, words):
         """Take words that are not dropped into a register, once there is room for their stars.
@@ -258,13 +245,3 @@ class Ingress(wiring.Component):
         m.d.comb += halves.apart.eq(1)
         with m.If(halves.present[1]):
             m.d.comb += scheduled.body.tuple.eq(word.word.body.both.s)
-
-
-def preparing_stages(parameters):
-    """Return the components that prepare scheduled words, by their names, in order."""
-    if parameters.side_by_side:
-        return {"lanes": TupleLanes(parameters)}
-    stages = {"preparation": ProbePreparation(parameters.lane)}
-    if parameters.engine == "index":
-        stages["cells"] = CellPreparation(parameters.lane)
-    return stages

@@ -2,12 +2,12 @@
 """Preparing a tuple, once for all regions: what it compares as a probe, what it leaves stored."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.comparison.comparator import packed
 from hdl.comparison.digest import split_key
-from hdl.streams.registers import stream_stage
+from hdl.streams.steady import SteadyRegister, steady
 from hdl.words.inputs import InputKind, bound_shape
 from hdl.words.operands import limit_value, saturated
 from hdl.words.prepared import (
@@ -35,9 +35,8 @@ class ProbePreparation(wiring.Component):
     or its digest and its rest. A value that is out of the range of its operation, which is known
     before as well, is replaced by the nearest one inside, so that no region has to look.
 
-    Latency: :attr:`latency` cycles: 3, to add the bounds, to see where that leads, to clamp. If not
-    ``pipelined`` 1, or none before an index, which has a register of its own. Throughput: 1 word
-    per cycle.
+    Latency: 3 cycles, to add the bounds, to see where that leads, to clamp. Throughput: 1 word per
+    cycle.
 
     Parameters
     ----------
@@ -46,17 +45,17 @@ class ProbePreparation(wiring.Component):
 
     Members
     -------
-    i : In(stream.Signature(scheduled_word(parameters)))
-    o : Out(stream.Signature(region_word(parameters)))
+    i : In(steady(scheduled_word(parameters)))
+    o : Out(steady(region_word(parameters)))
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 3 if parameters.pipelined else int(parameters.engine != "index")
+        self.latency = 3
         super().__init__(
             {
-                "i": In(stream.Signature(scheduled_word(parameters))),
-                "o": Out(stream.Signature(region_word(parameters))),
+                "i": In(steady(scheduled_word(parameters))),
+                "o": Out(steady(region_word(parameters))),
             }
         )
 
@@ -78,26 +77,19 @@ class ProbePreparation(wiring.Component):
             }
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
-        m.submodules.sums = first = self.stage(data.StructLayout(added))
-        m.submodules.places = second = self.stage(
-            data.StructLayout({**added, "places": places}), early=["places"]
+        m.submodules.sums = first = SteadyRegister(data.StructLayout(added))
+        m.submodules.places = second = SteadyRegister(
+            data.StructLayout({**added, "places": places})
         )
-        # The multipliers of an index take half a cycle: keys come to them out of a register.
-        early = ["body"] if self.parameters.engine == "index" else []
-        m.submodules.output = output = stream_stage(
-            region_word(self.parameters), pipelined=self.latency > 0, early=early
-        )
+        m.submodules.output = output = SteadyRegister(region_word(self.parameters))
         connect(m, output.o, flipped(self.o))
         m.d.comb += [
             first.i.valid.eq(self.i.valid),
             first.i.payload.scheduled.eq(self.i.payload),
-            self.i.ready.eq(first.i.ready),
             second.i.valid.eq(first.o.valid),
             second.i.payload.scheduled.eq(first.o.payload.scheduled),
             second.i.payload.sums.eq(first.o.payload.sums),
-            first.o.ready.eq(second.i.ready),
             output.i.valid.eq(second.o.valid),
-            second.o.ready.eq(output.i.ready),
         ]
         limit_value(m, self.parameters, first.i.payload.scheduled)
         for field in bands:
@@ -117,19 +109,14 @@ class ProbePreparation(wiring.Component):
         self.elaborate_word(m, second.o.payload.scheduled, stored, criterion, output.i.payload)
         return m
 
-    def stage(self, shape, *, early=()):
-        """Return a register towards the next cycle, if this is pipelined."""
-        return stream_stage(shape, pipelined=self.parameters.pipelined, early=early)
-
     def elaborate_sums(self, m, field, sums):
         """Keep the bounds of a field; add them to keys of S, subtract them from keys of R."""
         word = self.i.payload.word
         shape = bound_shape(field)
         low = Signal(shape, init=-(1 << field.bits), name=f"{field.name}_low")
         high = Signal(shape, init=(1 << field.bits) - 1, name=f"{field.name}_high")
-        transfer = self.i.valid & self.i.ready
         for end, bound in (("low", low), ("high", high)):
-            with m.If(transfer & self.i.payload.bounds[field.name][end]):
+            with m.If(self.i.valid & self.i.payload.bounds[field.name][end]):
                 m.d.sync += bound.eq(saturated(word.body.control.value, shape.width))
         key = unsigned_key(field, word.body.tuple.key[field.name])
         of_r = ~Value.cast(word.kind)[0]  # or a control word, whose sums do not matter

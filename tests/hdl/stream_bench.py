@@ -86,17 +86,20 @@ class StreamBench:
         """Expect ``count`` payloads from an output stream; return the list they will be in.
 
         Nothing is taken before cycle ``begin``. A payload counts as ``weight`` of it, if given.
+        From a stream that is always ready, everything is taken.
         The sink stays ready to the end, so that payloads too many are in the list as well.
         """
         received, missing = [], count
         payload = Value.cast(stream.payload)
+        steady = stream.signature.always_ready
 
         async def process(ctx):
             nonlocal missing
             held = None
             while True:
-                ready = self.cycle >= begin and not self.pauses()
-                ctx.set(stream.ready, ready)
+                ready = steady or (self.cycle >= begin and not self.pauses())
+                if not steady:
+                    ctx.set(stream.ready, ready)
                 *_, valid, value = await ctx.tick().sample(stream.valid, payload)
                 if held is not None and (not valid or value != held):
                     raise RuleError(

@@ -84,7 +84,6 @@ class DecodedPreparation(wiring.Component):
             preparation.i.payload.bounds.as_value().eq(bounds),
             preparation.i.payload.limits.as_value().eq(limits),
             preparation.i.valid.eq(self.i.valid),
-            self.i.ready.eq(preparation.i.ready),
         ]
         return m
 

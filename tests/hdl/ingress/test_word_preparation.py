@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ingress.tuple_lanes import TupleLanes
+from hdl.ingress.word_preparation import WordPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word, scheduled_word
@@ -36,7 +36,7 @@ def scheduled(word):
 
 def drive(parameters, words, **options):
     """Return the region words that leave, and the cycles in which words entered and left."""
-    dut = TupleLanes(parameters)
+    dut = WordPreparation(parameters)
     bench = StreamBench(dut, deadline=5_000, **options)
     layout = scheduled_word(parameters)
     sent, taken = [], []
@@ -89,6 +89,7 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
             for name, value in of_side.items():
                 assert prepared.criterion[name] == value
     if not stalls:
-        latency = TupleLanes(parameters).latency
+        latency = WordPreparation(parameters).latency
+        assert latency == (7 if comparator == "band" else 6)
         assert taken == [cycle + latency for cycle in sent]
         assert sent == list(range(sent[0], sent[0] + len(words)))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prepares the tuples of scheduled words, those of a word side by side."""
+
+from itertools import pairwise
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.index.cells import CellPreparation
+from hdl.streams.steady import SteadyQueue, SteadyRegister
+from hdl.words.inputs import InputKind
+from hdl.words.prepared import decision_members, region_word, scheduled_word
+
+from .preparation import ProbePreparation
+
+__all__ = ["WordPreparation"]
+
+#: Sides of two lanes, by their names in a word of two tuples.
+LANES = {"r": InputKind.R, "s": InputKind.S}
+
+
+class WordPreparation(wiring.Component):
+    """Prepare tuples on a steady way from register to register, with a queue at its end.
+
+    With two tuples in a word, those of R are prepared in one lane and those of S in another. A lane
+    prepares a tuple in every word, whether there is one or not, and gets every control word. How
+    many tuples there are, and which is the first, passes beside the lanes.
+
+    Latency: :attr:`latency` cycles, those of a lane and 1 of the queue. Throughput: 1 word per
+    cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(scheduled_word(parameters)))
+        Where tuples go side by side, one of S is in ``both.s``, even if it is the only one.
+        ``ready`` comes out of a register.
+    o : Out(stream.Signature(region_word(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        names = LANES if parameters.side_by_side else [""]
+        self._lanes = {name: lane_stages(parameters.lane) for name in names}
+        self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())))
+        self.latency = self.stages + 1
+        super().__init__(
+            {
+                "i": In(stream.Signature(scheduled_word(parameters))),
+                "o": Out(stream.Signature(region_word(parameters))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = SteadyQueue(self.o.payload.shape(), stages=self.stages)
+        connect(m, queue.o, flipped(self.o))
+        enter = self.i.valid & self.i.ready
+        lanes = {name: self.elaborate_lane(m, name) for name in self._lanes}
+        m.d.comb += [
+            self.i.ready.eq(queue.room),
+            *(first.valid.eq(enter) for first, _ in lanes.values()),
+        ]
+        if self.parameters.side_by_side:
+            self.elaborate_pair(m, lanes, queue.i)
+            return m
+        ((first, last),) = lanes.values()
+        m.d.comb += [
+            first.payload.eq(self.i.payload),
+            queue.i.valid.eq(last.valid),
+            queue.i.payload.eq(last.payload),
+        ]
+        return m
+
+    def elaborate_lane(self, m, name):
+        """Put the stages of a lane one behind the other; return its input and its output."""
+        stages = self._lanes[name]
+        for label, stage in zip(("preparation", "cells"), stages, strict=False):
+            m.submodules[f"{label}_{name}" if name else label] = stage
+        for before, after in pairwise(stages):
+            connect(m, before.o, after.i)
+        return stages[0].i, stages[-1].o
+
+    def elaborate_pair(self, m, lanes, word):
+        """Lead the tuples of a word into the lanes of their sides, and together again."""
+        scheduled = self.i.payload
+        is_control = scheduled.word.kind == InputKind.CONTROL
+        for side, (first, _) in lanes.items():
+            lane = first.payload
+            m.d.comb += [
+                lane.word.kind.eq(Mux(is_control, InputKind.CONTROL, LANES[side])),
+                lane.bounds.eq(scheduled.bounds),
+                lane.limits.eq(scheduled.limits),
+                *(lane[name].eq(scheduled[name]) for name in decision_members()),
+                lane.word.body.tuple.eq(scheduled.word.body.both[side]),
+            ]
+            with m.If(is_control):
+                m.d.comb += lane.word.body.control.eq(scheduled.word.body.control)
+        r, s = (last for _, last in lanes.values())
+        held = self.elaborate_beside(m)
+        prepared = word.payload
+        m.d.comb += [
+            word.valid.eq(r.valid),
+            Cat(prepared.kind.as_value(), prepared.first).eq(held),
+            *(prepared[name].eq(r.payload[name]) for name in decision_members()),
+            prepared.body.both.r.eq(r.payload.body.tuple),
+            prepared.body.both.s.eq(s.payload.body.tuple),
+        ]
+        with m.If(prepared.kind == InputKind.CONTROL):
+            m.d.comb += prepared.body.control.eq(r.payload.body.control)
+
+    def elaborate_beside(self, m):
+        """Pass on what the lanes do not know of a word; return it as it is beside their outputs."""
+        word = self.i.payload.word
+        held = Cat(Value.cast(word.kind), word.first)
+        for n in range(self.stages):
+            m.submodules[f"beside_{n}"] = register = SteadyRegister(held.shape())
+            m.d.comb += register.i.payload.eq(held)
+            held = register.o.payload
+        return held
+
+
+def lane_stages(parameters):
+    """Return the components that prepare a tuple, in order."""
+    stages = [ProbePreparation(parameters)]
+    if parameters.engine == "index":
+        stages.append(CellPreparation(parameters))
+    return stages
