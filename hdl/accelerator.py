@@ -67,7 +67,6 @@ class Accelerator(wiring.Component):
             region_word(parameters),
             leaves=parameters.cores,
             fan_out=parameters.fan_out,
-            pipelined=parameters.pipelined,
             early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]

@@ -10,7 +10,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .local_reset import reset_nearby
-from .streams.registers import clocked
 from .tree import tree_levels
 from .words.spans import activity_layout
 
@@ -29,9 +28,6 @@ class Counter:
     description: str
     bits: int = COUNTER_BITS
 
-
-#: Address of no counter, where the simulator's harness leaves the port.
-NOBODY = 15
 
 #: The counter map. All counters run from reset; readers take differences.
 COUNTERS = tuple(
@@ -61,7 +57,7 @@ COUNTERS = tuple(
 class ActivityNode(wiring.Component):
     """Sum the activity of two children, registered: one addition per cycle.
 
-    Latency: 1 cycle, none if not ``pipelined``. Throughput: 1 sum per cycle.
+    Latency: 1 cycle. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
@@ -82,7 +78,7 @@ class ActivityNode(wiring.Component):
 
     def __init__(self, parameters, *, children, regions):
         self.parameters = parameters
-        self.latency = int(parameters.pipelined)
+        self.latency = 1
         self._layout = activity_layout(parameters, regions)
         super().__init__(
             {
@@ -93,17 +89,15 @@ class ActivityNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        stage = clocked(m, pipelined=self.parameters.pipelined)
         for name, _ in self._layout:
-            stage += self.o[name].eq(sum(i[name] for i in self.i))
+            m.d.sync += self.o[name].eq(sum(i[name] for i in self.i))
         return m
 
 
 class ActivityTree(wiring.Component):
     """Sum the activity of all regions, which are far from each other: registers come first.
 
-    Latency: ``len(tree_levels(regions, 2)) + 1`` cycles, none if not ``pipelined``. Throughput: 1
-    sum per cycle.
+    Latency: ``len(tree_levels(regions, 2)) + 1`` cycles. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
@@ -121,7 +115,7 @@ class ActivityTree(wiring.Component):
         self.parameters = parameters
         self.regions = 2 * parameters.cores
         self._levels = tree_levels(self.regions, ActivityNode.ARITY)
-        self.latency = (len(self._levels) + 1) * parameters.pipelined
+        self.latency = len(self._levels) + 1
         super().__init__(
             {
                 "i": In(activity_layout(parameters)).array(self.regions),
@@ -132,14 +126,13 @@ class ActivityTree(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_sums(m)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        return reset_nearby(m, platform)
 
     def elaborate_sums(self, m):
         """Add up registers of all regions, level by level."""
         arity = ActivityNode.ARITY
         children = [Signal.like(i, name=f"region_{n}") for n, i in enumerate(self.i)]
-        stage = clocked(m, pipelined=self.parameters.pipelined)
-        stage += [child.eq(i) for child, i in zip(children, self.i, strict=True)]
+        m.d.sync += [child.eq(i) for child, i in zip(children, self.i, strict=True)]
         for level, count in enumerate(self._levels):
             parents = []
             for n in range(count):
@@ -155,8 +148,8 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late, or at once
-    if not ``pipelined``. Throughput: every counter counts every cycle.
+    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late.
+    Throughput: every counter counts every cycle.
 
     Parameters
     ----------
@@ -179,9 +172,6 @@ class CounterBank(wiring.Component):
     data : Out(48)
         Zero for an address that is not in the map.
     """
-
-    #: Bits of a counter that is simulated: a word of the processor, which wraps by itself.
-    SIMULATED_BITS = 64
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -222,14 +212,14 @@ class CounterBank(wiring.Component):
             "output_stalled": self.output[1],
             "illegal": self.illegal,
         }
-        if self.parameters.pipelined:
-            self.elaborate_clocked(m, increments)
-        else:
-            self.elaborate_simulated(m, increments)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        self.elaborate_counters(m, increments)
+        return reset_nearby(m, platform)
 
-    def elaborate_clocked(self, m, increments):
-        """Count a cycle late; choose by one bit per counter, as an address would lead far."""
+    def elaborate_counters(self, m, increments):
+        """Count a cycle late; choose by one bit per counter, as an address would lead far.
+
+        While nobody asks for a counter, none is looked at, which saves a simulation the trouble.
+        """
         chosen = Signal(len(COUNTERS))
         choices = []
         for counter in COUNTERS:
@@ -243,21 +233,7 @@ class CounterBank(wiring.Component):
             own = chosen[counter.address]
             m.d.sync += own.eq(self.address == counter.address)
             choices.append(value & own.replicate(len(value)))
-        m.d.sync += self.data.eq(reduce(or_, choices))
-
-    def elaborate_simulated(self, m, increments):
-        """Count at once, and choose a counter only while somebody may be asking for one."""
-        address = Signal.like(self.address)
-        m.d.sync += address.eq(self.address)
-        values = [Const(0)] * (1 << len(address))
-        for counter in COUNTERS:
-            if counter.name == "disorder":
-                value = self.disorder
-            else:
-                value = Signal(self.SIMULATED_BITS, name=counter.name)
-                m.d.sync += value.eq(value + increments[counter.name])
-            values[counter.address] = value
-        with m.If(address == NOBODY):
-            m.d.sync += self.data.eq(0)
+        with m.If(chosen.any()):
+            m.d.sync += self.data.eq(reduce(or_, choices))
         with m.Else():
-            m.d.sync += self.data.eq(Array(values)[address])
+            m.d.sync += self.data.eq(0)

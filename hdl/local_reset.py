@@ -14,7 +14,7 @@ __all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby"]
 STAGES = 3
 
 
-def reset_nearby(m, platform, *, pipelined, reset=None):
+def reset_nearby(m, platform, *, reset=None, pipelined=True):
     """Return the module ``m`` with a reset of its own, :data:`STAGES` cycles later.
 
     One reset net to all registers of a chip would be its slowest. So components that are far from

@@ -69,22 +69,27 @@ class StreamRegister(wiring.Component):
         for n, payload in enumerate(payloads):
             with m.If(ready & (write == n)):
                 m.d.sync += payload.eq(self.i.payload)
-        m.d.sync += [write.eq(write ^ push), read.eq(read ^ pop)]
-        with m.If(push & ~pop):
-            m.d.sync += [valid.eq(1), ready.eq(~valid)]
-        with m.If(pop & ~push):
-            m.d.sync += [ready.eq(1), valid.eq(~ready)]
-
-        for name in self.early:
-            field = Value.cast(self.i.payload[name])
-            spare = Signal.like(field, name=f"next_{name}", reset_less=True)
-            output = Signal.like(field, name=f"early_{name}", reset_less=True)
-            with m.If(ready):
-                m.d.sync += spare.eq(field)
-            with m.If(~valid | self.o.ready):
-                m.d.sync += output.eq(Mux(ready, field, spare))
-            m.d.comb += Value.cast(self.o.payload[name]).eq(output)
+        m.d.sync += [
+            write.eq(write ^ push),
+            read.eq(read ^ pop),
+            valid.eq(push | (valid & ~(pop & ready))),
+            ready.eq(pop | ~valid | (ready & ~push)),
+        ]
+        if self.early:
+            self.elaborate_early(m, ready, valid)
         return m
+
+    def elaborate_early(self, m, ready, valid):
+        """Keep the early fields of the next payload, all in one, beside those at the output."""
+        coming = Cat(Value.cast(self.i.payload[name]) for name in self.early)
+        spare, output = (
+            Signal(len(coming), reset_less=True, name=name) for name in ("next_early", "early")
+        )
+        with m.If(ready):
+            m.d.sync += spare.eq(coming)
+        with m.If(~valid | self.o.ready):
+            m.d.sync += output.eq(Mux(ready, coming, spare))
+        m.d.comb += Cat(Value.cast(self.o.payload[name]) for name in self.early).eq(output)
 
 
 class SpareRegister(wiring.Component):
@@ -185,7 +190,7 @@ def clocked(m, *, pipelined):
     return m.d.sync if pipelined else m.d.comb
 
 
-def flagged_register(m, name, i, *, flags, pipelined, register=stream_stage):
+def flagged_register(m, name, i, *, flags, pipelined=True, register=stream_stage):
     """Put a register behind an input stream, with bits to decide by that come early.
 
     Parameters

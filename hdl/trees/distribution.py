@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import stream_stage
+from hdl.streams.registers import StreamRegister
 from hdl.tree import leaf_beside, tree_levels
 
 __all__ = ["DistributionNode", "DistributionTree"]
@@ -20,7 +20,7 @@ class DistributionNode(wiring.Component):
     goes to, another node does so from register to register: nodes are far from each other. No
     register has to drive more than one child.
 
-    Latency: 2 cycles, none if not ``pipelined``. Throughput: 1 word per cycle.
+    Latency: 2 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -28,8 +28,6 @@ class DistributionNode(wiring.Component):
         Shape of the word.
     fan_out : int
         Number of children, at least one.
-    pipelined : bool
-        Whether there are registers.
     early : sequence of str
         Fields of a structure that come straight out of a register, if there are any.
 
@@ -38,17 +36,16 @@ class DistributionNode(wiring.Component):
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape)).array(fan_out)
     reset : In(1)
-        Of all registers, if there are any.
+        Of all registers.
     """
 
-    def __init__(self, shape, *, fan_out, pipelined=True, early=()):
+    def __init__(self, shape, *, fan_out, early=()):
         if fan_out < 1:
             raise ValueError(f"Fan-out must be at least one, not {fan_out!r}")
         self.shape = shape
         self.fan_out = fan_out
-        self.pipelined = pipelined
         self.early = early
-        self.latency = 2 * pipelined
+        self.latency = 2
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -59,12 +56,10 @@ class DistributionNode(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.input = arriving = stream_stage(self.shape, pipelined=self.pipelined)
+        m.submodules.input = arriving = StreamRegister(self.shape)
         connect(m, flipped(self.i), arriving.i)
         words = arriving.o
-        registers = [
-            stream_stage(self.shape, pipelined=self.pipelined, early=self.early) for _ in self.o
-        ]
+        registers = [StreamRegister(self.shape, early=self.early) for _ in self.o]
         m.d.comb += words.ready.eq(Cat(register.i.ready for register in registers).all())
         for n, (register, o) in enumerate(zip(registers, self.o, strict=True)):
             m.submodules[f"child_{n}"] = register
@@ -73,7 +68,7 @@ class DistributionNode(wiring.Component):
                 register.i.payload.eq(words.payload),
                 register.i.valid.eq(words.valid & words.ready),
             ]
-        return reset_nearby(m, platform, pipelined=self.pipelined, reset=self.reset)
+        return reset_nearby(m, platform, reset=self.reset)
 
 
 class DistributionTree(wiring.Component):
@@ -82,8 +77,10 @@ class DistributionTree(wiring.Component):
     Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
     whose neighbours are slow may run ahead of them by the words that the nodes hold.
 
-    Latency: 2 cycles for each of the ``len(tree_levels(leaves, fan_out))`` levels, none if not
-    ``pipelined``. Throughput: 1 word per cycle.
+    A single leaf needs no node: one register stands before it.
+
+    Latency: 2 cycles for each of the ``len(tree_levels(leaves, fan_out))`` levels; 1 to a single
+    leaf. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -93,8 +90,6 @@ class DistributionTree(wiring.Component):
         Number of outputs, at least one, not only powers of the arity.
     fan_out : int
         Largest number of children of a node (the seed's *b*).
-    pipelined : bool
-        Whether there are registers.
     early : sequence of str
         Fields of a structure that leaves get straight out of a register.
 
@@ -106,7 +101,7 @@ class DistributionTree(wiring.Component):
         Of a :class:`hdl.local_reset.ResetTree`.
     """
 
-    def __init__(self, shape, *, leaves, fan_out, pipelined=True, early=()):
+    def __init__(self, shape, *, leaves, fan_out, early=()):
         if leaves < 1:
             raise ValueError(f"A tree needs at least one leaf, not {leaves!r}")
         if fan_out < 2:
@@ -114,9 +109,8 @@ class DistributionTree(wiring.Component):
         self.shape = shape
         self.leaves = leaves
         self.fan_out = fan_out
-        self.pipelined = pipelined
         self.early = early
-        self.latency = 2 * len(tree_levels(leaves, fan_out)) * pipelined
+        self.latency = 2 * len(tree_levels(leaves, fan_out)) if leaves > 1 else 1
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),
@@ -127,6 +121,16 @@ class DistributionTree(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        if self.leaves > 1:
+            self.elaborate_nodes(m)
+            return m
+        m.submodules.only = register = StreamRegister(self.shape, early=self.early)
+        connect(m, flipped(self.i), register.i)
+        connect(m, register.o, flipped(self.o[0]))
+        return reset_nearby(m, platform, reset=self.resets[0])
+
+    def elaborate_nodes(self, m):
+        """Connect nodes from the leaves to the root."""
         children = [flipped(o) for o in self.o]
         for level, count in enumerate(tree_levels(self.leaves, self.fan_out)):
             parents = []
@@ -135,7 +139,6 @@ class DistributionTree(wiring.Component):
                 node = DistributionNode(
                     self.shape,
                     fan_out=len(group),
-                    pipelined=self.pipelined,
                     early=() if level else self.early,
                 )
                 m.submodules[f"node_{level}_{n}"] = node
@@ -147,4 +150,3 @@ class DistributionTree(wiring.Component):
             children = parents
         (root,) = children
         connect(m, flipped(self.i), root)
-        return m

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import flagged_register, stream_stage
+from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.tree import leaf_beside, tree_levels
 from hdl.words.results import ResultKind, node_result, pair_layout
 
@@ -39,7 +39,7 @@ class Merger(wiring.Component):
     A word waits for no later input word than the one that closed its group, so a tree of mergers
     in order cannot deadlock (``docs/decisions``).
 
-    Latency: 2 cycles, none if not ``pipelined``. Throughput: 1 word per cycle; a star takes 1
+    Latency: 2 cycles. Throughput: 1 word per cycle; a star takes 1
     cycle, whatever the arity.
 
     Parameters
@@ -56,7 +56,7 @@ class Merger(wiring.Component):
     i : In(stream.Signature(node_result(parameters, level))).array(ports)
     o : Out(stream.Signature(node_result(parameters, level + 1)))
     reset : In(1)
-        Of all registers, if ``pipelined``.
+        Of all registers.
     """
 
     def __init__(self, parameters, *, level, ports):
@@ -64,7 +64,7 @@ class Merger(wiring.Component):
             raise ValueError(f"A merger has 1 to {parameters.fan_in} ports, not {ports!r}")
         self.parameters = parameters
         self.ports = ports
-        self.latency = 2 * parameters.pipelined
+        self.latency = 2
         self._digit_bits = ceil_log2(parameters.fan_in)
         self._shape_in = node_result(parameters, level)
         self._shape_out = node_result(parameters, level + 1)
@@ -78,23 +78,15 @@ class Merger(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        pipelined = self.parameters.pipelined
-        if self.ports == 1 and not pipelined:
-            self.elaborate_passage(m)
-        else:
-            self.elaborate_merging(m)
-        return reset_nearby(m, platform, pipelined=pipelined, reset=self.reset)
+        self.elaborate_merging(m)
+        return reset_nearby(m, platform, reset=self.reset)
 
     def elaborate_merging(self, m):
         """Serve the ports from registers to a register."""
-        pipelined = self.parameters.pipelined
-        m.submodules.output = output = stream_stage(
-            self._shape_out, pipelined=pipelined, early=["kind"]
-        )
+        m.submodules.output = output = StreamRegister(self._shape_out, early=["kind"])
         connect(m, output.o, flipped(self.o))
         inputs = [
-            flagged_register(m, f"port_{n}", i, flags=port_flags, pipelined=pipelined)
-            for n, i in enumerate(self.i)
+            flagged_register(m, f"port_{n}", i, flags=port_flags) for n, i in enumerate(self.i)
         ]
         pair = Signal(self.ports)  # ports that show a pair
         stop = Signal(self.ports)  # ports that show a star or mark
@@ -143,15 +135,6 @@ class Merger(wiring.Component):
                 ),
             ]
 
-    def elaborate_passage(self, m):
-        """Pass everything on: the digit of the only port, above all other bits, is zero."""
-        (i,) = self.i
-        m.d.comb += [
-            self.o.valid.eq(i.valid),
-            i.ready.eq(self.o.ready),
-            Value.cast(self.o.payload).eq(Value.cast(i.payload)),
-        ]
-
     def with_digit(self, m, pair, port):
         """Return the pair at ``port`` with the digit of the port."""
         extended = Signal(pair_layout(self.parameters, len(pair.core) + self._digit_bits))
@@ -165,8 +148,10 @@ class Merger(wiring.Component):
 class MergerTree(wiring.Component):
     """Gather the results of all regions of one side, in the order of the cores.
 
-    Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels, none if not
-    ``pipelined``. Throughput: 1 word per cycle.
+    The results of a single core pass as they are: there is nothing to merge.
+
+    Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels; none with a single
+    core. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -184,7 +169,7 @@ class MergerTree(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.levels = len(tree_levels(parameters.cores, parameters.fan_in))
-        self.latency = 2 * self.levels * parameters.pipelined
+        self.latency = 2 * self.levels if parameters.cores > 1 else 0
         super().__init__(
             {
                 "i": In(stream.Signature(node_result(parameters, 0))).array(parameters.cores),
@@ -195,6 +180,20 @@ class MergerTree(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        if self.parameters.cores > 1:
+            self.elaborate_mergers(m)
+            return m
+        (i,) = self.i
+        m.d.comb += [
+            self.o.valid.eq(i.valid),
+            i.ready.eq(self.o.ready),
+            # The digit of the only port, above all other bits, is zero.
+            Value.cast(self.o.payload).eq(Value.cast(i.payload)),
+        ]
+        return m
+
+    def elaborate_mergers(self, m):
+        """Connect mergers from the regions to the root."""
         cores, fan_in = self.parameters.cores, self.parameters.fan_in
         children = [flipped(i) for i in self.i]
         for level, count in enumerate(tree_levels(cores, fan_in)):
@@ -211,4 +210,3 @@ class MergerTree(wiring.Component):
             children = parents
         (root,) = children
         connect(m, root, flipped(self.o))
-        return m

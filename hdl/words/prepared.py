@@ -76,11 +76,7 @@ def cells_layout(parameters):
 
 def is_own_criterion(parameters):
     """Is the key of a tuple, as it goes to the regions, what it compares stored keys with?"""
-    return (
-        parameters.engine == "index"
-        and parameters.comparator == "equality"
-        and not parameters.pipelined
-    )
+    return parameters.engine == "index" and parameters.comparator == "equality"
 
 
 def prepared_layout(parameters):

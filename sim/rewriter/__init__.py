@@ -14,7 +14,7 @@ from .logic import logic_of
 from .netlist import UnknownNetlist
 from .process import ModuleText
 from .reader import read_netlist
-from .unread import drop_unread
+from .unread import drop_inputs, drop_unread, drop_unread_inputs
 
 __all__ = ["UnknownNetlist", "one_process_each"]
 
@@ -40,13 +40,27 @@ def one_process_each(netlist, *, top, stay):
     with without_collector():
         modules = read_netlist(netlist)
         kept = {name for name in modules if stay(name)}
-        return "\n".join(rewritten(modules, name, kept) for name in [*sorted(kept), top])
+        unread = {}
+        return "\n".join(rewritten(modules, name, kept, unread) for name in [*sorted(kept), top])
 
 
-def rewritten(modules, name, kept):
-    """Return the text of one module."""
+def rewritten(modules, name, kept, unread):
+    """Return the text of one module.
+
+    Parameters
+    ----------
+    modules : dict of str to Module
+    name : str
+    kept : set of str
+        Names of modules that stay modules.
+    unread : dict of str to set of str
+        Inputs that modules do not have any more; gets those of this one if it stays.
+    """
     module = flatten(modules, name, kept)
+    drop_inputs(module, unread)
     logic = logic_of(module)
     cut_fields(logic)
     drop_unread(logic)
+    if name in kept:
+        unread[name] = drop_unread_inputs(logic)
     return ModuleText(module, logic).text()

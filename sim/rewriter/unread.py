@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove registers whose value never reaches an output or another module.
+"""Remove registers whose value never reaches an output or another module, and inputs like that.
 
 Yosys removes what has no use inside of a module. What has no use between modules, or in a register
 that only counts on from its own value, shows in the flat module only.
 """
 
-__all__ = ["drop_unread"]
+__all__ = ["drop_inputs", "drop_unread", "drop_unread_inputs"]
 
 
 def drop_unread(logic):
@@ -32,3 +32,36 @@ def drop_unread(logic):
                 waiting |= (clause.condition.names | clause.read) - found
     logic.variables = {name: value for name, value in logic.variables.items() if name in found}
     logic.registers = [register for register in logic.registers if register.name in found]
+
+
+def drop_unread_inputs(logic):
+    """Remove the inputs that nothing in a module depends on; return their names.
+
+    A module whose reset goes another way still has the common one as an input. It is an input of
+    the accelerator, and what hangs on one of these makes Verilator look for changes of all of them.
+
+    Parameters
+    ----------
+    logic : Logic
+        Of a module; changed.
+    """
+    read = {name for bits in logic.reads() for name in bits.names} | {logic.clock}
+    unread = {name for name, way in logic.ports.items() if way == "input" and name not in read}
+    for name in unread:
+        del logic.ports[name], logic.signals[name]
+    return unread
+
+
+def drop_inputs(module, unread):
+    """Leave inputs of instances open that their modules do not have any more.
+
+    Parameters
+    ----------
+    module : Module
+        Flat; changed.
+    unread : dict of str to set of str
+        Names of inputs, by the name of the instance's module.
+    """
+    for instance in module.instances:
+        gone = unread.get(instance.kind, ())
+        instance.inputs = {port: bits for port, bits in instance.inputs.items() if port not in gone}
