@@ -38,20 +38,21 @@ class WordPreparation(wiring.Component):
     Members
     -------
     i : In(stream.Signature(scheduled_word(parameters)))
-        Where tuples go side by side, one of S is in ``both.s``, even if it is the only one.
-        ``ready`` comes out of a register.
+        Where tuples go side by side, one of S is in ``both.s``, even if it is the only one;
+        otherwise a word is one of ``parameters.lane``. ``ready`` comes out of a register.
     o : Out(stream.Signature(region_word(parameters)))
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
+        scheduled = parameters if parameters.side_by_side else parameters.lane
         names = LANES if parameters.side_by_side else [""]
         self._lanes = {name: lane_stages(parameters.lane) for name in names}
         self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())))
         self.latency = self.stages + 1
         super().__init__(
             {
-                "i": In(stream.Signature(scheduled_word(parameters))),
+                "i": In(stream.Signature(scheduled_word(scheduled))),
                 "o": Out(stream.Signature(region_word(parameters))),
             }
         )

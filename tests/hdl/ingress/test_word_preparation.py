@@ -18,18 +18,18 @@ from tests.hdl.input_words import (
 from tests.hdl.stream_bench import StreamBench
 
 
-def lane_parameters(comparator):
-    """Parameters of a small index with two tuples in a word."""
+def lane_parameters(comparator, tuples_per_word=2):
+    """Parameters of a small index."""
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=5, signed=False))
     return JoinParameters(
         keys=keys, engine="index", comparator=comparator, timestamp_bits=7, bucket_bits=6,
-        tuples_per_word=2,
+        tuples_per_word=tuples_per_word,
     )  # fmt: skip
 
 
-def scheduled(word):
+def scheduled(parameters, word):
     """A word as it is scheduled: the tuple of S is where it is among two."""
-    if word["kind"] == InputKind.S:
+    if word["kind"] == InputKind.S and parameters.side_by_side:
         word = {**word, "first": 0, "body": {"both": {"s": word["body"]["tuple"]}}}
     return {"word": word, "close": 1, "star": 2, "disorder": 1, "illegal": 0, "free": 1}
 
@@ -40,7 +40,7 @@ def drive(parameters, words, **options):
     bench = StreamBench(dut, deadline=5_000, **options)
     layout = scheduled_word(parameters)
     sent, taken = [], []
-    bench.source(dut.i, [integer(layout, scheduled(word)) for word in words], stamps=sent)
+    bench.source(dut.i, [integer(layout, scheduled(parameters, word)) for word in words], stamps=sent)
     received = bench.sink(dut.o, len(words), stamps=taken)
     bench.run()
     return [region_word(parameters).from_bits(word) for word in received], sent, taken
@@ -85,11 +85,47 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
             assert prepared.timestamp == values["timestamp"]
             for name, value in stored_key(parameters, values["key"]).items():
                 assert prepared.key[name] == value
+            if comparator == "equality":  # whose criterion is the key itself
+                continue
             of_side = criterion_of(parameters, "rs".index(side), values["key"])
             for name, value in of_side.items():
                 assert prepared.criterion[name] == value
     if not stalls:
         latency = WordPreparation(parameters).latency
         assert latency == (7 if comparator == "band" else 6)
+        assert taken == [cycle + latency for cycle in sent]
+        assert sent == list(range(sent[0], sent[0] + len(words)))
+
+
+@pytest.mark.parametrize("engine", ["scan", "index"])
+@pytest.mark.parametrize("comparator", ["band", "equality"])
+@pytest.mark.parametrize("stalls", [0.0, 0.3, 0.8])
+def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
+    parameters = lane_parameters(comparator, 1).with_(engine=engine)
+    generator = random.Random(3)
+    words = [
+        generator.choice(
+            [
+                tuple_word(n % 2, {"x": generator.randrange(-128, 128), "y": n % 32}, n),
+                control_word("FLUSH", n % 16, n),
+            ]
+        )
+        for n in range(100)
+    ]
+    received, sent, taken = drive(parameters, words, stalls=stalls, seed=4)
+    for word, found in zip(words, received, strict=True):
+        assert found.kind == word["kind"]
+        assert (found.close, found.star, found.disorder, found.free) == (1, 2, 1, 1)
+        body = word["body"]
+        if word["kind"] == InputKind.CONTROL:
+            assert found.body.control.value == body["control"]["value"]
+            continue
+        assert found.body.tuple.timestamp == body["tuple"]["timestamp"]
+        for name, value in stored_key(parameters, body["tuple"]["key"]).items():
+            assert found.body.tuple.key[name] == value
+    if not stalls:
+        cells = {"scan": 0, "index": 3 if comparator == "band" else 2}[engine]
+        latency = WordPreparation(parameters).latency
+        assert latency == 3 + cells + 1
         assert taken == [cycle + latency for cycle in sent]
         assert sent == list(range(sent[0], sent[0] + len(words)))
