@@ -13,8 +13,8 @@ __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 #: Flattened, Yosys would merge these into one with the fan-out of the whole chip, and would do the
 #: same to what sibling nodes of the distribution tree hold. It also synthesizes one core, not all.
 KEEP = (
-    "activity_tree*", "combiner*", "counter_bank*", "distribution_node*", "ingress*", "join_core*",
-    "merger*", "order_queue*", "region*", "reset_node*",
+    "activity_tree*", "*combiner*", "counter_bank*", "distribution_node*", "distribution_tree*",
+    "ingress*", "join_core*", "merger*", "order_queue*", "*region*", "reset_node*",
 )  # fmt: skip
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.

@@ -127,15 +127,18 @@ class GroupResults(wiring.Component):
         complete = self.elaborate_walks(m, done << turn)
         ending = group.ending
         punctuated = ending.star | ending.mark
-        found, waiting, take = self.elaborate_matches(m, done & punctuated)
+        leaves = Signal()
+        found, waiting, take = self.elaborate_matches(m, leaves)
 
         # A group is complete, and its matches are sent if a star or a mark follows, from registers.
         ended = Signal()
+        last = Signal()  # of its queue
         star, mark = Signal(), Signal()
         both = star & mark
         m.d.comb += [
             take.eq(waiting & room & ~(ended & (star | mark))),
             done.eq(ended & room & ~both),
+            leaves.eq(done & last),
             self.oldest.eq(group.first),
             self.release.eq(done),
             self.released.eq(ending.count),
@@ -143,6 +146,7 @@ class GroupResults(wiring.Component):
         with m.If(~ended):
             m.d.sync += [
                 ended.eq(complete.bit_select(turn, 1) & ~(punctuated & waiting)),
+                last.eq(punctuated),
                 star.eq(ending.star),
                 mark.eq(ending.mark),
             ]
@@ -159,12 +163,12 @@ class GroupResults(wiring.Component):
         }
         for cycle in range(KeyColumn.LATENCY):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
-        last = Signal(layout, reset_less=True)
-        pair = last.body.pair
+        sent = Signal(layout, reset_less=True)
+        pair = sent.body.pair
         add = Signal()
-        m.d.sync += [last.kind.eq(word["kind"]), add.eq(word["valid"])]
+        m.d.sync += [sent.kind.eq(word["kind"]), add.eq(word["valid"])]
         m.d.comb += [
-            output.last.eq(last),
+            output.last.eq(sent),
             output.add.eq(add),
             output.take.eq(output.filled & self.results.ready),
             self.results.valid.eq(output.filled),
@@ -177,7 +181,7 @@ class GroupResults(wiring.Component):
                 pair.row.eq(found.place),
             ]
         with m.Else():
-            m.d.sync += last.body.punctuation.eq(word["punctuation"])
+            m.d.sync += sent.body.punctuation.eq(word["punctuation"])
         return m
 
     def elaborate_groups(self, m, turn):

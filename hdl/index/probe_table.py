@@ -10,6 +10,7 @@ from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.prepared import criterion_layout
 from hdl.words.spans import ending_layout, pointer_layout
 
+from .delay import delayed
 from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
 
 __all__ = ["ProbeTable"]
@@ -22,8 +23,7 @@ class ProbeTable(wiring.Component):
     :class:`hdl.trees.merger.Merger`); so no probe sets out before its group is in the queue. There
     is room for a whole group beside those under way, so an open one never fills the table.
 
-    Latency: 1 cycle; 3 more, if ``pipelined``, until a probe has ``arrived``. Throughput: 1 probe
-    per cycle.
+    Latency: 1 cycle; 3 more until a probe has ``arrived``. Throughput: 1 probe per cycle.
 
     Parameters
     ----------
@@ -140,17 +140,13 @@ class ProbeTable(wiring.Component):
             m.d.sync += tail.eq(tail + self.released)
         return m
 
-    def column(self, m, name, value, head, address):
+    def column(self, m, name, value, address, write, place):
         """Keep ``value`` of every probe; return that of the probe at ``address``."""
         value = Value.cast(value)
-        m.submodules[name] = column = KeyColumn(
-            width=len(value),
-            depth=1 << len(self.walking),
-            pipelined=self.parameters.pipelined,
-        )
+        m.submodules[name] = column = KeyColumn(width=len(value), depth=1 << len(self.walking))
         m.d.comb += [
-            column.write.eq(self.add),
-            column.place.eq(head),
+            column.write.eq(write),
+            column.place.eq(place),
             column.row.eq(value),
             column.address.eq(address),
         ]
@@ -159,15 +155,17 @@ class ProbeTable(wiring.Component):
     def elaborate_walking(self, m, head):
         """Keep what entries are compared with, every field in a memory of its own."""
         for name, _ in criterion_layout(self.parameters):
-            data = self.column(m, name, self.probe.criterion[name], head, self.walking)
+            data = self.column(m, name, self.probe.criterion[name], self.walking, self.add, head)
             m.d.comb += Value.cast(self.criterion[name]).eq(data)
         number = Signal(self.parameters.probe_bits)  # of the probe that comes next
         with m.If(self.close & self.ending.star):
             m.d.sync += number.eq(0)
         with m.Elif(self.add):
             m.d.sync += number.eq(number + 1)
-        seen = Cat(self.probe.size, number)
-        data = self.column(m, "size", seen, head, self.walking)
+        # The size has only just been worked out, and the probe sets out some cycles later.
+        arriving = {"add": self.add, "head": head, "seen": Cat(self.probe.size, number)}
+        late = delayed(m, arriving, "late", flags=["add"])
+        data = self.column(m, "size", late["seen"], self.walking, late["add"], late["head"])
         m.d.comb += Cat(self.size, self.number).eq(data)
 
     def elaborate_visiting(self, m, head):
@@ -198,7 +196,7 @@ class ProbeTable(wiring.Component):
             ahead.add.eq(under_way[-1]),
         ]
         for name, _ in layout:
-            data = self.column(m, name, self.probe[name], head, following)
+            data = self.column(m, name, self.probe[name], following, self.add, head)
             m.d.comb += Value.cast(ahead.last[name]).eq(data)
         m.d.sync += [
             under_way.eq(Cat(read, under_way)),
