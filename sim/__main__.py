@@ -19,8 +19,8 @@ __all__ = ["main"]
 
 #: Where the figures are.
 MODULES = (
-    "scan_figures", "routed_figures", "index_figures", "skew_figures", "host_figures",
-    "pipeline_figures",
+    "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
+    "host_figures", "pipeline_figures",
 )  # fmt: skip
 
 

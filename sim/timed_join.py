@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A join of two Arrow tables on a simulated device, timed from tables to batches.
+
+Also a program, so that the device of an earlier commit can be timed with that commit's own code::
+
+    PYTHONPATH=FOLDER python -P sim/timed_join.py BUNDLE < JOIN
+
+``JOIN`` is JSON: ``parameters`` of the device, ``bounds`` of the compared fields, how many
+``values`` these have, and how many ``joins`` to time. The seconds of each are printed as JSON.
+"""
+
+import json
+from pathlib import Path
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters
+from host import CountWindow, Ordering, open_device
+from host.driver import TableJoin
+from host.query import JoinQuery, Term
+from sim.library import build_library
+
+__all__ = ["PERIOD", "TUPLES", "WINDOW", "timed_joins"]
+
+#: Windows of so many tuples per side.
+WINDOW = 1 << 16
+#: Probes from star to star: a star takes a cycle of the output, as a result does.
+PERIOD = 1 << 10
+#: Tuples of both sides that one join has.
+TUPLES = 1 << 21
+
+
+def timed_joins(device, bounds, values, joins):
+    """Join two tables of uniform keys again and again.
+
+    Parameters
+    ----------
+    device : Device
+    bounds : dict of str to int
+        The fields that are compared, and by how much they may differ, up and down.
+    values : int
+        Values of every field.
+    joins : int
+        How often.
+
+    Returns
+    -------
+    list of tuple
+        Of each join: wall-clock seconds, those of them in the device, and results.
+    """
+    generator = np.random.default_rng(1)
+    rows = TUPLES // 2
+    tables = [
+        pa.table(
+            {
+                "t": np.arange(rows, dtype=np.int64) * 2 + side,
+                **{name: generator.integers(0, values, rows, dtype=np.int32) for name in "xy"},
+            }
+        )
+        for side in range(2)
+    ]
+    query = JoinQuery(
+        terms=[Term(name, name, -bound, bound) for name, bound in bounds.items()],
+        order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD), sorted=True,
+    )  # fmt: skip
+    found = []
+    for _ in range(joins):
+        start = time.perf_counter()
+        join = TableJoin(*tables, query, device)
+        results = sum(batch.num_rows for batch in join.batches())
+        found.append((time.perf_counter() - start, join.device_seconds, results))
+    return found
+
+
+def main():
+    """Build the device in the folder that the first argument names, and time joins on it."""
+    bundle, join = Path(sys.argv[1]), json.load(sys.stdin)
+    write_bundle(JoinParameters.from_dict(join["parameters"]), bundle)
+    build_library(bundle)
+    with open_device(f"sim:{bundle}") as device:
+        print(json.dumps(timed_joins(device, join["bounds"], join["values"], join["joins"])))
+
+
+if __name__ == "__main__":
+    main()
