@@ -73,11 +73,12 @@ class IndexEngine(wiring.Component):
         m = Module()
         parameters = self.parameters
         m.submodules.heads = heads = HeadTable(parameters)
+        rows = parameters.ring_rows
         m.submodules.keys = keys = KeyColumn(
-            width=stored_layout(parameters).size, depth=parameters.ring_rows
+            width=stored_layout(parameters).size, depth=rows, late=True
         )
         m.submodules.links = links = KeyColumn(
-            width=link_layout(parameters).size, depth=parameters.ring_rows
+            width=link_layout(parameters).size, depth=rows, late=True
         )
         m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
@@ -151,7 +152,12 @@ class IndexEngine(wiring.Component):
         return Cat(row, turn)
 
     def elaborate_storing(self, m, heads, keys, links, head):
-        """Exchange the head of the bucket, then write key and link."""
+        """Exchange the head of the bucket, then write key and link.
+
+        These are in memory 7 cycles after the store. A probe that comes with the store reads them
+        10 cycles after it at the earliest, and one whose visit meets the new head right after it
+        was written, 8.
+        """
         _, stored, _ = at_hand(self)
         arriving = {
             "store": self.store,
@@ -162,9 +168,11 @@ class IndexEngine(wiring.Component):
         last = first
         for cycle in range(HeadTable.LATENCY):
             last = delayed(m, last, f"exchanged_{cycle}", flags=("store",))
-        written = delayed(m, last, "written", flags=("store",))
+        # What a block RAM far from here says stands in a register before it is subtracted.
+        known = delayed(m, {**last, "previous": heads.previous}, "known", flags=("store",))
+        written = delayed(m, known, "written", flags=("store",))
         distance = Signal.like(heads.previous, name="distance", reset_less=True)
-        m.d.sync += distance.eq(last["head"] - heads.previous)
+        m.d.sync += distance.eq(known["head"] - known["previous"])
         slot = slot_shape(self.parameters).width
         link = distance[:slot] & ~distance[slot:].any().replicate(slot)
         m.d.comb += [

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["BlockRAM", "fits", "widest_word"]
+__all__ = ["BlockRAM", "LateBlockRAM", "fits", "widest_word"]
 
 #: Widths of an 18-kbit block RAM, and how many low address bits each leaves unused.
 WIDTHS = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
@@ -96,4 +96,38 @@ class BlockRAM(wiring.Component):
             **{f"o_DOA{n}": out_a[n] for n in range(half)},
             **{f"o_DOB{n}": out_b[n] for n in range(half)},
         )
+        return m
+
+
+class LateBlockRAM(wiring.Component):
+    """A :class:`BlockRAM` with registers of its own for what is written.
+
+    A large memory is many block RAMs all over the device. If they hung on the same registers, their
+    wires would be the slowest of the accelerator; so what is written comes near in one cycle, and
+    goes in in the next.
+
+    Latency: 1 cycle until a row is written; 2 cycles to read it. Throughput: 1 row read and 1 row
+    written per cycle.
+
+    Parameters
+    ----------
+    depth : int
+        Of the :class:`BlockRAM`, whose members it has.
+    """
+
+    def __init__(self, *, depth):
+        self._block = BlockRAM(depth=depth)
+        self.width = self._block.width
+        self.latency = self._block.latency
+        super().__init__(self._block.signature)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.block = block = self._block
+        arriving = {"write": self.write, "place": self.place, "row": self.row}
+        for name, value in arriving.items():
+            near = Signal.like(value, name=f"near_{name}", reset_less=name != "write")
+            m.d.sync += near.eq(value)
+            m.d.comb += getattr(block, name).eq(near)
+        m.d.comb += [block.address.eq(self.address), self.data.eq(block.data)]
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.ecp5 import is_ecp5
 from hdl.streams.registers import clocked
 
-from .block_ram import BlockRAM, fits, widest_word
+from .block_ram import BlockRAM, LateBlockRAM, fits, widest_word
 
 __all__ = ["KeyColumn"]
 
@@ -29,6 +29,9 @@ class KeyColumn(wiring.Component):
         Bits of a row; rows, a power of two.
     pipelined : bool
         Whether there is an output register.
+    late : bool
+        Rows are written a cycle late, out of registers beside every block: for memories of so many
+        blocks that these are far from each other.
 
     Members
     -------
@@ -41,9 +44,10 @@ class KeyColumn(wiring.Component):
 
     LATENCY = 2
 
-    def __init__(self, *, width, depth, pipelined=True):
+    def __init__(self, *, width, depth, late=False, pipelined=True):
         self.width = width
         self.depth = depth
+        self.late = late
         self.pipelined = pipelined
         self.latency = self.latency_of(pipelined=pipelined)
         super().__init__(
@@ -67,7 +71,8 @@ class KeyColumn(wiring.Component):
             word = widest_word(self.depth)
             for n, first in enumerate(range(0, self.width, word)):
                 bits = slice(first, min(first + word, self.width))
-                m.submodules[f"block_{n}"] = block = BlockRAM(depth=self.depth)
+                block = (LateBlockRAM if self.late else BlockRAM)(depth=self.depth)
+                m.submodules[f"block_{n}"] = block
                 m.d.comb += [
                     block.write.eq(self.write),
                     block.place.eq(self.place),
@@ -80,12 +85,17 @@ class KeyColumn(wiring.Component):
             shape=unsigned(self.width), depth=self.depth, init=[]
         )
         write, read = rows.write_port(), rows.read_port()
-        m.d.comb += [
-            write.addr.eq(self.place),
-            write.en.eq(self.write),
-            write.data.eq(self.row),
-            read.addr.eq(self.address),
-        ]
+        m.d.comb += read.addr.eq(self.address)
+        for name, (port, value) in {
+            "write": (write.en, self.write),
+            "place": (write.addr, self.place),
+            "row": (write.data, self.row),
+        }.items():
+            near = value
+            if self.late:
+                near = Signal.like(value, name=f"near_{name}", reset_less=name != "write")
+                m.d.sync += near.eq(value)
+            m.d.comb += port.eq(near)
         output = Signal(self.width, reset_less=True)
         stage = clocked(m, pipelined=self.pipelined)
         stage += output.eq(read.data)
