@@ -56,9 +56,9 @@ class IndexEngine(wiring.Component):
     See :func:`hdl.engine.engine_members`.
     """
 
-    #: A group is closed and taken (2), its probe read ahead (2), its bucket looked up (5), the
+    #: A group is closed and taken (2), its probe read ahead (2), its bucket looked up (6), the
     #: last visit counted, the group complete (3), its star sent (5).
-    IDLE_LATENCY = 17
+    IDLE_LATENCY = 18
     #: The cells of a band's probe are counted (1).
     COUNTING = 1
 
@@ -155,8 +155,8 @@ class IndexEngine(wiring.Component):
         """Exchange the head of the bucket, then write key and link.
 
         These are in memory 7 cycles after the store. A probe that comes with the store reads them
-        10 cycles after it at the earliest, and one whose visit meets the new head right after it
-        was written, 8.
+        11 cycles after it at the earliest, and one whose visit meets the new head right after it
+        was written, 9.
         """
         _, stored, _ = at_hand(self)
         arriving = {
@@ -168,11 +168,9 @@ class IndexEngine(wiring.Component):
         last = first
         for cycle in range(HeadTable.LATENCY):
             last = delayed(m, last, f"exchanged_{cycle}", flags=("store",))
-        # What a block RAM far from here says stands in a register before it is subtracted.
-        known = delayed(m, {**last, "previous": heads.previous}, "known", flags=("store",))
-        written = delayed(m, known, "written", flags=("store",))
+        written = delayed(m, last, "written", flags=("store",))
         distance = Signal.like(heads.previous, name="distance", reset_less=True)
-        m.d.sync += distance.eq(known["head"] - known["previous"])
+        m.d.sync += distance.eq(last["head"] - heads.previous)
         slot = slot_shape(self.parameters).width
         link = distance[:slot] & ~distance[slot:].any().replicate(slot)
         m.d.comb += [

@@ -6,8 +6,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.memory.key_column import KeyColumn
-
 from .head_bank import HeadBank
 from .layouts import bank_bits, bank_count, head_shape
 
@@ -43,7 +41,7 @@ class HeadTable(wiring.Component):
         Its head.
     """
 
-    LATENCY = KeyColumn.LATENCY
+    LATENCY = HeadBank.LATENCY
 
     def __init__(self, parameters):
         self.parameters = parameters

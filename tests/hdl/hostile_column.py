@@ -16,15 +16,19 @@ class HostileColumn(wiring.Component):
 
     latency_of = KeyColumn.latency_of
 
-    def __init__(self, *, width, depth, pipelined=True):
-        self.column = KeyColumn(width=width, depth=depth, pipelined=pipelined)
+    def __init__(self, *, width, depth, late=False, pipelined=True):
+        self.column = KeyColumn(width=width, depth=depth, late=late, pipelined=pipelined)
         self.latency = self.column.latency
         super().__init__(self.column.signature)
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.column = column = self.column
-        hit = self.write & (self.place == self.address)
+        write, place = self.write, self.place
+        if self.column.late:
+            write, place = Signal.like(self.write), Signal.like(self.place)
+            m.d.sync += [write.eq(self.write), place.eq(self.place)]
+        hit = write & (place == self.address)
         for cycle in range(self.latency):
             later = Signal(name=f"hit_{cycle + 1}")
             m.d.sync += later.eq(hit)

@@ -40,7 +40,9 @@ def drive(parameters, words, **options):
     bench = StreamBench(dut, deadline=5_000, **options)
     layout = scheduled_word(parameters)
     sent, taken = [], []
-    bench.source(dut.i, [integer(layout, scheduled(parameters, word)) for word in words], stamps=sent)
+    bench.source(
+        dut.i, [integer(layout, scheduled(parameters, word)) for word in words], stamps=sent
+    )
     received = bench.sink(dut.o, len(words), stamps=taken)
     bench.run()
     return [region_word(parameters).from_bits(word) for word in received], sent, taken
