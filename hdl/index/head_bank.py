@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.ecp5 import is_ecp5
 from hdl.memory.block_ram import fits
 from hdl.memory.key_column import KeyColumn
-from hdl.streams.registers import clocked
 
 __all__ = ["HeadBank"]
 
@@ -21,8 +20,7 @@ class HeadBank(wiring.Component):
     same bucket in that cycle gets the head from here. A visit sees the heads of all stores but
     perhaps that of its own cycle.
 
-    On an ECP5 each reader has a copy of the memory, in block RAMs of its own. If not ``pipelined``,
-    the memory reads what was there before it is written, and a store does both in one cycle.
+    On an ECP5 each reader has a copy of the memory, in block RAMs of its own.
 
     Latency: that of a :class:`hdl.memory.key_column.KeyColumn` from a bucket to what was there.
     Throughput: 1 store and 1 visit per cycle.
@@ -31,8 +29,6 @@ class HeadBank(wiring.Component):
     ----------
     width, bits : int
         Bits of a head, and of a bucket's number.
-    pipelined : bool
-        Whether the memory has output registers.
 
     Members
     -------
@@ -48,11 +44,10 @@ class HeadBank(wiring.Component):
         The head of the bucket ``visited``.
     """
 
-    def __init__(self, *, width, bits, pipelined=True):
+    def __init__(self, *, width, bits):
         self.width = width
         self.bits = bits
-        self.pipelined = pipelined
-        self.latency = KeyColumn.latency_of(pipelined=pipelined)
+        self.latency = KeyColumn.LATENCY
         super().__init__(
             {
                 "store": In(1),
@@ -66,10 +61,6 @@ class HeadBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        if not self.pipelined:
-            found = self.elaborate_memory(m, platform, self.store, self.bucket, self.head)
-            m.d.comb += [self.previous.eq(found[0]), self.newest.eq(found[1])]
-            return m
         write = Signal()
         place = Signal.like(self.bucket, reset_less=True)
         head = Signal.like(self.head, reset_less=True)
@@ -96,9 +87,8 @@ class HeadBank(wiring.Component):
     def elaborate_memory(self, m, platform, write, place, head):
         """Return what was read for a store and for a visit, ``latency`` cycles ago."""
         depth = 1 << self.bits
-        pipelined = self.pipelined
         outputs = []
-        if is_ecp5(platform) and pipelined and fits(depth):
+        if is_ecp5(platform) and fits(depth):
             for name, bucket in (("store", self.bucket), ("visit", self.visited)):
                 m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(head), depth=depth)
                 m.d.comb += [
@@ -116,7 +106,6 @@ class HeadBank(wiring.Component):
             read = heads.read_port()
             output = Signal.like(head, name=f"{name}_output", reset_less=True)
             m.d.comb += read.addr.eq(bucket)
-            stage = clocked(m, pipelined=pipelined)
-            stage += output.eq(read.data)
+            m.d.sync += output.eq(read.data)
             outputs.append(output)
         return outputs

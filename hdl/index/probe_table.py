@@ -22,8 +22,7 @@ class ProbeTable(wiring.Component):
     :class:`hdl.trees.merger.Merger`); so no probe sets out before its group is in the queue. There
     is room for a whole group beside those under way, so an open one never fills the table.
 
-    Latency: 1 cycle; 3 more, if ``pipelined``, until a probe has ``arrived``. Throughput: 1 probe
-    per cycle.
+    Latency: 1 cycle; 3 more until a probe has ``arrived``. Throughput: 1 probe per cycle.
 
     Parameters
     ----------
@@ -143,11 +142,7 @@ class ProbeTable(wiring.Component):
     def column(self, m, name, value, head, address):
         """Keep ``value`` of every probe; return that of the probe at ``address``."""
         value = Value.cast(value)
-        m.submodules[name] = column = KeyColumn(
-            width=len(value),
-            depth=1 << len(self.walking),
-            pipelined=self.parameters.pipelined,
-        )
+        m.submodules[name] = column = KeyColumn(width=len(value), depth=1 << len(self.walking))
         m.d.comb += [
             column.write.eq(self.add),
             column.place.eq(head),
@@ -171,23 +166,14 @@ class ProbeTable(wiring.Component):
         m.d.comb += Cat(self.size, self.number).eq(data)
 
     def elaborate_visiting(self, m, head):
-        """Keep what is needed to visit buckets; read it ahead, into a short queue.
-
-        If not pipelined, all of it is in a queue that is as long as the table.
-        """
+        """Keep what is needed to visit buckets; read it ahead, into a short queue."""
         layout = visiting_layout(self.parameters)
-        pipelined = self.parameters.pipelined
-        depth = self.AHEAD if pipelined else 1 << len(self.walking)
-        m.submodules.ahead = ahead = PointerQueue(layout, depth=depth)
+        m.submodules.ahead = ahead = PointerQueue(layout, depth=self.AHEAD)
         m.d.comb += [
             ahead.take.eq(self.visited),
             self.arrived.eq(ahead.filled),
             self.visiting.eq(ahead.first),
         ]
-        if not pipelined:
-            m.d.comb += ahead.add.eq(self.add)
-            m.d.comb += [ahead.last[name].eq(self.probe[name]) for name, _ in layout]
-            return
         following = Signal.like(head)  # the probe to read
         read = Signal()
         under_way = Signal(KeyColumn.LATENCY)

@@ -14,10 +14,8 @@ class HostileColumn(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    latency_of = KeyColumn.latency_of
-
-    def __init__(self, *, width, depth, pipelined=True):
-        self.column = KeyColumn(width=width, depth=depth, pipelined=pipelined)
+    def __init__(self, *, width, depth):
+        self.column = KeyColumn(width=width, depth=depth)
         self.latency = self.column.latency
         super().__init__(self.column.signature)
 
