@@ -57,11 +57,11 @@ class Accelerator(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.ingress = Ingress(parameters)
-        self.resets = ResetTree(parameters.cores) if parameters.pipelined else None
-        if self.resets and self.resets.latency > self.ingress.latency:
+        self.resets = ResetTree(parameters.cores)
+        if self.resets.latency > self.ingress.latency:
             raise ValueError(
                 f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
-                f"could be there after {self.ingress.latency}: take fewer cores or pipelined=False"
+                f"could be there after {self.ingress.latency}: take fewer cores"
             )
         self.distribution = DistributionTree(
             region_word(parameters),
@@ -96,7 +96,6 @@ class Accelerator(wiring.Component):
         m.submodules.order = order = OrderQueue(
             turns_shape(self.parameters),
             depth=self.ORDER_DEPTH,
-            pipelined=self.parameters.pipelined,
             per_word=self.parameters.tuples_per_word,
         )
         m.submodules.combiner = combiner = self.combiner
@@ -124,8 +123,7 @@ class Accelerator(wiring.Component):
                 connect(m, core.results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
         self.elaborate_counters(m, activity)
-        if self.resets:
-            self.elaborate_reset(m)
+        self.elaborate_reset(m)
         return m
 
     def elaborate_reset(self, m):

@@ -78,7 +78,7 @@ class JoinCore(wiring.Component):
         Of the left region (probes of R) and of the right region (probes of S).
     activity : Out(activity_layout(parameters)).array(2)
     reset : In(1)
-        Of all registers, if ``pipelined``.
+        Of all registers.
     """
 
     def __init__(self, parameters):

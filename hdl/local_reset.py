@@ -14,7 +14,7 @@ __all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby"]
 STAGES = 3
 
 
-def reset_nearby(m, platform, *, reset=None, pipelined=True):
+def reset_nearby(m, platform, *, reset=None):
     """Return the module ``m`` with a reset of its own, :data:`STAGES` cycles later.
 
     One reset net to all registers of a chip would be its slowest. So components that are far from
@@ -30,13 +30,9 @@ def reset_nearby(m, platform, *, reset=None, pipelined=True):
     m : Module
     platform
         What ``elaborate`` was given.
-    pipelined : bool
-        If not, ``m`` stays as it is.
     reset : Value or None
         What it comes from: if none, the reset of the domain ``sync``.
     """
-    if not pipelined:
-        return m
     m.domains.local = local = ClockDomain(local=True)
     stages = Signal(STAGES, reset_less=True, name="reset_stages")
     source = ResetSignal("outside") if reset is None else reset

@@ -24,7 +24,7 @@ from .words.results import ResultKind, result_word
 __all__ = ["describe", "fingerprint"]
 
 #: Version of the manifest's format; raised when a host must not read it as before.
-FORMAT = 3
+FORMAT = 4
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock")

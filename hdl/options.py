@@ -49,11 +49,6 @@ def add_parameter_options(parser):
     group.add_argument("--engine", choices=ENGINES, help="default: scan")
     group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
     group.add_argument(
-        "--pipelined", action=argparse.BooleanOptionalAction, default=None,
-        help="registers wherever a clock needs them (the default), or an accelerator that "
-        "simulates more quickly",
-    )  # fmt: skip
-    group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
     )
 
@@ -69,7 +64,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "engine", "comparator", "predicate", "pipelined"]
+    names = [*NUMBERS, "engine", "comparator", "predicate"]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

@@ -5,7 +5,7 @@ Everything a generated accelerator is, follows from a :class:`JoinParameters`; t
 bundle repeats it. Components take the few values they need, tops take the whole object.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 import re
 
 from amaranth.utils import ceil_log2
@@ -91,11 +91,7 @@ class JoinParameters:
         Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
     tuples_per_word : int
         Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
-        With 2, a word can carry a tuple of each side. Only if ``pipelined``.
-    pipelined : bool
-        Registers stand wherever the clock of a device needs them. Without those between ingress,
-        trees and combiner, and inside of an index, answers come some cycles earlier, a tuple takes
-        as many cycles as before, a cycle is simulated in less time, and the clock is slow.
+        With 2, a word can carry a tuple of each side.
     """
 
     cores: int = 4
@@ -113,7 +109,6 @@ class JoinParameters:
     bucket_bits: int | None = None
     digest_bits: int | None = None
     tuples_per_word: int = 1
-    pipelined: bool = True
 
     def __post_init__(self):
         for name, least in [
@@ -137,14 +132,6 @@ class JoinParameters:
         require(
             self.tuples_per_word in (1, 2),
             f"Parameter 'tuples_per_word' must be 1 or 2, not {self.tuples_per_word!r}",
-        )
-        require(
-            isinstance(self.pipelined, bool),
-            f"Parameter 'pipelined' must be true or false, not {self.pipelined!r}",
-        )
-        require(
-            self.pipelined or self.tuples_per_word == 1,
-            "Two tuples in a word need 'pipelined'",
         )
         require(len(self.keys) >= 1, "Parameter 'keys' must name at least one field")
         names = [key.name for key in self.keys]
@@ -266,7 +253,15 @@ class JoinParameters:
 
     @classmethod
     def from_dict(cls, values):
-        """Inverse of :meth:`to_dict`."""
+        """Inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        ValueError
+            If there are others than today's parameters, or some that contradict one another.
+        """
+        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
+        require(not unknown, f"Parameters {unknown!r} are none of this kit's")
         keys = tuple(KeyField(**key) for key in values["keys"])
         return cls(**{**values, "keys": keys})
 
@@ -279,6 +274,19 @@ X32 = (KeyField(name="x", bits=32),)
 XY16 = (KeyField(name="x", bits=16), KeyField(name="y", bits=16))
 XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
 
+#: The default device with an index as an LFE5U-85F can hold it: the largest windows, one bucket for
+#: each tuple. Twice as many buckets take more block RAMs than there are.
+ECP5_DEFAULT = JoinParameters(
+    cores=1,
+    sub_window=8_100,
+    keys=XY32,
+    timestamp_bits=48,
+    engine="index",
+    probes=16,
+    bucket_bits=13,
+    tuples_per_word=2,
+)
+
 #: Named configurations, `python -m hdl generate --preset NAME`.
 PRESETS = {
     # Small enough for a unit test or a first look at the Verilog.
@@ -289,18 +297,9 @@ PRESETS = {
     "demo": JoinParameters(
         cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
     ),
-    # The same for predicates with bounds: an index with as many buckets as keep chains short. It is
-    # there to be simulated.
-    "demo-index": JoinParameters(
-        cores=1,
-        sub_window=1 << 16,
-        keys=XY32,
-        timestamp_bits=48,
-        engine="index",
-        probes=64,
-        bucket_bits=18,
-        pipelined=False,
-    ),
+    # The same for predicates with bounds: `ecp5-default` with larger windows and, so that chains
+    # stay short in grids too, four buckets for each tuple.
+    "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),
     # The paper's shape at its plainest: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
     # A whole LFE5U-85F, all of its block RAMs. Few large cores, as each has logic of its own beside
@@ -326,22 +325,12 @@ PRESETS = {
         fan_in=2,
         bucket_bits=14,
         probe_bits=10,
+        tuples_per_word=2,
     ),
     "ecp5-band": JoinParameters(
         cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
     ),
-    # The default device with an index as an LFE5U-85F can hold it: the same fields, the same
-    # timestamps, the largest windows, one bucket for each tuple. Twice as many buckets take more
-    # block RAMs than there are.
-    "ecp5-default": JoinParameters(
-        cores=1,
-        sub_window=8_100,
-        keys=XY32,
-        timestamp_bits=48,
-        engine="index",
-        probes=16,
-        bucket_bits=13,
-    ),
+    "ecp5-default": ECP5_DEFAULT,
 }
 
 #: Presets that are only simulated, and the one that is routed in their place: the same accelerator

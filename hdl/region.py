@@ -5,12 +5,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .index.direct_engine import DirectIndexEngine
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
-from .streams.registers import flagged_register, stream_register
+from .streams.registers import flagged_register
 from .window.tracker import WindowTracker
 from .words.inputs import Control, InputKind
 from .words.prepared import region_word
@@ -23,7 +22,7 @@ __all__ = ["Region"]
 def engine_class(parameters):
     """Return the class of engine that suits the parameters."""
     if parameters.engine == "index":
-        return IndexEngine if parameters.pipelined else DirectIndexEngine
+        return IndexEngine
     return ScanEngine if parameters.digest_bits is None else DigestEngine
 
 
@@ -60,7 +59,7 @@ class Region(wiring.Component):
     results : Out(stream.Signature(node_result(parameters, 0)))
     activity : Out(activity_layout(parameters))
     reset : In(1)
-        Of all registers, if ``pipelined``.
+        Of all registers.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -81,15 +80,11 @@ class Region(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_region(m)
-        pipelined = self.parameters.pipelined
-        return reset_nearby(m, platform, pipelined=pipelined, reset=self.reset)
+        return reset_nearby(m, platform, reset=self.reset)
 
     def elaborate_region(self, m):
         """Accept words; lead what becomes of them to tracker and engine."""
-        words = flagged_register(
-            m, "input", self.words,
-            flags=self.word_flags, pipelined=self.parameters.pipelined, register=stream_register,
-        )  # fmt: skip
+        words = flagged_register(m, "input", self.words, flags=self.word_flags)
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
         connect(m, engine.results, flipped(self.results))

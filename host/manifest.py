@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 #: Format number of the manifests that this version reads.
-FORMAT = 3
+FORMAT = 4
 
 #: How names of fields of the second result of a word begin.
 SECOND = "two."

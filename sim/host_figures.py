@@ -35,7 +35,7 @@ QUERY = JoinQuery(
 def device(report) -> Device:
     """Open the simulated index of one core."""
     bundle = FOLDER / "host-equality"
-    write_bundle(EQUI.with_(probes=64), bundle)
+    write_bundle(EQUI, bundle)
     build_library(bundle, report=report)
     return open_device(f"sim:{bundle}")
 

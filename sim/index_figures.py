@@ -25,18 +25,17 @@ __all__ = ["BAND", "EQUI"]
 
 #: Windows of so many tuples per side.
 WINDOW = 1 << 16
-#: One core that holds them: equality of one field, and the paper's band on two. The index of the
-#: band has four buckets for every tuple, as the two fields of its benchmark have 313 cells each.
+#: One core that holds them, with two tuples in a word: equality of one field, and the paper's band
+#: on two. The band's index has four buckets for every tuple, as both fields of its benchmark have
+#: 313 cells each.
 EQUI = JoinParameters(
     cores=1, sub_window=WINDOW, keys=PRESETS["ecp5-index"].keys, comparator="equality",
-    engine="index", probes=4, probe_bits=10,
+    engine="index", probes=16, probe_bits=10, tuples_per_word=2,
 )  # fmt: skip
 BAND = JoinParameters(
     cores=1, sub_window=WINDOW, keys=PRESETS["paper"].keys, engine="index", probes=16,
-    probe_bits=10, bucket_bits=18,
+    probe_bits=10, bucket_bits=18, tuples_per_word=2,
 )  # fmt: skip
-#: What makes them quick to simulate, as the preset `demo-index` is.
-SIMULATED = {"probes": 64, "pipelined": False}
 #: Probes from star to star: a star takes a cycle of the output, as a result does.
 PERIOD = 1 << 10
 
@@ -64,29 +63,25 @@ def equi_cycles_per_tuple(report):
     2**16 tuples per side in turn, two in a word, a star every 1,024; groups of 4 and of 16 probes
     (the slower counts).
     """
-    return slowest_equality([{"probes": n, "tuples_per_word": 2} for n in (4, 16)], report)
+    return slowest_equality([{"probes": n} for n in (4, 16)], report)
 
 
 @figure("index.equi.cycles_per_tuple_in_bursts", unit="cycles", goal="< 1.02")
 def equi_cycles_in_bursts(report):
     """The same with 1,024 tuples of a side in a row, none of which can share a word."""
-    shapes = [{"probes": n, "tuples_per_word": 2} for n in (4, 16)]
-    return slowest_equality(shapes, report, burst=1 << 10)
+    return slowest_equality([{"probes": n} for n in (4, 16)], report, burst=1 << 10)
 
 
 @figure("index.equi.cycles_per_lone_tuple", unit="cycles", goal="< 1.01")
 def equi_cycles_per_lone_tuple(report):
-    """The same in turn, with one tuple in a word; also the accelerator that is quick to simulate.
-
-    The slowest counts.
-    """
-    return slowest_equality([{"probes": 4}, {"probes": 16}, SIMULATED], report)
+    """The same in turn, with one tuple in a word."""
+    return slowest_equality([{"probes": n, "tuples_per_word": 1} for n in (4, 16)], report)
 
 
 @figure("index.reads_per_cycle", unit="of 1", goal=">= 0.95")
 def reads_per_cycle(report):
     """Entries read per cycle and region with long chains: 64 tuples of the window per bucket."""
-    parameters = EQUI.with_(probes=16, bucket_bits=10)
+    parameters = EQUI.with_(bucket_bits=10)
     with closing(SaturatedRun(parameters, report, values=WINDOW, period=PERIOD)) as run:
         run.ask({})
         _, counts = run.measure(1 << 14)
@@ -100,7 +95,7 @@ def band_cycles_per_tuple(report):
     Groups of 16 and of 64 probes (the slower ones count).
     """
     worst = 0
-    for parameters in (BAND, BAND.with_(probes=SIMULATED["probes"])):
+    for parameters in (BAND, BAND.with_(probes=64)):
         with closing(SaturatedRun(parameters, report, period=PERIOD)) as run:
             run.bound(RARE)
             _, counts = run.measure(1 << 19)
@@ -185,11 +180,11 @@ def arrow_rate(parameters, terms, values, report):
 @figure("index.equi.sim_tuples_per_s", unit="tuples/s", goal=">= 5e6")
 def equi_sim_tuples_per_s(report):
     """Tuples per second of wall-clock time, Arrow to Arrow through the simulator library."""
-    return arrow_rate(EQUI.with_(**SIMULATED), [Term("x", "x")], WINDOW, report)
+    return arrow_rate(EQUI, [Term("x", "x")], WINDOW, report)
 
 
 @figure("index.band.sim_tuples_per_s", unit="tuples/s", goal=">= 2e6")
 def band_sim_tuples_per_s(report):
     """The same for the paper's benchmark."""
     terms = [Term(name, name, -RARE, RARE) for name in "xy"]
-    return arrow_rate(BAND.with_(**SIMULATED), terms, 10_000, report)
+    return arrow_rate(BAND, terms, 10_000, report)

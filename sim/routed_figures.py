@@ -8,9 +8,9 @@ outer order, in which no probes share a pass.
 from functools import cache
 import json
 
-from hdl.fpga.published import REPORTS, earlier_design
+from hdl.fpga.published import REPORTS, earlier_design, routed_parameters
 from hdl.fpga.rates import ONE_IN, conditions, describe, per_second, rate_name
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import PRESETS
 
 from .figures import NotMeasured, Result, figure
 from .saturated_run import saturate
@@ -39,7 +39,7 @@ def routed_report(preset, speed):
         raise NotMeasured(
             f"{path} is missing; write it with: make route PRESET={preset} SPEED={speed}"
         ) from error
-    if JoinParameters.from_dict(report["parameters"]) != PRESETS[preset]:
+    if routed_parameters(report) != PRESETS[preset]:
         raise NotMeasured(f"{path} is of other parameters than the preset now has; route it again")
     return report
 

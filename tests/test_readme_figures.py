@@ -7,7 +7,6 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.index.chain_walker import ChainWalker
-from hdl.index.direct_walker import DirectWalker
 from hdl.parameters import PRESETS
 
 
@@ -41,16 +40,10 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
 @pytest.mark.parametrize("name", accelerators("index"))
 def test_latencies_of_the_index_are_those_of_its_page(root, name):
     page = (root / "docs" / "index-engine.md").read_text()
-    star, walk, circle = (
-        "has its star (\\d+) cycles after the probe went into the region",
-        "A walk adds 2\\s+cycles and (\\d+) for",
-        ChainWalker.CIRCLE,
-    )
+    star = "has its star (\\d+) cycles after the probe went into the region"
+    walk = "A walk adds 2\\s+cycles and (\\d+) for"
     latency = Accelerator(PRESETS[name]).cores[0].regions[0].latency
-    if not PRESETS[name].pipelined:
-        star, walk = "it has its star (\\d+) cycles after the probe,", "a walk adds (\\d+) for"
-        circle = DirectWalker.CIRCLE
-    elif PRESETS[name].comparator == "band":
+    if PRESETS[name].comparator == "band":
         latency -= 1  # "1 more for a band"
     assert re.findall(star, page) == [str(latency)]
-    assert re.findall(walk, page) == [str(circle)]
+    assert re.findall(walk, page) == [str(ChainWalker.CIRCLE)]

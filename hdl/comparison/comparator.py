@@ -10,7 +10,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
-from hdl.streams.registers import clocked
 from hdl.words.prepared import comparison_groups, criterion_layout, stored_layout
 
 from .carry_chain import CarryChain
@@ -65,8 +64,8 @@ class Comparator(wiring.Component):
     :class:`hdl.comparison.carry_chain.CarryChain`, the equality of an index, which has one
     comparator for each region, in :class:`hdl.comparison.carry_equality.CarryEquality`.
 
-    Latency: 1 cycle, between comparing the parts of a key and joining their outcomes, or none.
-    Throughput: 1 comparison per cycle.
+    Latency: 1 cycle, between comparing the parts of a key and joining their outcomes. Throughput: 1
+    comparison per cycle.
 
     Parameters
     ----------
@@ -74,8 +73,6 @@ class Comparator(wiring.Component):
         Of the accelerator.
     probe_side : int
         Side of the probes, 0 for R and 1 for S; matters to a custom predicate only.
-    pipelined : bool
-        Whether there is that cycle.
 
     Members
     -------
@@ -84,11 +81,10 @@ class Comparator(wiring.Component):
     match : Out(1)
     """
 
-    def __init__(self, parameters, *, probe_side, pipelined=True):
+    def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.pipelined = pipelined
-        self.latency = int(pipelined)
+        self.latency = 1
         super().__init__(
             {
                 "criterion": In(criterion_signature(parameters)),
@@ -108,13 +104,11 @@ class Comparator(wiring.Component):
             r, s = self.criterion, self.key
             if self.probe_side:
                 r, s = s, r
-            stage = clocked(m, pipelined=self.pipelined)
-            stage += self.match.eq(predicate(r, s))
+            m.d.sync += self.match.eq(predicate(r, s))
         return m
 
     def elaborate_band(self, m, platform):
         """Compare all fields of a group at once."""
-        stage = clocked(m, pipelined=self.pipelined)
         matches = []
         for n, group in enumerate(comparison_groups(self.parameters)):
             low, high = (getattr(self.criterion, f"{bound}_{n}") for bound in ("low", "high"))
@@ -129,7 +123,7 @@ class Comparator(wiring.Component):
                 below.eq(high - packed(group, self.key, guard=0)),
             ]
             guards = (above[n] & below[n] for n in guard_offsets(group))
-            stage += within.eq(reduce(and_, guards))
+            m.d.sync += within.eq(reduce(and_, guards))
             matches.append(within)
         m.d.comb += self.match.eq(Cat(matches).all())
 
@@ -148,14 +142,13 @@ class Comparator(wiring.Component):
             )
             for bound in (low, high)
         )
-        stage = clocked(m, pipelined=self.pipelined)
         outcomes = []
         for name, a, b in (("above", key, low), ("below", high, key)):
             chain = CarryChain(widths, relation="at_least")
             m.submodules[f"{name}_{n}_chain"] = chain
             outcome = Signal(len(widths), name=f"{name}_{n}", reset_less=True)
             m.d.comb += [chain.a.eq(a), chain.b.eq(b)]
-            stage += outcome.eq(chain.holds)
+            m.d.sync += outcome.eq(chain.holds)
             outcomes.append(outcome)
         return outcomes
 
@@ -163,22 +156,21 @@ class Comparator(wiring.Component):
         """Compare the key as a whole where there is a chain for that, else parts of it."""
         criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
         key = Value.cast(self.key)
-        stage = clocked(m, pipelined=self.pipelined)
         if is_ecp5(platform):
             equal = Signal(reset_less=True)
             if self.has_chains(platform):
                 m.submodules.equality = equality = CarryChain([len(key)], relation="equal")
-                stage += equal.eq(equality.holds)
+                m.d.sync += equal.eq(equality.holds)
             else:
                 m.submodules.equality = equality = CarryEquality(len(key))
-                stage += equal.eq(equality.equal)
+                m.d.sync += equal.eq(equality.equal)
             m.d.comb += [equality.a.eq(criterion), equality.b.eq(key), self.match.eq(equal)]
             return
         matches = []
         for first in range(0, len(key), PART_BITS):
             part = Signal(name=f"part_{first}", reset_less=True)
             bits = slice(first, first + PART_BITS)
-            stage += part.eq(criterion[bits] == key[bits])
+            m.d.sync += part.eq(criterion[bits] == key[bits])
             matches.append(part)
         m.d.comb += self.match.eq(Cat(matches).all())
 

@@ -94,13 +94,13 @@ def route(options):
 
 def reports(options):
     """List the published reports; write their Markdown anew."""
-    from .published import earlier_design, of_parameters, published
+    from .published import earlier_design, of_parameters, published, routed_parameters
     from .routing_report import write_report
 
     measured = [read(path) for path in options.measured]
     for path, report in published(options.output).items():
         earlier = earlier_design(report)
-        parameters = JoinParameters.from_dict(report["parameters"])
+        parameters = routed_parameters(report)
         for each in measured:
             if JoinParameters.from_dict(each["parameters"]) != parameters:
                 continue

@@ -9,7 +9,14 @@ from hdl.parameters import PRESETS, JoinParameters
 from .devices import find_device
 from .provenance import design_hash, routed_verilog
 
-__all__ = ["CURRENT", "REPORTS", "earlier_design", "of_parameters", "published"]
+__all__ = [
+    "CURRENT",
+    "REPORTS",
+    "earlier_design",
+    "of_parameters",
+    "published",
+    "routed_parameters",
+]
 
 #: Where the reports are.
 REPORTS = Path("docs") / "routing"
@@ -26,6 +33,14 @@ def published(folder=REPORTS):
     }
 
 
+def routed_parameters(report):
+    """Return what a report is of; None if it has parameters that are none of today's."""
+    try:
+        return JoinParameters.from_dict(report["parameters"])
+    except ValueError:
+        return None
+
+
 def earlier_design(report):
     """Return which earlier design a report is of; None if it is of today's.
 
@@ -39,9 +54,9 @@ def earlier_design(report):
     str or None
         The commit that was routed if it is known, and the hash of the Verilog.
     """
-    parameters = JoinParameters.from_dict(report["parameters"])
+    parameters = routed_parameters(report)
     preset = report["preset"]
-    if preset is None or PRESETS.get(preset) == parameters:
+    if parameters is not None and (preset is None or PRESETS.get(preset) == parameters):
         verilog = routed_verilog(parameters, find_device(report["device"]))
         if design_hash(verilog) == report["design"]:
             return None

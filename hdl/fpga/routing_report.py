@@ -3,8 +3,9 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import PRESETS
 
 from .rates import describe, per_second
 
@@ -40,7 +41,7 @@ def program(values):
 
 def rate_rows(report):
     """Return a row for each measured run: what a second brings, and the conditions."""
-    parameters = JoinParameters.from_dict(report["parameters"])
+    parameters = SimpleNamespace(**report["parameters"])  # of their time
     rows = []
     for record in report["measured"]["runs"]:
         rates = per_second(parameters, record, report["fmax_mhz"])

@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.ecp5 import is_ecp5
 from hdl.memory.block_ram import fits
 from hdl.memory.key_column import KeyColumn
-from hdl.streams.registers import clocked
 
 __all__ = ["HeadBank"]
 
@@ -21,18 +20,16 @@ class HeadBank(wiring.Component):
     same bucket in that cycle gets the head from here. A visit sees the heads of all stores but
     perhaps that of its own cycle.
 
-    On an ECP5 each reader has a copy of the memory, in block RAMs of its own. If not ``pipelined``,
-    the memory reads what was there before it is written, and a store does both in one cycle.
+    On an ECP5 each reader has a copy of the memory, in block RAMs of its own.
 
-    Latency: that of a :class:`hdl.memory.key_column.KeyColumn` from a bucket to what was there.
-    Throughput: 1 store and 1 visit per cycle.
+    Latency: :attr:`LATENCY` cycles from a bucket to what was there: those of a
+    :class:`hdl.memory.key_column.KeyColumn`, and 1 of the way from its blocks, which are far from
+    each other. Throughput: 1 store and 1 visit per cycle.
 
     Parameters
     ----------
     width, bits : int
         Bits of a head, and of a bucket's number.
-    pipelined : bool
-        Whether the memory has output registers.
 
     Members
     -------
@@ -48,11 +45,12 @@ class HeadBank(wiring.Component):
         The head of the bucket ``visited``.
     """
 
-    def __init__(self, *, width, bits, pipelined=True):
+    LATENCY = KeyColumn.LATENCY + 1
+
+    def __init__(self, *, width, bits):
         self.width = width
         self.bits = bits
-        self.pipelined = pipelined
-        self.latency = KeyColumn.latency_of(pipelined=pipelined)
+        self.latency = self.LATENCY
         super().__init__(
             {
                 "store": In(1),
@@ -66,16 +64,12 @@ class HeadBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        if not self.pipelined:
-            found = self.elaborate_memory(m, platform, self.store, self.bucket, self.head)
-            m.d.comb += [self.previous.eq(found[0]), self.newest.eq(found[1])]
-            return m
         write = Signal()
         place = Signal.like(self.bucket, reset_less=True)
         head = Signal.like(self.head, reset_less=True)
         m.d.sync += [write.eq(self.store), place.eq(self.bucket), head.eq(self.head)]
         later = head  # what was written so long ago
-        for cycle in range(self.latency):
+        for cycle in range(KeyColumn.LATENCY):
             before, later = later, Signal.like(head, name=f"head_{cycle + 1}", reset_less=True)
             m.d.sync += later.eq(before)
         readers = self.elaborate_memory(m, platform, write, place, head)
@@ -87,18 +81,19 @@ class HeadBank(wiring.Component):
             strict=True,
         ):
             met = write & (place == bucket)  # it is written in this cycle
-            for cycle in range(self.latency):
+            for cycle in range(KeyColumn.LATENCY):
                 before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
                 m.d.sync += met.eq(before)
-            m.d.comb += output.eq(Mux(met, later, found))
+            here = Signal.like(output, name=f"{name}_head", reset_less=True)
+            m.d.sync += here.eq(Mux(met, later, found))
+            m.d.comb += output.eq(here)
         return m
 
     def elaborate_memory(self, m, platform, write, place, head):
-        """Return what was read for a store and for a visit, ``latency`` cycles ago."""
+        """Return what a store and a visit read, as late as a ``KeyColumn`` does."""
         depth = 1 << self.bits
-        pipelined = self.pipelined
         outputs = []
-        if is_ecp5(platform) and pipelined and fits(depth):
+        if is_ecp5(platform) and fits(depth):
             for name, bucket in (("store", self.bucket), ("visit", self.visited)):
                 m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(head), depth=depth)
                 m.d.comb += [
@@ -116,7 +111,6 @@ class HeadBank(wiring.Component):
             read = heads.read_port()
             output = Signal.like(head, name=f"{name}_output", reset_less=True)
             m.d.comb += read.addr.eq(bucket)
-            stage = clocked(m, pipelined=pipelined)
-            stage += output.eq(read.data)
+            m.d.sync += output.eq(read.data)
             outputs.append(output)
         return outputs

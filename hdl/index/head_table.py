@@ -25,7 +25,7 @@ class HeadTable(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; with ``pipelined``.
+        Of the accelerator.
 
     Members
     -------

@@ -12,9 +12,6 @@ __all__ = [
     "bank_bits",
     "bank_count",
     "closed_layout",
-    "direct_found_layout",
-    "direct_visit_layout",
-    "direct_walk_layout",
     "entry_layout",
     "found_layout",
     "group_count",
@@ -176,34 +173,8 @@ def walk_layout(parameters):
     )
 
 
-def direct_visit_layout(parameters):
-    """A bucket that a probe visits, without the number of its group."""
-    return data.StructLayout(
-        {
-            "bucket": unsigned(parameters.bucket_width),
-            "tail": pointer_layout(parameters)["row"].shape,
-            "probe": probe_shape(parameters),
-        }
-    )
-
-
-def direct_walk_layout(parameters):
-    """A probe on its way along a chain, without the number of its group and its queue."""
-    return without(walk_layout(parameters), "group", "queue")
-
-
-def without(layout, *dropped):
-    """Return ``layout`` without some of its fields."""
-    return data.StructLayout({name: field.shape for name, field in layout if name not in dropped})
-
-
 def found_layout(parameters):
     """A match: the number of the probe since its side's last star, and the place of the entry."""
     return data.StructLayout(
         {"number": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
     )
-
-
-def direct_found_layout(parameters):
-    """A match: the place of the probe, and that of the entry."""
-    return data.StructLayout({"probe": probe_shape(parameters), "place": slot_shape(parameters)})

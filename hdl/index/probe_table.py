@@ -169,23 +169,14 @@ class ProbeTable(wiring.Component):
         m.d.comb += Cat(self.size, self.number).eq(data)
 
     def elaborate_visiting(self, m, head):
-        """Keep what is needed to visit buckets; read it ahead, into a short queue.
-
-        If not pipelined, all of it is in a queue that is as long as the table.
-        """
+        """Keep what is needed to visit buckets; read it ahead, into a short queue."""
         layout = visiting_layout(self.parameters)
-        pipelined = self.parameters.pipelined
-        depth = self.AHEAD if pipelined else 1 << len(self.walking)
-        m.submodules.ahead = ahead = PointerQueue(layout, depth=depth)
+        m.submodules.ahead = ahead = PointerQueue(layout, depth=self.AHEAD)
         m.d.comb += [
             ahead.take.eq(self.visited),
             self.arrived.eq(ahead.filled),
             self.visiting.eq(ahead.first),
         ]
-        if not pipelined:
-            m.d.comb += ahead.add.eq(self.add)
-            m.d.comb += [ahead.last[name].eq(self.probe[name]) for name, _ in layout]
-            return
         following = Signal.like(head)  # the probe to read
         read = Signal()
         under_way = Signal(KeyColumn.LATENCY)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both index engines do with probes that arrive, and with what they are told of their keys."""
+"""What the index engine does with probes that arrive, and with what it is told of its keys."""
 
 from amaranth import *
 
 from hdl.engine import at_hand
 from hdl.words.inputs import Control
-from hdl.words.prepared import is_own_criterion
 
 __all__ = ["keep_distinct", "keep_probes"]
 
@@ -14,10 +13,9 @@ def keep_probes(m, engine, table):
     """Keep the probes of an engine in a :class:`ProbeTable`, with the span that they see."""
     probe = table.probe
     prepared, _, seen = at_hand(engine)
-    own = is_own_criterion(engine.parameters)
     m.d.comb += [
         table.add.eq(engine.probe),
-        probe.criterion.eq(prepared.key if own else prepared.criterion),
+        probe.criterion.eq(prepared.criterion),
         *(
             probe[name].eq(prepared[name])
             for name in ("bucket", "cells")

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import clocked, flagged_register, stream_stage
+from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.inputs import input_word
 from hdl.words.places import has_tuples, place_tuple, times
 from hdl.words.prepared import region_word
@@ -54,21 +54,21 @@ class Ingress(wiring.Component):
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(region_word(parameters)))
     closing : Out(1)
-        The sides in ``closing_sides`` get their next star; from a register, if ``pipelined``.
+        The sides in ``closing_sides`` get their next star; from a register.
     closing_sides : Out(turns_shape(parameters))
         Which sides, and in which order.
     room : In(1)
         There is room for as many ``closing`` as may be in flight: for 3, from the last cycle with
         ``room`` on, that cycle's own among them; so for 2 without ``room``. One of them is in the
         register of ``closing``, two are of words that were accepted: so 5 with two tuples in a
-        word, which may leave as two. For 1 if not ``pipelined``.
+        word, which may leave as two.
     accepted : Out(2)
         A tuple of side R (bit 0), of side S (bit 1) was sent on to the preparation in the cycle
-        before; in this one, if not ``pipelined``.
+        before.
     disorder : Out(1)
         Time went backwards since the last CLEAR, as far as words are accepted.
     illegal : Out(1)
-        An illegal word was dropped in the cycle before; in this one, if not ``pipelined``.
+        An illegal word was dropped in the cycle before.
     """
 
     def __init__(self, parameters):
@@ -108,20 +108,18 @@ class Ingress(wiring.Component):
             self.elaborate_tuple(m, accepted, output, punctuation)
         else:
             self.elaborate_beats(m, accepted, output, punctuation)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        return reset_nearby(m, platform)
 
     def elaborate_input(self, m):
         """Take words into a register; return the stream of them."""
-        pipelined = self.parameters.pipelined
-        m.submodules.input = register = stream_stage(
-            input_word(self.parameters), pipelined=pipelined, early=["kind", "body"]
+        m.submodules.input = register = StreamRegister(
+            input_word(self.parameters), early=["kind", "body"]
         )
-        # A register that is still in reset would lose the word.
-        awake = ~ResetSignal() if pipelined else Const(1)
         m.d.comb += [
             register.i.payload.eq(self.i.payload),
             register.i.valid.eq(self.i.valid),
-            self.i.ready.eq(register.i.ready & awake),
+            # A register that is still in reset would lose the word.
+            self.i.ready.eq(register.i.ready & ~ResetSignal()),
         ]
         return register.o
 
@@ -147,8 +145,7 @@ class Ingress(wiring.Component):
             facts = word_facts(self.parameters, i.payload)
             return {"kind": i.payload.kind, "disorder": self.disorder, **facts}
 
-        pipelined = self.parameters.pipelined
-        return flagged_register(m, "accepted", checked, flags=flags, pipelined=pipelined)
+        return flagged_register(m, "accepted", checked, flags=flags)
 
     def elaborate_time(self, m, words):
         """Watch the timestamps; return which tuples of the word at hand are dropped.
@@ -177,18 +174,16 @@ class Ingress(wiring.Component):
 
     def elaborate_legality(self, m, words, output):
         """Remember until CLEAR that a word was illegal; the facts of such a word are all zero."""
-        stage = clocked(m, pipelined=self.parameters.pipelined)
         word = words.payload
         advance = words.valid & words.ready
         illegal = Signal()
         m.d.comb += output.payload.illegal.eq(illegal)
-        stage += self.illegal.eq(advance & ~word.legal)
+        m.d.sync += self.illegal.eq(advance & ~word.legal)
         with m.If(advance):
             m.d.sync += illegal.eq((illegal & ~word.clear) | ~word.legal)
 
     def elaborate_groups(self, m, words, output, punctuation):
         """Let the punctuation decide which groups the word at hand closes; tell the combiner."""
-        stage = clocked(m, pipelined=self.parameters.pipelined)
         word = words.payload
         advance = words.valid & output.ready
         turns = punctuation.star
@@ -205,7 +200,7 @@ class Ingress(wiring.Component):
                 for name in ("close", "star", "free")
             ),
         ]
-        stage += [
+        m.d.sync += [
             self.accepted.eq(punctuation.probes & advance.replicate(2)),
             self.closing_sides.eq(turns),
             self.closing.eq(punctuation.starring),

@@ -6,7 +6,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .group_schedule import GroupSchedule
-from .plain_schedule import PlainSchedule
 
 __all__ = ["Punctuation"]
 
@@ -82,33 +81,25 @@ class Punctuation(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        pipelined = self.parameters.pipelined
         period = Signal(self.parameters.probe_bits + 1, init=1)
         single = Signal(init=1)
         free = Signal()
         next_period = Mux(self.set_precision, self.wanted, period)
         next_single = Mux(self.set_precision, self.single, single)
         next_free = Mux(self.set_precision, self.unordered, free)
-        if not pipelined:
-            next_free = next_period > self.parameters.probes
-            m.d.comb += free.eq(period > self.parameters.probes)
         m.d.comb += [
             self.free.eq(next_free),
             self.starring.eq(self.advance & ~free & self.star.any()),
         ]
         with m.If(self.advance):
-            m.d.sync += period.eq(next_period)
-            if pipelined:
-                m.d.sync += [single.eq(next_single), free.eq(next_free)]
+            m.d.sync += [period.eq(next_period), single.eq(next_single), free.eq(next_free)]
 
         schedules = []
         for side in range(2):
-            kind = GroupSchedule if pipelined else PlainSchedule
-            m.submodules[f"schedule_{side}"] = schedule = kind(self.parameters)
-            m.d.comb += schedule.period.eq(next_period if pipelined else period)
-            if pipelined:
-                m.d.comb += schedule.single.eq(next_single)
+            m.submodules[f"schedule_{side}"] = schedule = GroupSchedule(self.parameters)
             m.d.comb += [
+                schedule.period.eq(next_period),
+                schedule.single.eq(next_single),
                 schedule.free.eq(free),
                 schedule.probe.eq(self.probes[side]),
                 schedule.other.eq(self.probes[1 - side]),

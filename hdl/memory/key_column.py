@@ -6,7 +6,6 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
-from hdl.streams.registers import clocked
 
 from .block_ram import BlockRAM, LateBlockRAM, fits, widest_word
 
@@ -20,15 +19,13 @@ class KeyColumn(wiring.Component):
     block RAMs with their own output registers, which no synthesis infers and which are worth a
     quarter of the clock; elsewhere it is inferred, with a register behind it. Both behave the same.
 
-    Latency: :attr:`LATENCY` cycles from ``address`` to ``data``, one less without that register.
-    Throughput: 1 row read and 1 row written per cycle.
+    Latency: :attr:`LATENCY` cycles from ``address`` to ``data``. Throughput: 1 row read and 1 row
+    written per cycle.
 
     Parameters
     ----------
     width, depth : int
         Bits of a row; rows, a power of two.
-    pipelined : bool
-        Whether there is an output register.
     late : bool
         Rows are written a cycle late, out of registers beside every block: for memories of so many
         blocks that these are far from each other.
@@ -44,12 +41,11 @@ class KeyColumn(wiring.Component):
 
     LATENCY = 2
 
-    def __init__(self, *, width, depth, late=False, pipelined=True):
+    def __init__(self, *, width, depth, late=False):
         self.width = width
         self.depth = depth
         self.late = late
-        self.pipelined = pipelined
-        self.latency = self.latency_of(pipelined=pipelined)
+        self.latency = self.LATENCY
         super().__init__(
             {
                 "write": In(1),
@@ -60,14 +56,9 @@ class KeyColumn(wiring.Component):
             }
         )
 
-    @classmethod
-    def latency_of(cls, *, pipelined):
-        """Return the latency of a column with, or without, the output register."""
-        return cls.LATENCY if pipelined else cls.LATENCY - 1
-
     def elaborate(self, platform):
         m = Module()
-        if is_ecp5(platform) and self.pipelined and fits(self.depth):
+        if is_ecp5(platform) and fits(self.depth):
             word = widest_word(self.depth)
             for n, first in enumerate(range(0, self.width, word)):
                 bits = slice(first, min(first + word, self.width))
@@ -97,7 +88,6 @@ class KeyColumn(wiring.Component):
                 m.d.sync += near.eq(value)
             m.d.comb += port.eq(near)
         output = Signal(self.width, reset_less=True)
-        stage = clocked(m, pipelined=self.pipelined)
-        stage += output.eq(read.data)
+        m.d.sync += output.eq(read.data)
         m.d.comb += self.data.eq(output)
         return m

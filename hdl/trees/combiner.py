@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import flagged_register, stream_register
+from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_word
 
@@ -37,7 +37,7 @@ class Combiner(wiring.Component):
     (:class:`hdl.trees.turns.Turns`) comes out of a register as well. So it is served after few
     decisions.
 
-    Latency: 2 cycles, 1 if not ``pipelined``; the entry of ``order`` comes with the first word of
+    Latency: 2 cycles; the entry of ``order`` comes with the first word of
     its side, or before. Throughput: 1 word per cycle, also if all are stars.
 
     Parameters
@@ -55,7 +55,7 @@ class Combiner(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 1 + parameters.pipelined
+        self.latency = 2
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -68,24 +68,22 @@ class Combiner(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_sides(m)
-        return reset_nearby(m, platform, pipelined=self.parameters.pipelined)
+        return reset_nearby(m, platform)
 
     def elaborate_sides(self, m):
         """Serve the side whose turn it is, the lowest that has a word, or both if they show marks.
 
         As a turn is zero while there is none, it says by itself which side may be served.
         """
-        pipelined = self.parameters.pipelined
-        m.submodules.output = output_register = stream_register(
-            result_word(self.parameters), pipelined=pipelined, early=["kind"]
+        m.submodules.output = output_register = StreamRegister(
+            result_word(self.parameters), early=["kind"]
         )
-        m.submodules.turns = turns = Turns(pipelined=pipelined)
+        m.submodules.turns = turns = Turns()
         connect(m, output_register.o, flipped(self.o))
         connect(m, flipped(self.order), turns.i)
         output = output_register.i
         inputs = [
-            flagged_register(m, f"side_{n}", i, flags=side_flags, pipelined=pipelined)
-            for n, i in enumerate(self.i)
+            flagged_register(m, f"side_{n}", i, flags=side_flags) for n, i in enumerate(self.i)
         ]
         r, s = (i.payload for i in inputs)
 

@@ -59,7 +59,7 @@ class DualCombiner(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_sides(m)
-        return reset_nearby(m, platform, pipelined=True)
+        return reset_nearby(m, platform)
 
     def elaborate_sides(self, m):
         """Serve one row, two rows of one result each that follow one another, or two marks."""

@@ -2,12 +2,12 @@
 """Remembers the order in which groups closed, from the ingress to the combiner."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.pointer_queue import PointerQueue
-from hdl.streams.registers import SpareRegister, StreamRegister
+from hdl.streams.registers import StreamRegister
 
 __all__ = ["OrderQueue"]
 
@@ -18,8 +18,7 @@ class OrderQueue(wiring.Component):
     So whoever pushes need not wait for an answer: it asks for room some cycles before. Registers
     stand before and behind the queue, as what pushes and what takes are far apart.
 
-    Latency: 4 cycles, from ``push`` to ``o``; 1 if not ``pipelined``. Throughput: 1 entry per
-    cycle.
+    Latency: 4 cycles, from ``push`` to ``o``. Throughput: 1 entry per cycle.
 
     Parameters
     ----------
@@ -27,16 +26,14 @@ class OrderQueue(wiring.Component):
         Shape of an entry, which has few bits.
     depth : int
         Entries, more than :attr:`in_flight`; a power of two.
-    pipelined : bool
-        Whether there are registers around the queue.
     per_word : int
         Entries that an input word may bring.
 
     Attributes
     ----------
     in_flight : int
-        Entries that may come without having seen that there is no ``room``: :attr:`IN_FLIGHT`, or
-        :attr:`PLAIN_IN_FLIGHT` if not ``pipelined``; and the further ones of :attr:`WORDS` words.
+        Entries that may come without having seen that there is no ``room``: :attr:`IN_FLIGHT`, and
+        the further ones of :attr:`WORDS` words.
 
     Members
     -------
@@ -52,22 +49,16 @@ class OrderQueue(wiring.Component):
     #: ``room`` does not know: ``push``, the queue's pointer and its level pass a register each on
     #: the way to it.
     IN_FLIGHT = 6
-    #: The one of the last cycle with ``room`` and that of the cycle before, which is on its way to
-    #: the queue's pointer; one more if ``closing`` were a register.
-    PLAIN_IN_FLIGHT = 3
-
     #: Words that the ingress has accepted, but whose entries have not come.
     WORDS = 2
 
-    def __init__(self, shape, *, depth, pipelined=True, per_word=1):
-        self.in_flight = self.IN_FLIGHT if pipelined else self.PLAIN_IN_FLIGHT
-        self.in_flight += self.WORDS * (per_word - 1)
+    def __init__(self, shape, *, depth, per_word=1):
+        self.in_flight = self.IN_FLIGHT + self.WORDS * (per_word - 1)
         if depth <= self.in_flight:
             raise ValueError(f"A queue of {depth} entries cannot hold {self.in_flight} in flight")
         self.shape = shape
         self.depth = depth
-        self.pipelined = pipelined
-        self.latency = 4 if pipelined else 1
+        self.latency = 4
         super().__init__(
             {
                 "push": In(1),
@@ -80,32 +71,34 @@ class OrderQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.queue = queue = PointerQueue(self.shape, depth=self.depth)
-        if not self.pipelined:
-            self.elaborate_queue(m, queue, queue.level, self.o)
-            m.d.comb += [queue.add.eq(self.push), queue.last.eq(self.i)]
-            return m
-        self.elaborate_registers(m, queue)
-        return reset_nearby(m, platform, pipelined=True)
-
-    def elaborate_registers(self, m, queue):
-        """Put registers around the queue.
-
-        Behind it the first one takes what comes out of memory as it is, the second one shows it as
-        it is: there are few bits, so it may be enabled by ``ready``.
-        """
-        m.submodules.fetched = read = StreamRegister(self.shape)
-        m.submodules.output = output = SpareRegister(self.shape)
-        connect(m, read.o, output.i)
-        connect(m, output.o, flipped(self.o))
         level = Signal.like(queue.level)
-        self.elaborate_queue(m, queue, level, read.i)
-        m.d.sync += [queue.add.eq(self.push), queue.last.eq(self.i), level.eq(queue.level)]
-
-    def elaborate_queue(self, m, queue, level, o):
-        """Let the queue's elements out to ``o``; look for room at ``level``."""
-        m.d.comb += [
-            queue.take.eq(o.valid & o.ready),
-            o.valid.eq(queue.filled),
-            o.payload.eq(queue.first),
+        m.d.sync += [
+            queue.add.eq(self.push),
+            queue.last.eq(self.i),
+            level.eq(queue.level),
+            self.room.eq(level < self.depth - self.in_flight),
         ]
-        m.d.sync += self.room.eq(level < self.depth - self.in_flight)
+        self.elaborate_output(m, queue)
+        return reset_nearby(m, platform)
+
+    def elaborate_output(self, m, queue):
+        """Put registers behind the queue.
+
+        The first one takes what comes out of memory as it is, the second one shows it as it is:
+        there are few bits, so it may be enabled by ``ready``.
+        """
+        m.submodules.fetched = fetched = StreamRegister(self.shape)
+        m.submodules.output = output = StreamRegister(
+            data.StructLayout({"entry": self.shape}), early=["entry"]
+        )
+        m.d.comb += [
+            queue.take.eq(fetched.i.valid & fetched.i.ready),
+            fetched.i.valid.eq(queue.filled),
+            fetched.i.payload.eq(queue.first),
+            fetched.o.ready.eq(output.i.ready),
+            output.i.valid.eq(fetched.o.valid),
+            output.i.payload.entry.eq(fetched.o.payload),
+            output.o.ready.eq(self.o.ready),
+            self.o.valid.eq(output.o.valid),
+            self.o.payload.eq(output.o.payload.entry),
+        ]

@@ -50,9 +50,6 @@ class Turn(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         last = self.parameters.cores - 1
-        if last == 0 and not self.parameters.pipelined:  # a single core's turn is always
-            m.d.comb += [self.mine.eq(1), self.then.eq(1)]
-            return m
         left = Signal.like(self.position, reset_less=True)  # turns until this core's
         here = Signal(reset_less=True)  # there is none left
         m.d.comb += [self.mine.eq(here), self.then.eq(Mux(here, last == 0, left == 1))]

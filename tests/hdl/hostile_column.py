@@ -14,10 +14,8 @@ class HostileColumn(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    latency_of = KeyColumn.latency_of
-
-    def __init__(self, *, width, depth, late=False, pipelined=True):
-        self.column = KeyColumn(width=width, depth=depth, late=late, pipelined=pipelined)
+    def __init__(self, *, width, depth, late=False):
+        self.column = KeyColumn(width=width, depth=depth, late=late)
         self.latency = self.column.latency
         super().__init__(self.column.signature)
 

@@ -103,9 +103,7 @@ def small_parameters(draw, engine):
         probe_bits=draw(st.sampled_from([3, 5])),
         comparator=comparator,
         engine=engine,
-        **draw(
-            st.sampled_from([{"pipelined": False}, {"tuples_per_word": 1}, {"tuples_per_word": 2}])
-        ),
+        tuples_per_word=draw(st.sampled_from([1, 2])),
         **own,
     )
 
@@ -215,12 +213,11 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path, pipelined):
+def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     """No other word forgets it, whatever it does to the windows; in the software device neither."""
     parameters = JoinParameters(
         cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8,
-        engine="index", pipelined=pipelined,
+        engine="index",
     )  # fmt: skip
     controls = [
         ("BOUND_LOW", 0, 9), ("COORDINATE", 0, 0), ("DISTINCT", 0, 0), ("DISTINCT", 1, 1),
@@ -331,14 +328,8 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
 
 def test_more_cores_than_reset_reaches_before_a_word_are_refused():
     parameters = JoinParameters(cores=257, sub_window=8, keys=(KeyField(name="x", bits=8),))
-    with pytest.raises(ValueError, match=r"Reset takes 6 cycles to 257 cores.*pipelined=False"):
+    with pytest.raises(ValueError, match=r"Reset takes 6 cycles to 257 cores, and a word"):
         Accelerator(parameters)
-
-
-@pytest.mark.long
-def test_without_a_pipeline_any_number_of_cores_is_taken():
-    keys = (KeyField(name="x", bits=8),)
-    Accelerator(JoinParameters(cores=257, sub_window=8, keys=keys, pipelined=False))
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,6 @@ def test_addresses_are_the_order_of_the_map():
     assert len({counter.name for counter in COUNTERS}) == len(COUNTERS) <= 16
 
 
-PIPELINED = pytest.mark.parametrize("pipelined", [True, False])
-
-
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
 def test_activity_of_all_regions_is_summed(cores):
     parameters = JoinParameters(cores=cores, lanes=2, probes=3)
@@ -77,9 +74,8 @@ def test_a_node_sums_in_one_cycle():
     bench.run()
 
 
-@PIPELINED
-def test_a_counter_is_read_after_the_latency_and_counts_every_cycle(pipelined):
-    dut = CounterBank(JoinParameters(pipelined=pipelined))
+def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
+    dut = CounterBank(JoinParameters())
     bench = StreamBench(dut, deadline=200)
     addresses = {counter.name: counter.address for counter in COUNTERS}
 
@@ -134,12 +130,10 @@ def test_both_results_of_a_word_are_counted():
     bench.run()
 
 
-@PIPELINED
 @pytest.mark.parametrize("probes", [1, 2])
-def test_the_counters_count_what_happened(probes, pipelined):
+def test_the_counters_count_what_happened(probes):
     parameters = JoinParameters(
         cores=2, sub_window=4, keys=(KeyField(name="x", bits=4),), probes=probes, lanes=2,
-        pipelined=pipelined,
     )  # fmt: skip
     # Eight of S, then eight of R: each R meets the last eight of S; one pair each.
     words = [

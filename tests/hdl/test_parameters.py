@@ -22,9 +22,7 @@ from hdl.parameters import PRESETS, TWINS, JoinParameters, KeyField
             {"keys": (KeyField(name="timestamp", bits=4),)},
             "Key field name 'timestamp' is taken by the timestamp",
         ),
-        ({"pipelined": 1}, "Parameter 'pipelined' must be true or false, not 1"),
         ({"tuples_per_word": 3}, "Parameter 'tuples_per_word' must be 1 or 2, not 3"),
-        ({"tuples_per_word": 2, "pipelined": False}, "Two tuples in a word need 'pipelined'"),
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
             {"comparator": "custom"},
@@ -93,9 +91,14 @@ def test_presets_survive_a_round_trip(name):
     assert JoinParameters.from_dict(parameters.to_dict()) == parameters
 
 
-#: In what a preset and its twin may differ: how much there is of something, and the registers that
-#: only the clock of a device needs.
-SIZES = ("sub_window", "bucket_bits", "probes", "pipelined")
+def test_parameters_of_another_kit_are_refused():
+    values = PRESETS["tiny"].to_dict() | {"pipelined": True}
+    with pytest.raises(ValueError, match=r"Parameters \['pipelined'\] are none of this kit's"):
+        JoinParameters.from_dict(values)
+
+
+#: In what a preset and its twin may differ.
+SIZES = ("sub_window", "bucket_bits")
 
 
 @pytest.mark.parametrize(("name", "twin"), TWINS.items())
@@ -103,7 +106,6 @@ def test_a_twin_is_the_same_accelerator_in_another_size(name, twin):
     original = PRESETS[name]
     same = {size: getattr(original, size) for size in SIZES}
     assert PRESETS[twin].with_(**same) == original
-    assert PRESETS[twin].pipelined
 
 
 @pytest.mark.parametrize("sub_window", [1, 2, 3, 7, 8, 500, 504])

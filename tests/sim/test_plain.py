@@ -39,8 +39,8 @@ SHAPES = {
     ),
     "four cores": JoinParameters(cores=4, sub_window=5, keys=(UNSIGNED,), fan_out=2, fan_in=2),
     "five cores": JoinParameters(cores=5, sub_window=4, keys=(X,), probes=3, timestamp_bits=9),
-    "scan, not pipelined": JoinParameters(
-        cores=3, sub_window=12, keys=(X, UNSIGNED), lanes=3, probes=2, pipelined=False,
+    "scan, two in a word": JoinParameters(
+        cores=3, sub_window=12, keys=(X, UNSIGNED), lanes=3, probes=2, tuples_per_word=2,
     ),
     "equality": JoinParameters(cores=2, sub_window=8, keys=(X, Y), comparator="equality", lanes=2),
     "digest": JoinParameters(
@@ -59,13 +59,9 @@ SHAPES = {
         cores=3, sub_window=16, keys=(X, UNSIGNED), engine="index", probes=2, bucket_bits=3,
         timestamp_bits=12, fan_in=2,
     ),
-    "index, not pipelined": JoinParameters(
-        cores=1, sub_window=300, keys=(X, Y), engine="index", probes=32, bucket_bits=8,
-        pipelined=False,
-    ),
-    "index, not pipelined, equality": JoinParameters(
+    "index, two cores, two in a word": JoinParameters(
         cores=2, sub_window=40, keys=(X,), comparator="equality", engine="index", probes=8,
-        pipelined=False, timestamp_bits=20,
+        timestamp_bits=20, tuples_per_word=2,
     ),
     "index, large": JoinParameters(
         cores=1, sub_window=1 << 12, keys=(X, Y), engine="index", probes=32,

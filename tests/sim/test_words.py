@@ -58,13 +58,6 @@ SHAPES = {
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality",
     ),
-    "index, not pipelined": JoinParameters(
-        cores=2, sub_window=60, keys=XY, timestamp_bits=20, probes=8, engine="index",
-        bucket_bits=6, pipelined=False,
-    ),
-    "4 cores, 8 probes, not pipelined": JoinParameters(
-        cores=4, sub_window=64, keys=XY, timestamp_bits=20, probes=8, pipelined=False
-    ),
     "3 cores, 4 probes, two in a word": JoinParameters(
         cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2,
         tuples_per_word=2,
@@ -77,18 +70,13 @@ SHAPES = {
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality", tuples_per_word=2,
     ),
-    "index, equality, not pipelined": JoinParameters(
-        cores=1, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
-        comparator="equality", pipelined=False,
-    ),
 }  # fmt: skip
 
 
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
 MORE = (
     "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "7 cores", "index",
-    "index, equality", "4 cores, 8 probes, not pipelined", "index, equality, not pipelined",
-    "3 cores, 4 probes, two in a word", "index, equality, two in a word",
+    "index, equality", "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip
 
 

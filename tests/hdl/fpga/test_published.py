@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published
+from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published, routed_parameters
 from hdl.fpga.routing_report import routing_markdown
+from hdl.parameters import PRESETS
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,6 +32,17 @@ def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
     if report["preset"] in CURRENT:
         assert earlier is None, "the design has changed: route it anew"
     assert path.with_suffix(".md").read_text() == routing_markdown(report, earlier)
+
+
+def test_a_report_with_parameters_that_are_none_of_todays_is_of_an_earlier_design():
+    parameters = PRESETS["tiny"].to_dict() | {"pipelined": True}
+    report = {
+        "parameters": parameters, "preset": "tiny", "commit": "abc1234", "design": "e" * 64,
+        "device": "lfe5u-85f",
+    }  # fmt: skip
+    assert routed_parameters(report) is None
+    assert earlier_design(report) == "commit abc1234, Verilog eeeeeeeeeeee"
+    assert routed_parameters({"parameters": PRESETS["tiny"].to_dict()}) == PRESETS["tiny"]
 
 
 @pytest.mark.parametrize("path", list(published(ROOT / REPORTS)), ids=lambda path: path.stem)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.index.chain_walker import ChainWalker
-from hdl.index.direct_walker import DirectWalker
 from hdl.parameters import KeyField
 from hdl.region import Region
 from hdl.words.results import ResultKind
@@ -29,10 +28,6 @@ from tests.hdl.region_model import (
 
 #: Of a field of six bits: everything in one bucket, cells of one value, cells of four.
 PARTS = {"one": Part(), "narrow": Part(0, 6, 0), "wide": Part(2, 3, 1), "few": Part(1, 2, 0)}
-#: The engine that is not pipelined is only simulated, and tests/sim/test_words.py does that.
-PIPELINED = pytest.mark.parametrize(
-    "pipelined", [True, pytest.param(False, marks=pytest.mark.long)]
-)
 
 
 def index_parameters(**changes):
@@ -50,7 +45,6 @@ def check(model, **options):
     assert sorted_groups(drive(model, **options)) == sorted_groups(model.answers)
 
 
-@PIPELINED
 @settings(max_examples=20)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
@@ -63,11 +57,11 @@ def check(model, **options):
     data=st.data(),
 )
 def test_a_region_answers_like_a_list(
-    pipelined, probes, cores, sub_window, bucket_bits, part, probe_side, stalls, data
+    probes, cores, sub_window, bucket_bits, part, probe_side, stalls, data
 ):
     parameters = index_parameters(
         probes=probes, cores=cores, sub_window=sub_window, bucket_bits=bucket_bits,
-        probe_bits=4 if probes < 16 else 6, pipelined=pipelined,
+        probe_bits=4 if probes < 16 else 6,
     )  # fmt: skip
     part = PARTS[part]
     width = min(part.width, bucket_bits)
@@ -82,7 +76,6 @@ def test_a_region_answers_like_a_list(
     check(model, stalls=stalls)
 
 
-@PIPELINED
 @settings(max_examples=10)
 @given(
     distinct=st.booleans(),
@@ -90,11 +83,10 @@ def test_a_region_answers_like_a_list(
     probe_side=st.integers(0, 1),
     data=st.data(),
 )
-def test_equality_and_distinct_keys(pipelined, distinct, bucket_bits, probe_side, data):
+def test_equality_and_distinct_keys(distinct, bucket_bits, probe_side, data):
     """A walk that ends with its first match finds it all the same."""
     parameters = index_parameters(
         comparator="equality", bucket_bits=bucket_bits, sub_window=16, probes=3, cores=1,
-        pipelined=pipelined,
     )  # fmt: skip
     model = Model(parameters, probe_side, 0, 16, matches=equal)
     if distinct:
@@ -110,32 +102,26 @@ def test_equality_and_distinct_keys(pipelined, distinct, bucket_bits, probe_side
     check(model)
 
 
-@PIPELINED
 @pytest.mark.parametrize("bucket_bits", [1, 6])
-def test_nothing_is_relied_upon_that_is_written_while_it_is_read(
-    monkeypatch, pipelined, bucket_bits
-):
-    for module in ("engine", "direct_engine", "group_results", "head_bank", "probe_table"):
+def test_nothing_is_relied_upon_that_is_written_while_it_is_read(monkeypatch, bucket_bits):
+    for module in ("engine", "group_results", "head_bank", "probe_table"):
         monkeypatch.setattr(f"hdl.index.{module}.KeyColumn", HostileColumn)
     generator = random.Random(bucket_bits)
     for comparator, matches in [("band", within), ("equality", equal)]:
         parameters = index_parameters(
             comparator=comparator, bucket_bits=bucket_bits, sub_window=6, probes=3, cores=1,
-            pipelined=pipelined,
         )  # fmt: skip
         model = Model(parameters, 0, 0, 6, matches=matches)
         feed(model, [(generator.randrange(2), generator.randrange(-4, 4)) for _ in range(150)])
         check(model)
 
 
-@PIPELINED
-def test_distinct_keys_end_a_walk_early(pipelined):
+def test_distinct_keys_end_a_walk_early():
     """Fewer entries are read where the newest of a chain is the match."""
     read = {}
     for distinct in (0, 1):
         parameters = index_parameters(
             comparator="equality", bucket_bits=1, sub_window=32, probes=4, cores=1,
-            pipelined=pipelined,
         )  # fmt: skip
         model = Model(parameters, 0, 0, 32, matches=equal)
         model.send(control_word("DISTINCT", 1, distinct))
@@ -147,7 +133,6 @@ def test_distinct_keys_end_a_walk_early(pipelined):
     assert read[0] >= 8 * 10
 
 
-@PIPELINED
 @settings(max_examples=15)
 @given(
     probes=st.sampled_from([1, 2, 4, 40]),
@@ -157,12 +142,10 @@ def test_distinct_keys_end_a_walk_early(pipelined):
     stalls=st.sampled_from([0.0, 0.3]),
     data=st.data(),
 )
-def test_groups_without_a_star_between_them(
-    pipelined, probes, groups, part, probe_side, stalls, data
-):
+def test_groups_without_a_star_between_them(probes, groups, part, probe_side, stalls, data):
     """Results come in any order up to the star, and tell the probe by its number since the last."""
     parameters = index_parameters(
-        probes=probes, cores=1, sub_window=24, bucket_bits=6, probe_bits=9, pipelined=pipelined
+        probes=probes, cores=1, sub_window=24, bucket_bits=6, probe_bits=9
     )
     model = Model(parameters, probe_side, 0, 24, parts=(PARTS[part],), groups=groups)
     spread = data.draw(st.sampled_from([0, 4, 31]))
@@ -189,27 +172,18 @@ def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize(
-    ("burst", "pipelined"),
-    [
-        *[(64, True), (256, True)],
-        *(pytest.param(burst, False, marks=pytest.mark.long) for burst in (64, 256)),
-    ],
-)
-def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part, pipelined):
+@pytest.mark.parametrize("burst", [64, 256])
+def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part):
     """With a fifth of the keys hot: without its guard the ring survives all but these."""
-    parameters = index_parameters(cores=1, sub_window=16, probes=4, pipelined=pipelined)
+    parameters = index_parameters(cores=1, sub_window=16, probes=4)
     model = Model(parameters, 0, 0, 16, parts=(PARTS[part],) if part != "narrow" else (Part(),))
     feed(model, [(n // burst % 2, 0 if n % 5 == 0 else 30) for n in range(4 * burst)])
     check(model, stalls=0.2)
 
 
-@PIPELINED
-def test_groups_without_probes_end_while_walks_are_stuck(pipelined):
+def test_groups_without_probes_end_while_walks_are_stuck():
     """Their ends take a place among the walks, which wait for results that nobody takes."""
-    parameters = index_parameters(
-        cores=1, sub_window=32, probes=4, bucket_bits=6, probe_bits=6, pipelined=pipelined
-    )
+    parameters = index_parameters(cores=1, sub_window=32, probes=4, bucket_bits=6, probe_bits=6)
     model = Model(parameters, 0, 0, 32, parts=(PARTS["few"],))
     feed(model, [(1, 16 + n * 5 % 9) for n in range(32)])
     for n in range(8):
@@ -219,24 +193,18 @@ def test_groups_without_probes_end_while_walks_are_stuck(pipelined):
     check(model, stalls=0.9)
 
 
-@PIPELINED
 @pytest.mark.parametrize("keys", ["equal", "alternating", "extremes"])
-def test_chains_of_all_kinds(keys, pipelined):
+def test_chains_of_all_kinds(keys):
     """Ring and ordinals wrap around many times while probes walk."""
     values = {"equal": [7], "alternating": [7, -8], "extremes": [-32, 31, -31]}[keys]
-    parameters = index_parameters(
-        cores=1, sub_window=13, probes=2, bucket_bits=2, pipelined=pipelined
-    )
+    parameters = index_parameters(cores=1, sub_window=13, probes=2, bucket_bits=2)
     model = Model(parameters, 1, 0, 13, parts=(Part(1, 2, 0),))
     feed(model, [(n % 3 == 0, values[n % len(values)]) for n in range(500)])
     check(model)
 
 
-@PIPELINED
-def test_long_chains_are_read_at_an_entry_per_cycle(pipelined):
-    parameters = index_parameters(
-        cores=1, sub_window=200, probes=8, bucket_bits=1, pipelined=pipelined
-    )
+def test_long_chains_are_read_at_an_entry_per_cycle():
+    parameters = index_parameters(cores=1, sub_window=200, probes=8, bucket_bits=1)
     model = Model(parameters, 0, 0, 200, parts=(Part(),))
     feed(model, [*((1, 20) for _ in range(200)), *((0, -20) for _ in range(48))])
     activity, sent, taken = {}, [], []
@@ -245,10 +213,9 @@ def test_long_chains_are_read_at_an_entry_per_cycle(pipelined):
     assert activity["busy"] >= 0.95 * (taken[-1] - sent[200 + 2])
 
 
-@PIPELINED
-def test_a_tuple_per_cycle_at_one_entry_per_bucket(pipelined):
+def test_a_tuple_per_cycle_at_one_entry_per_bucket():
     parameters = index_parameters(
-        comparator="equality", cores=1, sub_window=64, probes=4, pipelined=pipelined,
+        comparator="equality", cores=1, sub_window=64, probes=4,
         keys=(KeyField(name="x", bits=8),),
     )  # fmt: skip
     model = Model(parameters, 0, 0, 64, matches=equal)
@@ -260,10 +227,9 @@ def test_a_tuple_per_cycle_at_one_entry_per_bucket(pipelined):
     assert sent[-1] - sent[0] <= 1.01 * len(sent)
 
 
-@PIPELINED
 @pytest.mark.parametrize("found", [False, True])
-def test_latency_of_a_lone_probe(found, pipelined):
-    parameters = index_parameters(cores=1, sub_window=8, bucket_bits=6, pipelined=pipelined)
+def test_latency_of_a_lone_probe(found):
+    parameters = index_parameters(cores=1, sub_window=8, bucket_bits=6)
     model = Model(parameters, 0, 0, 8, parts=(Part(0, 6, 0),))
     for n in range(4 if found else 0):
         model.tuple(1, 20 + n)
@@ -274,20 +240,16 @@ def test_latency_of_a_lone_probe(found, pipelined):
     drive(model, stamps=(sent, taken))
     dut = Region(parameters, probe_side=0)
     cells = HIGH - LOW + 1
-    visits = cells // 2 if pipelined else cells  # neighbours are visited at once
-    expected = dut.latency + visits - 1
+    expected = dut.latency + cells // 2 - 1  # neighbours are visited at once
     if found:  # the last cell it visits holds the match
-        expected += 2 + ChainWalker.CIRCLE if pipelined else DirectWalker.CIRCLE
+        expected += 2 + ChainWalker.CIRCLE
         assert len(taken) == 2
     assert taken[-1] - sent[-1] == expected
 
 
-@PIPELINED
-def test_results_of_groups_do_not_mix(pipelined):
+def test_results_of_groups_do_not_mix():
     """A group of long walks, then one of short ones: the star of the first comes first."""
-    parameters = index_parameters(
-        cores=1, sub_window=40, probes=2, bucket_bits=3, pipelined=pipelined
-    )
+    parameters = index_parameters(cores=1, sub_window=40, probes=2, bucket_bits=3)
     model = Model(parameters, 0, 0, 40, parts=(Part(3, 3, 0),))
     for n in range(40):
         model.tuple(1, 0 if n % 2 else 24 + n % 8)

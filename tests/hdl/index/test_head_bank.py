@@ -3,16 +3,13 @@
 
 import random
 
-import pytest
-
 from hdl.index.head_bank import HeadBank
 from tests.hdl.ecp5 import simulate
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform, pipelined):
-    dut = HeadBank(width=5, bits=2, pipelined=pipelined)
-    assert dut.latency == 1 + pipelined
+def test_a_store_gets_what_was_there_and_a_visit_sees_it_a_cycle_later(platform):
+    dut = HeadBank(width=5, bits=2)
+    assert dut.latency == HeadBank.LATENCY == 3
     generator = random.Random(3)
     table, expected = [0] * 4, []
 

@@ -7,7 +7,6 @@ import pytest
 
 from hdl.ingress.group_schedule import GroupSchedule
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.plain_schedule import PlainSchedule
 from hdl.ingress.word_facts import word_facts
 from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
@@ -54,9 +53,8 @@ def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
 @pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)])
 @pytest.mark.parametrize("period", [0, 1, 2, 3, 5, 8])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_groups_close_where_the_rule_says(probes, bits, period, stalls, pipelined):
-    parameters = ingress_parameters(probes=probes, probe_bits=bits, pipelined=pipelined)
+def test_groups_close_where_the_rule_says(probes, bits, period, stalls):
+    parameters = ingress_parameters(probes=probes, probe_bits=bits)
     generator = random.Random(probes * 100 + period)
     schedule = Schedule(parameters, 1)
     words, expected, order = [], [], []
@@ -95,10 +93,9 @@ def test_groups_close_where_the_rule_says(probes, bits, period, stalls, pipeline
     assert masks == order
 
 
-@pytest.mark.parametrize("kind", [GroupSchedule, PlainSchedule])
-def test_a_schedule_decides_about_the_word_at_hand(kind):
+def test_a_schedule_decides_about_the_word_at_hand():
     parameters = ingress_parameters(probes=2)
-    dut = kind(parameters)
+    dut = GroupSchedule(parameters)
     assert dut.latency == 0
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
@@ -128,10 +125,9 @@ def test_a_schedule_decides_about_the_word_at_hand(kind):
 
 
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls, pipelined):
+def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls):
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=5, signed=False))
-    parameters = ingress_parameters(probes=8, keys=keys, pipelined=pipelined)
+    parameters = ingress_parameters(probes=8, keys=keys)
     generator = random.Random(5)
     words, expected = [], []
     bounds = open_bounds(parameters)
@@ -235,9 +231,9 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("pipelined", "stalls"), [(True, 0.0), (True, 0.4), (False, 0.4)])
-def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, pipelined, stalls):
-    parameters = ingress_parameters(probes=3, pipelined=pipelined, **shape)
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, stalls):
+    parameters = ingress_parameters(probes=3, **shape)
     generator = random.Random(stalls)
     known = executed(parameters)
     assert {op.name: n for op, n in operation_indices(parameters).items()} == {
@@ -287,20 +283,18 @@ def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, pipelined
     assert sum(counted) == dropped
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_latency_and_throughput(pipelined):
-    parameters = ingress_parameters(probes=8, pipelined=pipelined)
+def test_latency_and_throughput():
+    parameters = ingress_parameters(probes=8)
     words = [tuple_word(n % 2, {"x": n}, n) for n in range(100)]
     sent, taken = [], []
     pass_through(parameters, words, 100, stamps=(sent, taken))
-    assert Ingress(parameters).latency == (5 if pipelined else 1)
+    assert Ingress(parameters).latency == 6
     assert taken == [s + Ingress(parameters).latency for s in sent]
     assert sent[-1] - sent[0] == 99
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_a_control_word_takes_one_cycle(pipelined):
-    parameters = ingress_parameters(probes=8, pipelined=pipelined)
+def test_a_control_word_takes_one_cycle():
+    parameters = ingress_parameters(probes=8)
     words = []
     for n, op in enumerate(["PRECISION", "BOUND_LOW", "FLUSH", "CLEAR", "PRECISION"]):
         words += [control_word(op, 0, n), control_word(op, 0, n + 1), tuple_word(n % 2, {"x": 1})]
@@ -310,11 +304,10 @@ def test_a_control_word_takes_one_cycle(pipelined):
     assert sent == list(range(sent[0], sent[0] + len(words)))
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
-def test_closings_in_flight_when_room_ends(stalls, pipelined):
+def test_closings_in_flight_when_room_ends(stalls):
     """Every tuple ends a group with a star, so every word accepted becomes a closing."""
-    parameters = ingress_parameters(pipelined=pipelined)
+    parameters = ingress_parameters()
     dut = Ingress(parameters)
     bench = StreamBench(dut, deadline=10_000, stalls=stalls, seed=3)
     words = [tuple_word(n % 2, {"x": 1}) for n in range(400)]
@@ -335,7 +328,7 @@ def test_closings_in_flight_when_room_ends(stalls, pipelined):
 
     bench.simulator.add_testbench(combiner, background=True)
     bench.run()
-    assert max(in_flight) == (3 if pipelined else 1) <= OrderQueue.IN_FLIGHT
+    assert max(in_flight) == 3 <= OrderQueue.IN_FLIGHT
 
 
 def test_no_word_is_taken_while_reset_is_on_its_way():

@@ -11,9 +11,9 @@ from tests.hdl.stream_bench import StreamBench
 PAIR, STAR, MARK = ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
 
 
-def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None, pipelined=True):
+def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None):
     """Run a combiner; return its words as layout constants."""
-    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
+    parameters = gathering_parameters(1, 2)
     dut = Combiner(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
     for i, words in zip(dut.i, sides, strict=True):
@@ -25,9 +25,8 @@ def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None, pipelined=T
     return [result_word(parameters).from_bits(word) for word in received]
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_sides_alternate_as_their_groups_closed(seed, pipelined):
+def test_sides_alternate_as_their_groups_closed(seed):
     generator = random.Random(seed)
     sides, order, expected = [[], []], [], []
     for n in range(40):
@@ -42,9 +41,7 @@ def test_sides_alternate_as_their_groups_closed(seed, pipelined):
             for side in range(2):
                 sides[side].append(punctuation(MARK))
             expected.append((MARK, 0, 0))
-    received = combine(
-        sides, order, len(expected), stalls=0.3 * (seed % 3), seed=seed, pipelined=pipelined
-    )
+    received = combine(sides, order, len(expected), stalls=0.3 * (seed % 3), seed=seed)
     assert [
         (w.kind, w.side, w.body.pair.row if w.kind == PAIR else 0) for w in received
     ] == expected
@@ -82,26 +79,24 @@ def test_free_order_needs_no_order_words():
     assert received[0].kind == received[-1].kind == MARK
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_latency_and_throughput(pipelined):
-    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
-    assert Combiner(parameters).latency == 1 + pipelined
+def test_latency_and_throughput():
+    parameters = gathering_parameters(1, 2)
+    assert Combiner(parameters).latency == 2
     sent, taken = [], []
     sides = [[region_pair(n) for n in range(50)] + [punctuation(STAR)], []]
-    combine(sides, [1], 51, stamps=(sent, taken), pipelined=pipelined)
+    combine(sides, [1], 51, stamps=(sent, taken))
     # The first word waits for `order`, which comes with it; then there is a word per cycle.
     assert taken == [s + Combiner(parameters).latency for s in sent]
     assert taken[-1] - taken[0] == 50
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("order", [[1, 2] * 20, [3] * 20, [3, 1, 2, 2, 3, 1] * 5])
-def test_a_star_per_cycle(order, pipelined):
-    parameters = gathering_parameters(1, 2).with_(pipelined=pipelined)
+def test_a_star_per_cycle(order):
+    parameters = gathering_parameters(1, 2)
     sides = [[punctuation(STAR) for mask in order if mask >> side & 1] for side in range(2)]
     count = sum(map(len, sides))
     sent, taken = [], []
-    words = combine(sides, order, count, stamps=(sent, taken), pipelined=pipelined)
+    words = combine(sides, order, count, stamps=(sent, taken))
     assert [w.side for w in words] == [n for mask in order for n in range(2) if mask >> n & 1]
     first = min(sent) + Combiner(parameters).latency
     assert taken == list(range(first, first + count))

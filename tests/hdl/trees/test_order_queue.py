@@ -12,9 +12,8 @@ ENTRIES = [1 + n % 3 for n in range(200)]
 def run(dut, entries, *, stalls=0.0, wait=0):
     """Push entries as the ingress does: they see room, wait for a decision, pass a register.
 
-    Those that wait are in a register of two if ``pipelined``; if not, there is a decision at once.
-    Entries are taken from cycle ``wait`` on. Returns those taken, and the cycles of pushes and
-    takes.
+    Those that wait are in a register of two. Entries are taken from cycle ``wait`` on. Returns
+    those taken, and the cycles of pushes and takes.
     """
     generator = random.Random(7)
     simulator = Simulator(dut)
@@ -30,15 +29,11 @@ def run(dut, entries, *, stalls=0.0, wait=0):
                 ctx.set(dut.i, decided.pop())
             # While nothing is taken, words gather in front of the decision every now and then.
             decides = generator.random() >= (stalls if cycle >= wait else 0.3)
-            sees_room = coming and ctx.get(dut.room)
-            if dut.pipelined:
-                sees_room = sees_room and len(waiting) < 2
-                if waiting and decides:
-                    decided.append(waiting.pop(0))
-                if sees_room:
-                    waiting.append(coming.pop(0))
-            elif sees_room and decides:
-                decided.append(coming.pop(0))
+            sees_room = coming and ctx.get(dut.room) and len(waiting) < 2
+            if waiting and decides:
+                decided.append(waiting.pop(0))
+            if sees_room:
+                waiting.append(coming.pop(0))
             ready = cycle >= wait and generator.random() >= stalls
             ctx.set(dut.o.ready, ready)
             if ready and ctx.get(dut.o.valid):
@@ -51,34 +46,29 @@ def run(dut, entries, *, stalls=0.0, wait=0):
     return taken, pushed_at, taken_at
 
 
-@pytest.mark.parametrize(
-    ("depth", "pipelined"), [(8, True), (16, True), (64, True), (4, False), (16, False)]
-)
+@pytest.mark.parametrize("depth", [8, 16, 64])
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 @pytest.mark.parametrize("wait", [0, 15, 150])
-def test_no_entry_is_lost_though_pushes_are_not_answered(depth, pipelined, stalls, wait):
-    dut = OrderQueue(2, depth=depth, pipelined=pipelined)
+def test_no_entry_is_lost_though_pushes_are_not_answered(depth, stalls, wait):
+    dut = OrderQueue(2, depth=depth)
     taken, pushed_at, _ = run(dut, ENTRIES, stalls=stalls, wait=wait)
     assert taken == ENTRIES
     early = [cycle for cycle in pushed_at if cycle < wait]
-    assert len(early) <= depth + 4 * pipelined  # and what its registers hold
+    assert len(early) <= depth + 4  # and what its registers hold
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
-def test_latency_and_one_entry_per_cycle(pipelined):
-    dut = OrderQueue(2, depth=16, pipelined=pipelined)
-    assert dut.latency == (4 if pipelined else 1)
+def test_latency_and_one_entry_per_cycle():
+    dut = OrderQueue(2, depth=16)
+    assert dut.latency == 4
     taken, pushed_at, taken_at = run(dut, ENTRIES)
     assert taken == ENTRIES
     assert taken_at == [cycle + dut.latency for cycle in pushed_at]
     assert pushed_at[-1] - pushed_at[0] == len(ENTRIES) - 1
 
 
-@pytest.mark.parametrize(("pipelined", "in_flight"), [(True, 6), (False, 3)])
-def test_a_queue_smaller_than_the_entries_in_flight_is_refused(pipelined, in_flight):
-    message = f"A queue of {in_flight} entries cannot hold {in_flight} in flight"
-    with pytest.raises(ValueError, match=message):
-        OrderQueue(2, depth=in_flight, pipelined=pipelined)
+def test_a_queue_smaller_than_the_entries_in_flight_is_refused():
+    with pytest.raises(ValueError, match="A queue of 6 entries cannot hold 6 in flight"):
+        OrderQueue(2, depth=6)
 
 
 @pytest.mark.parametrize("per_word", [1, 2])

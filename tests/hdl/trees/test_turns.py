@@ -25,17 +25,15 @@ def turns_of(dut, order, count, *, stalls=0.0, sent=None, taken=None):
     return received
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("stalls", [0.0, 0.3, 0.8])
-def test_sides_come_one_after_the_other_r_first(stalls, pipelined):
-    assert turns_of(Turns(pipelined=pipelined), ORDER, len(TURNS), stalls=stalls) == TURNS
+def test_sides_come_one_after_the_other_r_first(stalls):
+    assert turns_of(Turns(), ORDER, len(TURNS), stalls=stalls) == TURNS
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("order", [[1, 2] * 20, [3] * 20, ORDER])
-def test_latency_and_a_turn_per_cycle(order, pipelined):
-    dut = Turns(pipelined=pipelined)
-    assert dut.latency == pipelined
+def test_latency_and_a_turn_per_cycle(order):
+    dut = Turns()
+    assert dut.latency == 1
     sent, taken = [], []
     count = sum(sides.bit_count() for sides in order)
     turns_of(dut, order, count, sent=sent, taken=taken)

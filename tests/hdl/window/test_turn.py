@@ -8,12 +8,11 @@ from hdl.window.turn import Turn
 from tests.hdl.cycles import each_cycle
 
 
-@pytest.mark.parametrize("pipelined", [True, False])
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8])
-def test_cores_take_turns(cores, pipelined):
+def test_cores_take_turns(cores):
     """``mine`` follows a turn or a restart by the stated cycle, at a turn per cycle."""
     for position in range(cores):
-        dut = Turn(JoinParameters(cores=cores, sub_window=4, pipelined=pipelined))
+        dut = Turn(JoinParameters(cores=cores, sub_window=4))
         assert dut.latency == 1
         generator = random.Random(position)
 

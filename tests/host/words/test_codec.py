@@ -11,10 +11,8 @@ from host.manifest import WordField
 from host.words import WordCodec, pack_field, tuple_writer, unpack_field
 from tests.host.bundles import BUNDLES
 
-ALL = {**PRESETS, **BUNDLES}
-TWO = {
-    name: parameters.with_(tuples_per_word=2, pipelined=True) for name, parameters in ALL.items()
-}
+ALL = {name: parameters.lane for name, parameters in {**PRESETS, **BUNDLES}.items()}
+TWO = {name: parameters.with_(tuples_per_word=2) for name, parameters in ALL.items()}
 PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
 
 
