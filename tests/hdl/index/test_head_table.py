@@ -23,7 +23,7 @@ def test_a_store_gets_what_was_there_and_a_visit_of_every_bank_sees_it_a_cycle_l
     )
     assert bank_count(parameters) == banks
     dut = HeadTable(parameters)
-    assert dut.latency == 2
+    assert dut.latency == 3
     generator = random.Random(bucket_bits)
     buckets = 1 << bucket_bits
     table, expected = [0] * buckets, []
