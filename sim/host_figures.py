@@ -19,8 +19,9 @@ from host.query import JoinQuery, Term
 from host.runtime import Buffer, Quantum, Scheduler
 
 from .figures import figure
-from .index_figures import EQUI, PERIOD, WINDOW
+from .index_figures import EQUI
 from .library import build_library
+from .timed_join import PERIOD, WINDOW
 
 __all__ = ["QUERY"]
 

@@ -3,31 +3,24 @@
 
 from contextlib import closing
 from pathlib import Path
-import time
-
-import numpy as np
-import pyarrow as pa
 
 from hdl.bundle import write_bundle
 from hdl.parameters import PRESETS, JoinParameters
-from host import CountWindow, Ordering, open_device
-from host.driver import TableJoin
+from host import open_device
 from host.predicate import Bounds
-from host.query import JoinQuery, Term
 
 from .calibration import calibrated
 from .figures import figure
 from .instructions import Instructions
 from .library import build_library
 from .saturated_run import RARE, SaturatedRun, tuples
+from .timed_join import PERIOD, TUPLES, WINDOW, uniform_join
 
 __all__ = ["BAND", "EQUI"]
 
-#: Windows of so many tuples per side.
-WINDOW = 1 << 16
-#: One core that holds them, with two tuples in a word: equality of one field, and the paper's band
-#: on two. The band's index has four buckets for every tuple, as both fields of its benchmark have
-#: 313 cells each.
+#: One core that holds the windows, with two tuples in a word: equality of one field, and the
+#: paper's band on two. The band's index has four buckets for every tuple, as both fields of its
+#: benchmark have 313 cells each.
 EQUI = JoinParameters(
     cores=1, sub_window=WINDOW, keys=PRESETS["ecp5-index"].keys, comparator="equality",
     engine="index", probes=16, probe_bits=10, tuples_per_word=2,
@@ -36,8 +29,6 @@ BAND = JoinParameters(
     cores=1, sub_window=WINDOW, keys=PRESETS["paper"].keys, engine="index", probes=16,
     probe_bits=10, bucket_bits=18, tuples_per_word=2,
 )  # fmt: skip
-#: Probes from star to star: a star takes a cycle of the output, as a result does.
-PERIOD = 1 << 10
 
 
 def slowest_equality(shapes, report, *, burst=1):
@@ -134,7 +125,7 @@ def inequality_times_index(report):
     return engine_ratio({"x": Bounds(9_900, None)}, "index", "scan", 1 << 11, report)
 
 
-def arrow_rate(parameters, terms, values, report):
+def arrow_rate(parameters, bounds, values, report):
     """Return tuples per second from Arrow tables to Arrow batches, calibrated.
 
     Of wall-clock time, for host and device work at the same time; the median of three runs of five
@@ -143,33 +134,16 @@ def arrow_rate(parameters, terms, values, report):
     bundle = Path("build") / "figures" / f"arrow-{parameters.comparator}"
     write_bundle(parameters, bundle)
     build_library(bundle, report=report)
-    generator = np.random.default_rng(1)
-    rows = 1 << 20
-    tables = [
-        pa.table(
-            {
-                "t": np.arange(rows, dtype=np.int64) * 2 + side,
-                **{name: generator.integers(0, values, rows, dtype=np.int32) for name in "xy"},
-            }
-        )
-        for side in range(2)
-    ]
-    query = JoinQuery(
-        terms=terms, order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD),
-        sorted=True,
-    )  # fmt: skip
+    timed = uniform_join(bounds, values)
 
     def measure(device):
         with Instructions() as executed:
-            start = time.perf_counter()
-            join = TableJoin(*tables, query, device)
-            results = sum(batch.num_rows for batch in join.batches())
-            seconds = time.perf_counter() - start
+            seconds, busy, results = timed(device)
         report(
-            f"figures: {2 * rows:,} tuples, {results:,} results in {seconds:.2f} s, "
-            f"{join.device_seconds:.2f} s of them in the device"
+            f"figures: {TUPLES:,} tuples, {results:,} results in {seconds:.2f} s, "
+            f"{busy:.2f} s of them in the device"
         )
-        return 2 * rows, seconds, executed.count
+        return TUPLES, seconds, executed.count
 
     with open_device(f"sim:{bundle}") as device:
         return calibrated(
@@ -180,11 +154,10 @@ def arrow_rate(parameters, terms, values, report):
 @figure("index.equi.sim_tuples_per_s", unit="tuples/s", goal=">= 5e6")
 def equi_sim_tuples_per_s(report):
     """Tuples per second of wall-clock time, Arrow to Arrow through the simulator library."""
-    return arrow_rate(EQUI, [Term("x", "x")], WINDOW, report)
+    return arrow_rate(EQUI, {"x": 0}, WINDOW, report)
 
 
 @figure("index.band.sim_tuples_per_s", unit="tuples/s", goal=">= 2e6")
 def band_sim_tuples_per_s(report):
     """The same for the paper's benchmark."""
-    terms = [Term(name, name, -RARE, RARE) for name in "xy"]
-    return arrow_rate(BAND, terms, 10_000, report)
+    return arrow_rate(BAND, dict.fromkeys("xy", RARE), 10_000, report)

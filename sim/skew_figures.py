@@ -10,8 +10,9 @@ from host.predicate import Bounds
 from host.spread import Spread
 
 from .figures import figure
-from .index_figures import BAND, EQUI, PERIOD
+from .index_figures import BAND, EQUI
 from .saturated_run import RARE, SaturatedRun, tuples
+from .timed_join import PERIOD
 
 __all__ = ["ZIPF"]
 

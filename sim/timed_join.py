@@ -24,7 +24,7 @@ from host.driver import TableJoin
 from host.query import JoinQuery, Term
 from sim.library import build_library
 
-__all__ = ["PERIOD", "TUPLES", "WINDOW", "timed_joins"]
+__all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
 
 #: Windows of so many tuples per side.
 WINDOW = 1 << 16
@@ -34,23 +34,20 @@ PERIOD = 1 << 10
 TUPLES = 1 << 21
 
 
-def timed_joins(device, bounds, values, joins):
-    """Join two tables of uniform keys again and again.
+def uniform_join(bounds, values):
+    """Return a function that joins two tables of uniform keys on a device.
 
     Parameters
     ----------
-    device : Device
     bounds : dict of str to int
         The fields that are compared, and by how much they may differ, up and down.
     values : int
         Values of every field.
-    joins : int
-        How often.
 
     Returns
     -------
-    list of tuple
-        Of each join: wall-clock seconds, those of them in the device, and results.
+    function
+        Takes a device; returns wall-clock seconds, those of them in the device, and results.
     """
     generator = np.random.default_rng(1)
     rows = TUPLES // 2
@@ -67,13 +64,14 @@ def timed_joins(device, bounds, values, joins):
         terms=[Term(name, name, -bound, bound) for name, bound in bounds.items()],
         order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD), sorted=True,
     )  # fmt: skip
-    found = []
-    for _ in range(joins):
+
+    def timed(device):
         start = time.perf_counter()
         join = TableJoin(*tables, query, device)
         results = sum(batch.num_rows for batch in join.batches())
-        found.append((time.perf_counter() - start, join.device_seconds, results))
-    return found
+        return time.perf_counter() - start, join.device_seconds, results
+
+    return timed
 
 
 def main():
@@ -82,7 +80,8 @@ def main():
     write_bundle(JoinParameters.from_dict(join["parameters"]), bundle)
     build_library(bundle)
     with open_device(f"sim:{bundle}") as device:
-        print(json.dumps(timed_joins(device, join["bounds"], join["values"], join["joins"])))
+        timed = uniform_join(join["bounds"], join["values"])
+        print(json.dumps([timed(device) for _ in range(join["joins"])]))
 
 
 if __name__ == "__main__":

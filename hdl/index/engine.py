@@ -7,7 +7,8 @@ from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import at_hand, engine_members, keep_from
 from hdl.memory.key_column import KeyColumn
-from hdl.words.prepared import stored_layout
+from hdl.words.inputs import Control
+from hdl.words.prepared import is_own_criterion, stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
@@ -17,7 +18,6 @@ from .head_lookup import HeadLookup
 from .head_table import HeadTable
 from .layouts import bank_count, link_layout, slot_shape
 from .probe_table import ProbeTable
-from .probing import keep_distinct, keep_probes
 
 __all__ = ["IndexEngine"]
 
@@ -131,10 +131,10 @@ class IndexEngine(wiring.Component):
         ]
         head = self.elaborate_head(m)
         self.elaborate_storing(m, heads, keys, links, head)
-        keep_probes(m, self, table)
+        self.elaborate_probes(m, table)
         self.elaborate_visits(m, sequencer, lookup, heads, walker, results, head)
         keep_from(m, self, Mux(results.idle, table.oldest, results.oldest))
-        keep_distinct(m, self, walker)
+        self.elaborate_distinct(m, walker)
         return m
 
     def elaborate_head(self, m):
@@ -200,3 +200,31 @@ class IndexEngine(wiring.Component):
                 lookup.newest[n].eq(heads.newest[n]),
                 results.started[n].eq(lookup.started[n]),
             ]
+
+    def elaborate_probes(self, m, table):
+        """Keep probes in the table, with the span that they see."""
+        probe = table.probe
+        prepared, _, seen = at_hand(self)
+        own = is_own_criterion(self.parameters)
+        m.d.comb += [
+            table.add.eq(self.probe),
+            probe.criterion.eq(prepared.key if own else prepared.criterion),
+            *(
+                probe[name].eq(prepared[name])
+                for name in ("bucket", "cells")
+                if name in probe.shape().members
+            ),
+            probe.tail.eq(seen.tail.row),
+            probe.size.eq(seen.head.row - seen.tail.row),
+            table.tail.eq(self.span.tail.row),
+            table.close.eq(self.close),
+            table.ending.eq(self.ending),
+        ]
+
+    def elaborate_distinct(self, m, walker):
+        """Remember whether the keys that are stored are distinct, and tell the walker."""
+        distinct = Signal()
+        own = (self.control.op == Control.DISTINCT) & (self.control.index == 1)
+        m.d.comb += walker.distinct.eq(distinct)
+        with m.If(self.configure & own):
+            m.d.sync += distinct.eq(self.control.value[0])

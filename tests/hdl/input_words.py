@@ -3,7 +3,7 @@
 
 from hdl.comparison.digest import divisor
 from hdl.words.inputs import Control, InputKind, key_layout
-from hdl.words.prepared import comparison_groups, region_word
+from hdl.words.prepared import comparison_groups, is_own_criterion, region_word
 
 __all__ = [
     "both_word",
@@ -140,10 +140,11 @@ def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0,
     if word["kind"] != InputKind.CONTROL:
         key = body["tuple"]["key"]
         prepared = {
-            "criterion": criterion_of(parameters, word["kind"].value, key, bounds),
             "key": stored_key(parameters, key),
             "timestamp": body["tuple"]["timestamp"],
         }
+        if not is_own_criterion(parameters):
+            prepared["criterion"] = criterion_of(parameters, word["kind"].value, key, bounds)
         body = {"tuple": prepared}
     else:
         body = {"control": in_range(parameters, body["control"])}
