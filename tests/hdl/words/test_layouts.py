@@ -28,7 +28,7 @@ def test_a_tree_has_the_fewest_levels_of_full_nodes(leaves, arity, levels):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_region_word_says_in_its_prepared_words_what_the_input_word_said(name):
-    parameters = PRESETS[name]
+    parameters = PRESETS[name].lane
     before, after = input_word(parameters)["body"].shape, region_word(parameters)["body"].shape
     assert after["control"].shape == before["control"].shape
     assert after["tuple"].shape["timestamp"].width == before["tuple"].shape["timestamp"].width
