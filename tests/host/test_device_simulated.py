@@ -45,7 +45,7 @@ class TestStalledDevice(DeviceContract):
 class TestTwoTuplesInAWord(DeviceContract):
     """The contract says nothing of words, so it holds whatever they carry."""
 
-    @pytest.fixture(params=["tiny", "groups"])
+    @pytest.fixture(params=["tiny", pytest.param("groups", marks=pytest.mark.long)])
     def parameters(self, request):
         return BUNDLES[request.param]
 
