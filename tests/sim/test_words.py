@@ -54,6 +54,10 @@ SHAPES = {
         cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
         bucket_bits=2,
     ),
+    "index, 5 cores, few buckets": JoinParameters(
+        cores=5, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
+        bucket_bits=2,
+    ),
     "index, equality": JoinParameters(
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality",
@@ -87,7 +91,7 @@ SHAPES = {
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
 MORE = (
     "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "8 cores, 6 lanes, 8 probes",
-    "7 cores", "index",
+    "7 cores", "index", "index, 5 cores, few buckets",
     "index, equality", "4 cores, 8 probes, not pipelined", "index, equality, not pipelined",
     "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip
