@@ -113,10 +113,13 @@ class LateBlockRAM(wiring.Component):
     ----------
     depth : int
         Of the :class:`BlockRAM`, whose members it has.
+    width : int
+        Lowest bits of a row that are used; the others are zero.
     """
 
-    def __init__(self, *, depth):
+    def __init__(self, *, depth, width):
         self._block = BlockRAM(depth=depth)
+        self._used = width
         self.width = self._block.width
         self.latency = self._block.latency
         super().__init__(self._block.signature)
@@ -124,9 +127,9 @@ class LateBlockRAM(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.block = block = self._block
-        arriving = {"write": self.write, "place": self.place, "row": self.row}
+        arriving = {"write": self.write, "place": self.place, "row": self.row[: self._used]}
         for name, value in arriving.items():
-            near = Signal.like(value, name=f"near_{name}", reset_less=name != "write")
+            near = Signal(len(value), name=f"near_{name}", reset_less=name != "write")
             m.d.sync += near.eq(value)
             m.d.comb += getattr(block, name).eq(near)
         m.d.comb += [block.address.eq(self.address), self.data.eq(block.data)]

@@ -30,7 +30,7 @@ BUNDLES = {
         fan_out=2, probe_bits=3,
     ),
     "wide": JoinParameters(
-        cores=5, sub_window=3, keys=(KeyField(name="x", bits=64),), timestamp_bits=64, fan_in=3,
+        cores=4, sub_window=3, keys=(KeyField(name="x", bits=64),), timestamp_bits=64, fan_in=3,
         lanes=3, probes=2,
     ),
     "equality": JoinParameters(cores=2, sub_window=6, keys=MIXED, comparator="equality", probes=2),

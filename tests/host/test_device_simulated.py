@@ -14,6 +14,12 @@ from tests.host.device_contract import DeviceContract
 
 FOLDER = ROOT / "build" / "tests"
 
+#: Each takes ten seconds to compile; `make test-long` adds those that are much like others.
+SHAPES = [
+    pytest.param(name, marks=[pytest.mark.long] * (name in ("plain", "equality")))
+    for name in BUNDLES
+]
+
 # One worker builds each library once.
 
 
@@ -26,13 +32,21 @@ def built(parameters):
     return bundle
 
 
-class TestSimulatedDevice(DeviceContract):
+class CompiledContract(DeviceContract):
+    """The contract for accelerators that have to be compiled."""
+
+    @pytest.fixture(params=SHAPES)
+    def parameters(self, request):
+        return BUNDLES[request.param]
+
+
+class TestSimulatedDevice(CompiledContract):
     @pytest.fixture
     def open_bundle(self):
         return lambda parameters: open_device(f"sim:{built(parameters)}")
 
 
-class TestStalledDevice(DeviceContract):
+class TestStalledDevice(CompiledContract):
     """The same answers with random stalls on both sides and random memories at the start."""
 
     @pytest.fixture
@@ -45,7 +59,7 @@ class TestStalledDevice(DeviceContract):
 class TestTwoTuplesInAWord(DeviceContract):
     """The contract says nothing of words, so it holds whatever they carry."""
 
-    @pytest.fixture(params=["tiny", "groups"])
+    @pytest.fixture(params=["tiny", pytest.param("groups", marks=pytest.mark.long)])
     def parameters(self, request):
         return BUNDLES[request.param]
 

@@ -34,7 +34,11 @@ PARAMETERS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(PARAMETERS))
+# The index with one tuple in a word is that of the default device, too.
+@pytest.fixture(
+    scope="module",
+    params=["scan", pytest.param("index", marks=pytest.mark.long), "index, two in a word"],
+)
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated; built once, or found in the cache."""
     library = pytest.importorskip("sim.library")

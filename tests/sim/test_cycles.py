@@ -19,19 +19,24 @@ from host.words import WordCodec
 from sim.library import build_library
 
 X = (KeyField(name="x", bits=16),)
-SHAPES = [
-    JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
-    for cores, lanes, probes in [(1, 1, 1), (2, 3, 5), (5, 2, 4), (3, 1, 8)]
-]
+#: Cores, lanes, probes.
+SHAPES = [(1, 1, 1), (2, 3, 5)]
+MORE = [(5, 2, 4), (3, 1, 8)]
 
 
-@pytest.fixture(scope="module", params=SHAPES, ids=lambda p: f"{p.cores}-{p.lanes}-{p.probes}")
+@pytest.fixture(
+    scope="module",
+    params=[*SHAPES, *(pytest.param(shape, marks=pytest.mark.long) for shape in MORE)],
+    ids=lambda shape: "-".join(map(str, shape)),
+)
 def accelerator(request, tmp_path_factory):
     """Parameters, and a bundle with its library."""
+    cores, lanes, probes = request.param
+    parameters = JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
     folder = tmp_path_factory.mktemp("cycles") / "bundle"
-    write_bundle(request.param, folder)
+    write_bundle(parameters, folder)
     build_library(folder)
-    return request.param, folder
+    return parameters, folder
 
 
 def pass_cycles(parameters, window, core, first, last):

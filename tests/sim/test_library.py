@@ -63,6 +63,16 @@ def bundle(built, tmp_path):
     return tmp_path / "bundle"
 
 
+@pytest.fixture
+def cache(built, tmp_path):
+    """A cache without libraries, but with Verilator's own part of them."""
+    folder = tmp_path / "cache"
+    (folder / "libraries").mkdir(parents=True)
+    for path in (built.parent / "cache" / "libraries").glob("runtime-*"):
+        shutil.copy(path, folder / "libraries")
+    return folder
+
+
 def start(bundle, cache):
     """Start a process that builds the library of ``bundle``."""
     return subprocess.Popen(
@@ -221,6 +231,7 @@ def test_a_bundle_can_be_replaced_while_its_library_is_loaded(bundle):
 
 
 def test_a_library_that_is_replaced_while_it_is_opened_is_refused(built, bundle, monkeypatch):
+    # One that this process has not loaded yet.
     write_bundle(SMALL.with_(sub_window=5), bundle)
     build_library(bundle)
     unused_name = simulator_library._unused_name
@@ -361,8 +372,8 @@ def test_places_that_cannot_be_written_are_noticed_before_the_build(
         build_library(bundle)
 
 
-def test_two_processes_build_once(bundle, tmp_path):
-    copy, cache = tmp_path / "copy", tmp_path / "cache"
+def test_two_processes_build_once(bundle, cache, tmp_path):
+    copy = tmp_path / "copy"
     shutil.copytree(bundle, copy)
     processes = [start(bundle, cache), start(copy, cache)]
     assert [process.wait() for process in processes] == [0, 0]
@@ -380,8 +391,7 @@ def test_a_build_does_not_wait_for_another_one_without_end(tmp_path, monkeypatch
                 pass
 
 
-def test_a_killed_build_leaves_nothing_half_done(bundle, tmp_path):
-    cache = tmp_path / "cache"
+def test_a_killed_build_leaves_nothing_half_done(bundle, cache):
     process = start(bundle, cache)
     while not list(cache.glob("libraries/.*/work/*.cpp")):
         assert process.poll() is None

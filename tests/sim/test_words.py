@@ -50,6 +50,10 @@ SHAPES = {
     "index": JoinParameters(
         cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index"
     ),
+    "index, 3 cores, few buckets": JoinParameters(
+        cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
+        bucket_bits=2,
+    ),
     "index, 5 cores, few buckets": JoinParameters(
         cores=5, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
         bucket_bits=2,
@@ -75,9 +79,13 @@ SHAPES = {
 
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each.
 MORE = (
-    "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "7 cores", "index",
-    "index, equality", "3 cores, 4 probes, two in a word", "index, equality, two in a word",
+    "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "8 cores, 6 lanes, 8 probes",
+    "7 cores", "index", "index, 5 cores, few buckets", "index, equality",
+    "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip
+
+
+SEEDS = (0, 1, pytest.param(2, marks=pytest.mark.long))
 
 
 @pytest.fixture(
@@ -118,7 +126,7 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycl
     return np.concatenate(received)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
 def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
     manifest = Manifest.load(bundle)
@@ -128,7 +136,7 @@ def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in,
     assert same(manifest, received, expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60)])
 def test_without_order_the_sets_between_stars_are_those_of_the_reference(
     bundle, seed, stall_in, stall_out
@@ -153,7 +161,7 @@ def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed)
     assert np.array_equal(received, expected)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60)])
 def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
     bundle, seed, stall_in, stall_out
@@ -224,13 +232,19 @@ def test_bursts_of_hot_keys_lose_and_repeat_nothing(bundle, burst):
     assert same(manifest, received, expected_results(bundle, scenario))
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index with its library."""
+    folder = tmp_path_factory.mktemp("index") / "bundle"
+    write_bundle(SHAPES["index"], folder)
+    build_library(folder)
+    return folder
+
+
 @pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 6), (6, 6)])
-def test_clear_is_answered_soon_whatever_parts_the_fields_have(places, tmp_path):
+def test_clear_is_answered_soon_whatever_parts_the_fields_have(index, places):
     # As a product, the cells of both fields would be 2**14 for each probe.
-    parameters = SHAPES["index"]
-    write_bundle(parameters, tmp_path / "bundle")
-    build_library(tmp_path / "bundle")
-    manifest = Manifest.load(tmp_path / "bundle")
+    manifest = Manifest.load(index)
     codec = WordCodec(manifest)
     bits, count = manifest.index.bucket_bits, 200
     generator = np.random.default_rng(0)
@@ -247,6 +261,6 @@ def test_clear_is_answered_soon_whatever_parts_the_fields_have(places, tmp_path)
     ]
     scenario = Scenario(np.concatenate(words), free=False, marks=1)
     cycles = []
-    received = answer(tmp_path / "bundle", scenario, cycles=cycles)
-    assert same(manifest, received, expected_results(tmp_path / "bundle", scenario))
+    received = answer(index, scenario, cycles=cycles)
+    assert same(manifest, received, expected_results(index, scenario))
     assert sum(cycles) < 2 * count * ((1 << bits) + manifest.capacity)

@@ -50,8 +50,15 @@ def test_what_computes_is_none(spark, tmp_path):
     cached.unpersist()
 
 
-@pytest.mark.parametrize("more", [False, True])
-@pytest.mark.parametrize("window", [{"within": 9}, {"rows": 6}])
+@pytest.mark.parametrize(
+    ("more", "window"),
+    [
+        (False, {"within": 9}),
+        (True, {"rows": 6}),
+        pytest.param(True, {"within": 9}, marks=pytest.mark.long),
+        pytest.param(False, {"rows": 6}, marks=pytest.mark.long),
+    ],
+)
 def test_a_task_that_reads_its_inputs_itself_joins_the_same(spark, tmp_path, more, window):
     frames = (
         files(spark, tmp_path / "left", random_rows(3, 70, span=25)),

@@ -49,6 +49,15 @@ def test_every_block_of_a_late_memory_has_registers_of_its_own():
     assert "near" not in to_verilog(KeyColumn(width=3, depth=1 << 14), platform=device)
 
 
+def test_a_row_need_not_fill_the_block():
+    device = DEVICES["lfe5u-85f"]
+    verilog = to_verilog(KeyColumn(width=40, depth=64, late=True), platform=device)
+    body = re.search(r"module late_block_ram_2.*?endmodule", verilog, re.DOTALL)[0]
+    assert "reg [3:0] near_row" in body
+
+
 def test_it_is_read_as_late_as_any_other():
-    assert LateBlockRAM(depth=512).latency == BlockRAM(depth=512).latency == KeyColumn.LATENCY
-    assert LateBlockRAM(depth=512).width == BlockRAM(depth=512).width == 36
+    assert (
+        LateBlockRAM(depth=512, width=7).latency == BlockRAM(depth=512).latency == KeyColumn.LATENCY
+    )
+    assert LateBlockRAM(depth=512, width=7).width == BlockRAM(depth=512).width == 36
