@@ -278,11 +278,11 @@ XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
 #: each tuple. Twice as many buckets take more block RAMs than there are.
 ECP5_DEFAULT = JoinParameters(
     cores=1,
-    sub_window=8_100,
+    sub_window=7_964,
     keys=XY32,
     timestamp_bits=48,
     engine="index",
-    probes=16,
+    probes=64,
     bucket_bits=13,
     tuples_per_word=2,
 )
