@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from hdl.tree import tree_levels
 from hdl.words.inputs import input_word, key_layout
 from hdl.words.prepared import (
