@@ -2,6 +2,7 @@
 """Writing a bundle: a folder with Verilog, netlist and manifest of one accelerator."""
 
 from contextlib import suppress
+from functools import lru_cache
 import glob
 import json
 import os
@@ -24,6 +25,8 @@ NETLIST = "splitjoin.json"
 #: What the name of a folder that is being written ends with.
 PARTIAL = ".partial"
 ABANDONED_SECONDS = 3600
+#: Accelerators whose texts are kept, for a program that writes a bundle again and again.
+KEPT = 4
 
 
 def check_target(folder):
@@ -64,6 +67,23 @@ def replace_folder(new, old, aside):
         raise
 
 
+def generate(parameters):
+    """Return the Verilog of an accelerator, and its netlist.
+
+    What was generated a moment ago is not generated again, unless a predicate belongs to it, whose
+    function may be another one by now.
+    """
+    if parameters.predicate is not None:
+        return to_netlist(Accelerator(parameters))
+    return generate_once(parameters)
+
+
+@lru_cache(maxsize=KEPT)
+def generate_once(parameters):
+    """Return what :func:`generate` does, from memory if it is there."""
+    return to_netlist(Accelerator(parameters))
+
+
 def write_bundle(parameters, output):
     """Write the bundle of the accelerator with ``parameters``.
 
@@ -88,7 +108,7 @@ def write_bundle(parameters, output):
     """
     folder = Path(os.path.abspath(output))
     check_target(folder)
-    verilog, netlist = to_netlist(Accelerator(parameters))
+    verilog, netlist = generate(parameters)
     others = [("netlist", NETLIST, netlist)]
     clock = routed_clock(parameters)
     manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)

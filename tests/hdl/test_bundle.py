@@ -9,6 +9,7 @@ from amaranth.lib import data
 import pytest
 
 from hdl.__main__ import main
+from hdl.accelerator import Accelerator
 import hdl.bundle
 from hdl.bundle import write_bundle
 from hdl.manifest import describe, fingerprint
@@ -27,7 +28,7 @@ PARTS = {"manifest.json", "splitjoin.v", "splitjoin.json"}
 def short(monkeypatch):
     """Let Verilog and netlist be one line each, for tests that look at files only."""
     texts = ("module splitjoin; endmodule\n", "{}\n")
-    monkeypatch.setattr(hdl.bundle, "to_netlist", lambda design: texts)
+    monkeypatch.setattr(hdl.bundle, "generate", lambda parameters: texts)
 
 
 def contents(folder):
@@ -261,3 +262,22 @@ def test_bad_parameters_are_a_sentence_and_exit_code_2(tmp_path, options, messag
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_what_was_generated_a_moment_ago_is_not_generated_again(tmp_path, monkeypatch):
+    made = []
+
+    def counted(parameters):
+        made.append(parameters)
+        return Accelerator(parameters)
+
+    monkeypatch.setattr(hdl.bundle, "Accelerator", counted)
+    hdl.bundle.generate_once.cache_clear()
+    texts = [hdl.bundle.generate(TINY) for _ in range(2)]
+    assert texts[0] == texts[1]
+    assert made == [TINY]
+    own = TINY.with_(comparator="custom", predicate="tests.hdl.test_accelerator:nearby")
+    monkeypatch.setattr(hdl.bundle, "to_netlist", lambda accelerator: ("", ""))
+    for _ in range(2):
+        hdl.bundle.generate(own)
+    assert made == [TINY, own, own]

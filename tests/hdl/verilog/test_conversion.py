@@ -87,7 +87,7 @@ def test_the_text_depends_on_the_parameters_only(texts):
 def test_more_cores_need_no_more_modules():
     """All cores share one body, and so do the nodes of a tree."""
     few, many = (
-        headers(to_verilog(Accelerator(PRESETS["tiny"].with_(cores=cores)))) for cores in (4, 16)
+        headers(to_verilog(Accelerator(PRESETS["tiny"].with_(cores=cores)))) for cores in (4, 8)
     )
     extra = {re.sub(r"_\d+$", "", name) for name in set(many) - set(few)}
     # A tree has one more level, with results one digit wider.
