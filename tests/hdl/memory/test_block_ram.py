@@ -55,7 +55,9 @@ def test_bits_that_a_late_block_does_not_use_are_zero():
     async def bench(ctx):
         ctx.set(dut.write, 1)
         ctx.set(dut.row, (1 << 36) - 1)
-        await ctx.tick().repeat(2)  # a row is written a cycle late
+        await ctx.tick()
+        ctx.set(dut.write, 0)
+        await ctx.tick()  # in this cycle the row is written
         await ctx.tick().repeat(dut.latency)
         assert ctx.get(dut.data) == (1 << 7) - 1
 

@@ -51,8 +51,11 @@ def test_on_an_ecp5_a_column_is_as_few_block_rams_as_its_bits_need(width, depth,
     assert ("memory width" in text) == (blocks == 0)
 
 
-def test_without_a_platform_there_are_no_primitives():
-    assert "DP16KD" not in to_verilog(KeyColumn(width=8, depth=16))
+@pytest.mark.parametrize("late", [False, True])
+def test_without_a_platform_there_are_no_primitives(late):
+    verilog = to_verilog(KeyColumn(width=8, depth=16, late=late))
+    assert "DP16KD" not in verilog
+    assert ("<= write;" in verilog) == late  # it comes out of a register
 
 
 def test_primitives_reach_the_verilog():
