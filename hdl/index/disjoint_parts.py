@@ -31,7 +31,10 @@ def wanted_bits(parameters, word):
 
 
 def elaborate_disjoint(m, parameters, wanted, word, transfer):
-    """Take the bits out of a COORDINATE word's part that its field cannot have: all or none.
+    """Let a COORDINATE word's part have all the bits that it wants, or none.
+
+    It has none if it does not fit into the number, or if another field has one of these bits. What
+    its field had before is free in both cases.
 
     Parameters
     ----------

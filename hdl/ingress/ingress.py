@@ -173,7 +173,7 @@ class Ingress(wiring.Component):
         return drop, late
 
     def elaborate_legality(self, m, words, output):
-        """Remember until CLEAR that a word was illegal; the facts of such a word are all zero."""
+        """Remember until CLEAR that a word was illegal; such a word sets and ends nothing."""
         word = words.payload
         advance = words.valid & words.ready
         illegal = Signal()

@@ -13,12 +13,13 @@ __all__ = ["is_clear", "word_facts"]
 def word_facts(parameters, word):
     """Return what an input word says by itself, so that nothing else has to look into it.
 
-    ``legal``: it means something. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of
-    this side. ``first``, where there may be two: side of the one that comes first. ``finish``: it
-    closes the groups of both sides.
-    ``set_precision``: it does, and the ``wanted`` period from star to star follows, which is
-    ``single`` if it is one and ``unordered`` if it is longer than a group. ``bounds``: which it
-    sets. ``limits``: which its value exceeds.
+    ``legal``: it means something; a word that does not holds no tuple, ends no group and sets
+    nothing. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of this side. ``first``,
+    where there may be two: side of the one that comes first, if it holds two. ``finish``: it closes
+    the groups of both sides. ``set_precision``: it is PRECISION, and asks for the ``wanted`` period
+    from star to star, which is ``single`` if it is one and ``unordered`` if it is longer than a
+    group; all three may be anything in other words. ``bounds``: those that it sets. ``limits``: the
+    ends of ranges that its value exceeds.
     """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL

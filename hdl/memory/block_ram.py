@@ -31,7 +31,8 @@ class BlockRAM(wiring.Component):
     There is no model of the primitive here: :class:`hdl.memory.key_column.KeyColumn` is its
     meaning.
 
-    Latency: 2 cycles. Throughput: 1 row read and 1 row written per cycle.
+    Latency: 2 cycles from ``address`` to ``data``, 1 cycle from writing a row to reading it.
+    Throughput: 1 row read and 1 row written per cycle.
 
     Parameters
     ----------
@@ -106,8 +107,8 @@ class LateBlockRAM(wiring.Component):
     wires would be the slowest of the accelerator; so what is written comes near in one cycle, and
     goes in in the next.
 
-    Latency: 1 cycle until a row is written; 2 cycles to read it. Throughput: 1 row read and 1 row
-    written per cycle.
+    Latency: 2 cycles from ``address`` to ``data``, 2 cycles from writing a row to reading it.
+    Throughput: 1 row read and 1 row written per cycle.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ class KeyColumn(wiring.Component):
     block RAMs with their own output registers, which no synthesis infers and which are worth a
     quarter of the clock; elsewhere it is inferred, with a register behind it. Both behave the same.
 
-    Latency: :attr:`LATENCY` cycles from ``address`` to ``data``. Throughput: 1 row read and 1 row
-    written per cycle.
+    Latency: :attr:`LATENCY` cycles from ``address`` to ``data``, 1 cycle from writing a row to
+    reading it (2 if ``late``). Throughput: 1 row read and 1 row written per cycle.
 
     Parameters
     ----------

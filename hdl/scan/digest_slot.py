@@ -17,11 +17,12 @@ __all__ = ["DigestSlot"]
 class DigestSlot(wiring.Component):
     """Hold a digest while its group fills, then compare it with every digest that is read.
 
-    The next one may already wait while the one before it is compared. A slot without a probe of the
-    group compares what it held before.
+    The next digest may already wait while the one before it is compared. A slot that gets no probe
+    of a group compares the last digest that it got.
 
-    Latency: 3 cycles from reading a row to its ``matches``: those of the key ring, and 1 for the
-    comparison. Throughput: ``lanes`` digests per cycle.
+    Latency: :attr:`latency` cycles from reading a row to its ``matches``: the 2 of the key ring,
+    which has passed when the row is in ``keys``, and 1 for the comparison. Throughput: ``lanes``
+    digests per cycle.
 
     Parameters
     ----------
@@ -34,9 +35,12 @@ class DigestSlot(wiring.Component):
         Hold ``criterion`` as that of the next probe.
     criterion : In
     begin_keys : In(1)
-        The digests that are read from now on are those of the next pass.
+        From the next cycle on, ``keys`` are of the next pass, and compared with the digest that
+        waits. One that is added in this cycle waits for the pass after that.
     keys : In
+        Digests of a row, as a :class:`KeyRing` gives them.
     matches : Out(lanes)
+        Lanes of the row that was in ``keys`` a cycle ago that have the digest.
     """
 
     def __init__(self, parameters):

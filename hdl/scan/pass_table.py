@@ -18,16 +18,17 @@ def pass_reading(parameters):
     """Return how a table of passes is read, as the table sees it.
 
     ``first`` : Out
-        The row in which the pass that is read began.
+        The row in which the pass that is read began; anything until it has begun, as for ``count``.
     ``count`` : Out
         Its probes.
     ``number`` : In
         Which of them to read.
     ``probe`` : Out(verified_probe_layout(parameters))
+        That probe, after the latency of the table.
     ``following`` : In(1)
-        From the next cycle on, the pass after this one is read.
+        From the next cycle on, the pass after this one is read. Only if it began.
     ``ended`` : In(1)
-        The oldest pass is verified.
+        The oldest pass is verified: all its probes are out of the table.
     """
     return wiring.Signature(
         {
@@ -69,11 +70,12 @@ class PassTable(wiring.Component):
         the next cycle on belongs to another group. Only while there is ``room``.
     first, count : In
     room : Out(1)
-        From a register.
+        Fewer than ``PASSES - 1`` passes began and have not ended. From a register: a pass that
+        begins counts from the next cycle on, one that ends from the one after that.
     pending : Out(1)
         Some pass began and has not ended.
     oldest : Out
-        The first row of the oldest such pass.
+        The first row of the oldest such pass; only while there is one.
     reading : Out(pass_reading(parameters))
     """
 

@@ -21,19 +21,20 @@ class RowScanner(wiring.Component):
 
     A pass begins in the cycle after its group is taken; the next group is taken while the last row
     of the pass is read, so passes follow each other without an idle cycle. The end of a pass
-    travels with its last row. ``matches`` cannot be refused: the scanner stops reading rows
-    when there is no ``room`` for :attr:`in_flight` more.
+    travels with its last row. ``matches`` cannot be refused; what stops the scanner is that no row
+    is read without ``room``.
 
     Latency: :attr:`latency` cycles from reading a row to its ``matches``: those of a slot, and one
     to see whether there are any matches. Throughput: ``lanes`` keys per cycle; a pass takes as many
-    cycles as its span touches rows, at least one.
+    cycles with ``room`` as its span touches rows, at least one.
 
     Parameters
     ----------
     parameters : JoinParameters
         Of the accelerator.
     slot_latency : int
-        Cycles from reading a row to what a slot says of it.
+        Cycles from reading a row to what a slot says of it: those of the :class:`KeyRing` and 2,
+        for so many stages has what belongs to the row.
     key, criterion : Layout
         What is compared of a key and of a probe.
     bits : int
@@ -52,16 +53,19 @@ class RowScanner(wiring.Component):
     running : Out(1)
         A pass is under way.
     oldest : Out
-        The row where the pass under way began.
+        The row where the pass under way began; only while ``running``.
     reading : Out(1)
         A row of the pass is read in this cycle.
     address : Out
+        Of the row; only while ``reading``.
     keys : In
-        Of a :class:`KeyRing`.
+        What a :class:`KeyRing` has at ``address``, after its latency.
     matches_valid : Out(1)
     matches : Out
-        Outcome of a row, if it has a match or is the last of its pass.
+        Outcome of a row, if it has a match or is the last of its pass; its ``ending`` only if last.
     room : In(1)
+        A row may be read. A queue of outcomes says so, out of a register, while it has more than
+        :attr:`in_flight` free places.
     comparisons : Out
         Comparisons of a probe with a key of its window, some cycles ago.
     """
@@ -69,8 +73,8 @@ class RowScanner(wiring.Component):
     def __init__(self, parameters, *, slot_latency, key, criterion, bits, **more):
         self.parameters = parameters
         self.latency = slot_latency + 1
-        #: Rows that may follow after ``room`` fell: those read and not yet seen at the output, and
-        #: one that is read before a registered ``room`` is seen.
+        #: Outcomes that a queue keeps places for when it has no ``room``. One less may come: those
+        #: of rows on their way, and of one that is read before a registered ``room`` is seen.
         self.in_flight = self.latency + 2
         super().__init__(
             {

@@ -27,7 +27,8 @@ class DP16KD(Elaboratable):
     """Takes the place of ``Instance``: what Yosys' ``lattice/brams_map_16kd.v`` says of the pins.
 
     Port A writes, port B reads through the output register, both equally wide. Pins without a
-    meaning read as ones.
+    meaning read as ones. A row that is written while it is read may show any value: here it shows
+    its bits turned over.
     """
 
     UNUSED = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
@@ -68,8 +69,12 @@ class DP16KD(Elaboratable):
             Value.cast(write.data).eq(Cat(self.bus("DIA", 18), self.bus("DIB", 18))),
             read.addr.eq(address[unused:]),
         ]
+        hit = Signal()
         registered = Signal(width)
-        m.d.sync += registered.eq(read.data)
+        m.d.sync += [
+            hit.eq((write.en != 0) & (write.addr == read.addr)),
+            registered.eq(Value.cast(read.data) ^ hit.replicate(width)),
+        ]
         word = Cat(registered, Const(-1, 36))
         first = {"DOA": 0, "DOB": 18} if width == 36 else {"DOA": 36, "DOB": 0}
         for name, output in self.outputs.items():

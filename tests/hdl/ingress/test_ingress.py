@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from amaranth import ClockDomain, Module, Signal
+from amaranth import ClockDomain, Module
 from amaranth.sim import Simulator
 import pytest
 
 from hdl.ingress.group_schedule import GroupSchedule
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.word_facts import word_facts
 from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
-from hdl.words.inputs import Control, InputKind, control_layout, input_word, operation_indices
+from hdl.words.inputs import Control, InputKind, input_word, operation_indices
 from hdl.words.prepared import region_word
 from tests.hdl.ingress_model import Schedule
 from tests.hdl.input_words import control_word, integer, open_bounds, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
+from tests.hdl.word_model import AnyWord, executed
 
 
 def ingress_parameters(**changes):
@@ -153,30 +153,6 @@ def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls):
         assert word.body.as_value().value == integer(body, values)
 
 
-@pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 1), (2, 1), (3, 4), (16, 4)])
-def test_every_period_that_can_be_asked_for(probes, bits):
-    parameters = ingress_parameters(probes=probes, probe_bits=bits)
-    word = Signal(input_word(parameters))
-    m = Module()
-    outputs = [Signal(name=name) for name in ("set_precision", "single", "unordered")]
-    outputs.append(Signal(bits + 1, name="wanted"))
-    facts = word_facts(parameters, word)
-    m.d.comb += [output.eq(facts[output.name]) for output in outputs]
-    simulator = Simulator(m)
-
-    async def bench(ctx):
-        width = control_layout(parameters)["value"].width
-        for value in range(-1 << width - 1, 1 << width - 1):
-            ctx.set(word, control_word("PRECISION", 0, value))
-            longest = 1 << bits
-            wanted = value if 0 < value <= longest else longest
-            found = [ctx.get(output) for output in outputs]
-            assert found == [1, wanted == 1, wanted > probes, wanted]
-
-    simulator.add_testbench(bench)
-    simulator.run()
-
-
 def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
     parameters = ingress_parameters()
     words = [
@@ -191,33 +167,6 @@ def test_backward_time_drops_tuples_until_clear_and_marks_say_so():
     received, _ = pass_through(parameters, words, 5)
     assert [word.disorder for word in received] == [0, 0, 1, 1, 0]
     assert received[-1].body.tuple.key.x == 5 + 128  # as it is stored
-
-
-def any_control(parameters, op, index, value=0):
-    """A word of kind CONTROL as a number, with any code in ``op``."""
-    layout, control = input_word(parameters), control_layout(parameters)
-    bits = op | index << control["index"].offset | value << control["value"].offset
-    body = layout["body"].offset
-    return InputKind.CONTROL.value << layout["kind"].offset | bits << body
-
-
-def unknown_word(parameters, generator):
-    """A word of no kind, as a number, with anything in it."""
-    layout = input_word(parameters)
-    assert parameters.tuples_per_word == 1  # otherwise it is BOTH
-    body = generator.getrandbits(layout["body"].width) << layout["body"].offset
-    return 3 << layout["kind"].offset | body
-
-
-def executed(parameters):
-    """Operations and how many indices they may have, written down from the architecture."""
-    fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
-    index = parameters.engine == "index"
-    return {
-        "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
-        "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
-        "DISTINCT": 2 * index,
-    }  # fmt: skip
 
 
 SHAPES = [
@@ -247,12 +196,13 @@ def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, stalls):
     for op, index in controls:
         name = Control(op).name if op < len(Control) else None
         for _ in range(generator.randrange(2)):
-            words.append(unknown_word(parameters, generator))
+            parts = (generator.getrandbits(bits) for bits in (4, 4, 32, 64))
+            words.append(AnyWord(parameters, 3, 0, *parts).bits)  # of no kind
             dropped, illegal = dropped + 1, True
         side = generator.randrange(2)
         words.append(integer(input_word(parameters), tuple_word(side, keys, 1)))
         expected.append((InputKind(side), None, illegal, schedule.tuple(side)))
-        words.append(any_control(parameters, op, index, 1))
+        words.append(AnyWord(parameters, InputKind.CONTROL.value, 0, op, index, 1).bits)
         if index < known.get(name, 0):
             flags = (0, 0) if name.startswith("BOUND") else schedule.finish()
             expected.append((InputKind.CONTROL, (name, index), illegal, flags))

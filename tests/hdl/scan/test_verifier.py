@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verifier with its table of passes, and the table alone, against plain lists."""
+"""The verifier with its table of passes, against plain lists."""
 
 from itertools import pairwise
 import random
 
-from amaranth.sim import Simulator
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.layouts import lane_matches_layout, verified_probe_layout
-from hdl.scan.pass_table import PassTable
+from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.verifier import Verifier
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
@@ -168,68 +166,3 @@ def test_latency_and_a_probe_per_cycle(probes):
 def test_a_queue_smaller_than_the_lanes_in_flight_is_refused():
     with pytest.raises(ValueError, match="A queue of 7 lanes cannot hold 7 in flight"):
         Verifier(digest_parameters(lanes=2), depth=7)
-
-
-def test_a_table_has_room_until_all_places_but_one_are_those_of_passes_under_way():
-    parameters = digest_parameters(lanes=1, probes=2)
-    dut = PassTable(parameters, delay=2)
-    assert dut.latency == 4
-    generator = random.Random(5)
-    under_way, seen = [], []
-    layout = verified_probe_layout(parameters)
-
-    async def read(ctx):
-        """Read the oldest pass, and let the next one be read."""
-        first, probes = under_way[0]
-        assert ctx.get(dut.oldest) == ctx.get(dut.reading.first) == first
-        assert ctx.get(dut.reading.count) == len(probes)
-        ctx.set(dut.reading.following, 1)
-        for n, probe in enumerate(probes):
-            ctx.set(dut.reading.number, n)
-            ctx.set(dut.reading.following, n == len(probes) - 1)
-            await ctx.tick()
-            if n == len(probes) - 1:
-                ctx.set(dut.reading.following, 0)
-                await ctx.tick().repeat(dut.latency - 1)
-                assert integer(layout, probe) == ctx.get(dut.reading.probe.as_value())
-        if not probes:
-            await ctx.tick()
-            ctx.set(dut.reading.following, 0)
-        ctx.set(dut.reading.ended, 1)
-        await ctx.tick()
-        ctx.set(dut.reading.ended, 0)
-        under_way.pop(0)
-
-    async def bench(ctx):
-        for _ in range(400):
-            for _ in range(40 if generator.random() < 0.05 else 2):
-                key = {"digest": generator.randrange(4), "rest": generator.randrange(64)}
-                pointers = ({"row": generator.randrange(8), "lane": 0} for _ in range(2))
-                span = dict(zip(("tail", "head"), pointers, strict=True))
-                probes = [{"key": key, "span": span}] * generator.randrange(3)
-                ctx.set(dut.add, 1)
-                for n, probe in enumerate(probes):
-                    ctx.set(dut.number, n)
-                    ctx.set(dut.probe, probe)
-                    await ctx.tick()
-                ctx.set(dut.add, 0)
-                first = generator.randrange(16)
-                await ctx.tick()  # what has ended is seen
-                if ctx.get(dut.room):
-                    ctx.set(dut.began, 1)
-                    ctx.set(dut.first, first)
-                    ctx.set(dut.count, len(probes))
-                    await ctx.tick()
-                    ctx.set(dut.began, 0)
-                    under_way.append((first, probes))
-                seen.append(len(under_way))
-                assert ctx.get(dut.pending) == bool(under_way)
-            for _ in range(generator.randrange(6)):
-                if under_way:
-                    await read(ctx)
-
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-    assert max(seen) == PassTable.PASSES - 1

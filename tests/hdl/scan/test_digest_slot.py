@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The slot of a digest against the digest that it should compare, cycle by cycle."""
+
+import random
+
+import pytest
+
+from hdl.comparison import carry_chain
+from hdl.parameters import JoinParameters, KeyField
+from hdl.scan.digest_slot import DigestSlot
+from hdl.scan.key_ring import KeyRing
+from tests.hdl.ecp5 import CCU2C, ECP5, simulate
+
+
+def digest_parameters(*, lanes, bits):
+    """Parameters as a pass sees them: digests are the keys."""
+    field = KeyField(name="x", bits=32)
+    return JoinParameters(
+        lanes=lanes, sub_window=9 * lanes, keys=(field,), comparator="equality", digest_bits=bits
+    ).scanned
+
+
+def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
+    """Hold, begin and compare random digests; return how many lanes matched and did not."""
+    lanes, bits = dut.parameters.lanes, dut.parameters.key_bits
+    generator = random.Random(f"{lanes} {bits} {begins} {adds}")
+    held = waiting = 0
+    found = [0, 0]
+
+    async def bench(ctx):
+        nonlocal held, waiting
+        expected = None
+        for _ in range(cycles):
+            if expected is not None:
+                assert ctx.get(dut.matches) == sum(same << n for n, same in enumerate(expected))
+            begin, add = generator.random() < begins, generator.random() < adds
+            criterion = generator.getrandbits(bits)
+            # Digests that differ in one bit, so that every bit has to be compared.
+            other = held ^ 1 << generator.randrange(bits)
+            keys = [generator.choice([held, waiting, other]) for _ in range(lanes)]
+            ctx.set(dut.begin_keys, begin)
+            ctx.set(dut.add, add)
+            ctx.set(dut.criterion, {"digest": criterion})
+            ctx.set(dut.keys, [{"digest": key} for key in keys])
+            expected = [key == held for key in keys]
+            for same in expected:
+                found[same] += 1
+            if begin:
+                held = waiting
+            if add:
+                waiting = criterion
+            await ctx.tick()
+
+    simulate(dut, platform, bench)
+    return found
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("bits", [1, 2, 3, 16, 17, 24])
+@pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
+def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
+    monkeypatch, lanes, bits, platform
+):
+    monkeypatch.setattr(carry_chain, "Instance", CCU2C)
+    dut = DigestSlot(digest_parameters(lanes=lanes, bits=bits))
+    assert dut.latency == KeyRing.LATENCY + 1 == 3
+    missed, matched = exercise(dut, platform=platform)
+    assert min(missed, matched) > 60 * lanes
+
+
+@pytest.mark.parametrize(("begins", "adds"), [(1.0, 1.0), (0.5, 0.0), (0.0, 0.5), (0.9, 0.1)])
+def test_a_digest_waits_for_its_pass_and_stays_until_another_one_is_added(begins, adds):
+    dut = DigestSlot(digest_parameters(lanes=2, bits=3))
+    exercise(dut, begins=begins, adds=adds)
