@@ -65,8 +65,8 @@ class ChainWalker(wiring.Component):
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue. A walk reads if there
-        was room in the cycle before, and a match is ``found`` :attr:`CIRCLE` cycles after that.
+        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue. A walk reads in the
+        cycle after there was room, and its match is ``found`` :attr:`CIRCLE` cycles later.
     found_valid : Out(1)
         ``found`` is a match of a walk with the queue ``found_queue``.
     found_queue : Out(range(group_count(parameters)))

@@ -40,7 +40,7 @@ class ProbeTable(wiring.Component):
         Take ``probe``.
     probe : In(waiting_layout(parameters))
     tail : In
-        The row of its span's tail, with wrap bit; matters for the first probe of a group.
+        The row of its span's tail, with wrap bit; that of a group's first probe is kept.
     close : In(1)
         The group ends, with the probe of this cycle if there is one.
     ending : In
