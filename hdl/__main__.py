@@ -9,7 +9,7 @@ from amaranth._toolchain.yosys import YosysError
 
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
-from .parameters import PRESETS
+from .presets import PRESETS
 
 __all__ = ["main"]
 

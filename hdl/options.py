@@ -3,7 +3,8 @@
 
 import argparse
 
-from .parameters import COMPARATORS, ENGINES, PRESETS, JoinParameters, KeyField
+from .parameters import COMPARATORS, ENGINES, JoinParameters, KeyField
+from .presets import PRESETS
 
 __all__ = ["add_parameter_options", "parameters_from"]
 

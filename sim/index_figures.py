@@ -5,7 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 from hdl.bundle import write_bundle
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import JoinParameters
+from hdl.presets import PRESETS
 from host import open_device
 from host.predicate import Bounds
 

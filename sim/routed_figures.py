@@ -10,7 +10,7 @@ import json
 
 from hdl.fpga.published import REPORTS, earlier_design, routed_parameters
 from hdl.fpga.rates import ONE_IN, conditions, describe, per_second, rate_name
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 
 from .figures import NotMeasured, Result, figure
 from .saturated_run import saturate

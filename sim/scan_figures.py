@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from hdl.bundle import write_bundle
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from host.device.simulated import SimulatedDevice
 
 from .calibration import calibrated

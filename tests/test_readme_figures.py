@@ -7,7 +7,7 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.index.chain_walker import ChainWalker
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 
 
 def accelerators(engine):

@@ -4,7 +4,8 @@
 import json
 from pathlib import Path
 
-from hdl.parameters import PRESETS, JoinParameters
+from hdl.parameters import JoinParameters
+from hdl.presets import PRESETS
 
 from .devices import find_device
 from .provenance import design_hash, routed_verilog

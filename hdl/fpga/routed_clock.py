@@ -3,7 +3,7 @@
 
 import json
 
-from hdl.parameters import PRESETS, TWINS
+from hdl.presets import PRESETS, TWINS
 
 from .devices import DEVICES, SPEEDS
 from .provenance import ROOT

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 
 from .rates import describe, per_second
 

@@ -62,9 +62,10 @@ class KeyColumn(wiring.Component):
             word = widest_word(self.depth)
             for n, first in enumerate(range(0, self.width, word)):
                 bits = slice(first, min(first + word, self.width))
-                block = BlockRAM(depth=self.depth)
                 if self.late:
                     block = LateBlockRAM(depth=self.depth, width=bits.stop - bits.start)
+                else:
+                    block = BlockRAM(depth=self.depth)
                 m.submodules[f"block_{n}"] = block
                 m.d.comb += [
                     block.write.eq(self.write),

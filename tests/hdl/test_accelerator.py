@@ -327,8 +327,8 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
 
 
 def test_more_cores_than_reset_reaches_before_a_word_are_refused():
-    parameters = JoinParameters(cores=257, sub_window=8, keys=(KeyField(name="x", bits=8),))
-    with pytest.raises(ValueError, match=r"Reset takes 6 cycles to 257 cores, and a word"):
+    parameters = JoinParameters(cores=1025, sub_window=8, keys=(KeyField(name="x", bits=8),))
+    with pytest.raises(ValueError, match=r"Reset takes 7 cycles to 1025 cores, and a word"):
         Accelerator(parameters)
 
 

@@ -12,7 +12,8 @@ from hdl.__main__ import main
 import hdl.bundle
 from hdl.bundle import write_bundle
 from hdl.manifest import describe, fingerprint
-from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 from host.manifest import Manifest, digest

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.parameters import PRESETS, TWINS, JoinParameters, KeyField
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS, TWINS
 
 
 @pytest.mark.parametrize(

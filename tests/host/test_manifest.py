@@ -4,7 +4,7 @@ import json
 import pytest
 
 from hdl.manifest import describe
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
 from host.manifest import RoutedClock

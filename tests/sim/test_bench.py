@@ -3,7 +3,7 @@
 
 import pytest
 
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from host.errors import FailureError
 from sim.runner import run_bench
 

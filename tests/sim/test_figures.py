@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from sim import figures, routed_figures
 from sim.figures import FIGURES, Figure, NotMeasured, Result, figure, measure
 from sim.routed_figures import clock, rate

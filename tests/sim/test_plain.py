@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hdl.bundle import NETLIST, write_bundle
-from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.words import WordCodec

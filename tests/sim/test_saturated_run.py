@@ -3,7 +3,7 @@ from contextlib import closing
 
 import pytest
 
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from host.errors import DeviceTimeoutError
 from sim.saturated_run import SaturatedRun, band_width, saturate, tuples
 

@@ -9,7 +9,7 @@ import pytest
 from hdl.comparison import carry_chain
 from hdl.comparison.carry_chain import CarryChain
 from hdl.comparison.comparator import Comparator
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from tests.hdl.ecp5 import CCU2C, ECP5
 
 OPERATORS = {"equal": eq, "at_least": ge}

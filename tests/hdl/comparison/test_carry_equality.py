@@ -7,7 +7,7 @@ import pytest
 from hdl.comparison import carry_equality
 from hdl.comparison.carry_equality import CarryEquality
 from hdl.comparison.comparator import Comparator
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from tests.hdl.ecp5 import CCU2C, ECP5
 
 

@@ -13,7 +13,7 @@ from hdl.fpga.hierarchy import Hierarchy, class_of
 from hdl.fpga.provenance import identify
 from hdl.fpga.synthesis import run_yosys
 from hdl.fpga.tools import NEXTPNR, YOSYS, ToolError, find_tool, run_tool
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 
 VERILOG = """\
 module leaf(clk, o);

@@ -4,7 +4,7 @@ import pytest
 from hdl.fpga.critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from hdl.fpga.hierarchy import Hierarchy
 from hdl.fpga.shell import SHELL, RoutingShell
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from hdl.verilog.conversion import to_verilog
 from tests.hdl.nextpnr_report import QUEUE, REPORT, SCANNER
 

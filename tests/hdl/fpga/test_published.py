@@ -8,7 +8,7 @@ import pytest
 
 from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published, routed_parameters
 from hdl.fpga.routing_report import routing_markdown
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

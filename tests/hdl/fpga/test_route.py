@@ -13,7 +13,7 @@ from hdl.fpga.rates import comparators, counted, describe, rate_name
 from hdl.fpga.route import nextpnr_command
 from hdl.fpga.routing_report import design_name
 from hdl.fpga.shell import SHELL, RoutingShell
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from hdl.verilog.conversion import to_verilog
 from tests.hdl.nextpnr_report import REPORT
 

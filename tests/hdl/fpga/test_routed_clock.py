@@ -10,7 +10,7 @@ from hdl.fpga import published
 from hdl.fpga.provenance import design_hash
 from hdl.fpga.published import REPORTS
 from hdl.fpga.routed_clock import routed_clock
-from hdl.parameters import PRESETS, TWINS
+from hdl.presets import PRESETS, TWINS
 from host.manifest import Manifest, RoutedClock
 
 VERILOG = "module today; endmodule\n"

@@ -51,7 +51,7 @@ def pass_through(parameters, words, *, stalls=0.0, seed=0, stamps=None, count=0)
                 accepted[side] += mask >> side & 1
 
     bench.simulator.add_testbench(watch, background=True)
-    bench.run(extra_cycles=20)
+    bench.run(extra_cycles=100)
     return [region_word(parameters).from_bits(word) for word in received], order, accepted
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.parameters import PRESETS
+from hdl.presets import PRESETS
 from hdl.verilog.conversion import to_netlist, to_verilog
 from hdl.verilog.lint import WAIVERS, lint
 
@@ -69,7 +69,7 @@ def test_contents_of_memories_that_nothing_defines_are_not_in_the_netlist(texts)
 def test_the_text_depends_on_the_parameters_only(texts):
     """The same bytes, whatever else a process did and however it hashes."""
     script = (
-        "from hdl.accelerator import Accelerator; from hdl.parameters import PRESETS;"
+        "from hdl.accelerator import Accelerator; from hdl.presets import PRESETS;"
         "from hdl.verilog.conversion import to_netlist; import sys;"
         "sys.stdout.write(''.join(to_netlist(Accelerator(PRESETS['tiny']))))"
     )

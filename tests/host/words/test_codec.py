@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from hdl.manifest import describe
-from hdl.parameters import PRESETS, JoinParameters, KeyField
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from host import Manifest
 from host.manifest import WordField
 from host.words import WordCodec, pack_field, tuple_writer, unpack_field

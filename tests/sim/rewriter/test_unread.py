@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 from sim.rewriter.bits import Bits
 from sim.rewriter.logic import Logic
-from sim.rewriter.netlist import ALWAYS, Clause, Condition, Expression, Register, Target
-from sim.rewriter.unread import drop_unread
+from sim.rewriter.netlist import (
+    ALWAYS,
+    Clause,
+    Condition,
+    Expression,
+    Instance,
+    Module,
+    Register,
+    Signal,
+    Target,
+)
+from sim.rewriter.unread import drop_inputs, drop_unread, drop_unread_inputs
 
 
 def one(name):
@@ -51,3 +61,21 @@ def test_whatever_an_output_or_an_instance_depends_on_stays():
     drop_unread(found)
     assert found.variables == variables
     assert found.registers == registers
+
+
+def test_inputs_that_nothing_reads_go_but_never_the_clock():
+    signals = {name: Signal(1) for name in ("clk", "rst", "a", "o")}
+    ports = {"clk": "input", "rst": "input", "a": "input", "o": "output"}
+    found = Logic(signals, ports, {}, [], {"o": one("a")}, {}, "clk")
+    assert drop_unread_inputs(found) == {"rst"}
+    assert list(found.ports) == ["clk", "a", "o"]
+    assert "rst" not in found.signals
+
+
+def test_instances_are_left_without_the_inputs_that_their_modules_have_lost():
+    inputs = {"rst": one("rst"), "a": one("a")}
+    kept = Instance("other", "second", dict(inputs), {})
+    module = Module("top", {})
+    module.instances = [Instance("region", "first", dict(inputs), {}), kept]
+    drop_inputs(module, {"region": {"rst"}})
+    assert [instance.inputs for instance in module.instances] == [{"a": one("a")}, inputs]

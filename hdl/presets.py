@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Named parameters of accelerators, ``python -m hdl generate --preset NAME``."""
+
+from .parameters import JoinParameters, KeyField
+
+__all__ = ["PRESETS", "TWINS"]
+
+X32 = (KeyField(name="x", bits=32),)
+XY16 = (KeyField(name="x", bits=16), KeyField(name="y", bits=16))
+XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
+
+#: The default device with an index as an LFE5U-85F can hold it: the largest windows, one bucket for
+#: each tuple. Twice as many buckets take more block RAMs than there are.
+ECP5_DEFAULT = JoinParameters(
+    cores=1,
+    sub_window=7_964,
+    keys=XY32,
+    timestamp_bits=48,
+    engine="index",
+    probes=64,
+    bucket_bits=13,
+    tuples_per_word=2,
+)
+
+#: Named configurations, `python -m hdl generate --preset NAME`.
+PRESETS = {
+    # Small enough for a unit test or a first look at the Verilog.
+    "tiny": JoinParameters(
+        cores=2, sub_window=8, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, probe_bits=2
+    ),
+    # The default device of the demo, `host join` and Spark: two fields, both kinds of window.
+    "demo": JoinParameters(
+        cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
+    ),
+    # The same for predicates with bounds: `ecp5-default` with larger windows and, so that chains
+    # stay short in grids too, four buckets for each tuple.
+    "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),
+    # The paper's shape at its plainest: sixteen cores, one comparator per region.
+    "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
+    # A whole LFE5U-85F, all of its block RAMs. Few large cores, as each has logic of its own beside
+    # its lanes.
+    "ecp5-equality": JoinParameters(
+        cores=4,
+        sub_window=8_128,
+        keys=X32,
+        comparator="equality",
+        lanes=16,
+        probes=14,
+        digest_bits=16,
+        fan_in=2,
+    ),
+    # An index with the largest ring that its block RAMs can be.
+    "ecp5-index": JoinParameters(
+        cores=1,
+        sub_window=16_250,
+        keys=X32,
+        comparator="equality",
+        engine="index",
+        probes=16,
+        fan_in=2,
+        bucket_bits=14,
+        probe_bits=10,
+        tuples_per_word=2,
+    ),
+    "ecp5-band": JoinParameters(
+        cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
+    ),
+    "ecp5-default": ECP5_DEFAULT,
+}
+
+#: Presets that are only simulated, and the one that is routed in their place: the same accelerator
+#: with windows that fit a device. `demo` has none: `ecp5-band` has its engine and its comparator,
+#: but fields half as wide, no timestamps and other lanes and probes, so neither cycles nor clock
+#: would be those of `demo`.
+TWINS = {"demo-index": "ecp5-default"}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the match bits of a lane into one result word per cycle."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.streams.registers import StreamRegister
+from hdl.words.results import ResultKind, node_result
+
+from .layouts import lane_matches_layout
+
+__all__ = ["PairSerializer"]
+
+
+def lowest(bits):
+    """Return the lowest bit that is set, as a number, and ``bits`` without it."""
+    index = Const(0, range(len(bits)))
+    for n in reversed(range(len(bits))):
+        index = Mux(bits[n], n, index)
+    return index[: (len(bits) - 1).bit_length()], bits & (bits - 1)[: len(bits)]
+
+
+class PairSerializer(wiring.Component):
+    """Send each match as a pair, in order of probe, then the star and the mark of the group.
+
+    Latency: 2 cycles. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(lane_matches_layout(parameters, probes)))
+    o : Out(stream.Signature(node_result(parameters, 0)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 2
+        super().__init__(
+            {
+                "i": In(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
+                "o": Out(stream.Signature(node_result(parameters, 0))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        probes = self.parameters.probes
+        m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
+        connect(m, output.o, flipped(self.o))
+
+        lane = Signal(lane_matches_layout(self.parameters, self.parameters.probes), reset_less=True)
+        loaded = Signal()
+        todo = Signal(probes + 2)  # pairs, then star, then mark
+        index, rest = lowest(todo)
+        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
+        word = output.i
+        pair = word.payload.body.pair
+        is_pair = todo[:probes].any()
+        done = Signal()
+        m.d.comb += [
+            word.valid.eq(todo.any()),
+            done.eq((rest == 0) & (word.ready | ~word.valid)),
+            self.i.ready.eq(done),
+        ]
+        with m.If(is_pair):
+            m.d.comb += [
+                word.payload.kind.eq(ResultKind.PAIR),
+                pair.probe.eq(base + index),
+                pair.lane.eq(lane.lane),
+                pair.row.eq(lane.row),
+            ]
+        with m.Else():
+            m.d.comb += [
+                word.payload.kind.eq(Mux(todo[probes], ResultKind.STAR, ResultKind.MARK)),
+                word.payload.body.punctuation.eq(lane.ending.punctuation),
+            ]
+        with m.If(word.ready):
+            m.d.sync += todo.eq(rest)
+        with m.If(done):
+            following = self.i.payload
+            star, mark = following.ending.star, following.ending.mark
+            m.d.sync += loaded.eq(self.i.valid)
+            with m.If(self.i.valid):
+                punctuation = Cat(star, mark) & following.last.replicate(2)
+                m.d.sync += [lane.eq(following), todo.eq(Cat(following.matches, punctuation))]
+            with m.If(loaded & lane.last):
+                m.d.sync += base.eq(Mux(lane.ending.star, 0, base + lane.ending.count))
+        return m

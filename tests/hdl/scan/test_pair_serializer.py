@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+import random
+
+import pytest
+
+from hdl.scan.layouts import lane_matches_layout
+from hdl.scan.pair_serializer import PairSerializer
+from tests.hdl.scan_rows import as_tuple, queue_parameters, random_rows, serialize
+
+
+@pytest.mark.parametrize("probes", [1, 3, 4])
+@pytest.mark.parametrize("stalls", [0.0, 0.5])
+def test_a_lane_becomes_its_pairs_then_star_and_mark(probes, stalls):
+    parameters = queue_parameters(1, probes)
+    rows, expected = random_rows(parameters, random.Random(probes), 60)
+    lanes = [{**row, "matches": row["matches"][0], "lane": 0} for row in rows]
+    words = serialize(
+        PairSerializer(parameters),
+        lane_matches_layout(parameters, parameters.probes),
+        lanes,
+        len(expected),
+        stalls=stalls,
+    )
+    assert [as_tuple(word) for word in words] == expected
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_latency_of_pairs_and_one_word_per_cycle(full):
+    parameters = queue_parameters(1, 4)
+    dut = PairSerializer(parameters)
+    assert dut.latency == 2
+    ending = {"count": 4, "star": 1, "mark": full}
+    lane = {"matches": 0xF if full else 0, "last": 1, "ending": ending}
+    each = 6 if full else 1
+    sent, taken = [], []
+    serialize(
+        dut,
+        lane_matches_layout(parameters, parameters.probes),
+        [lane] * 20,
+        20 * each,
+        stamps=(sent, taken),
+    )
+    assert taken == list(range(sent[0] + dut.latency, sent[0] + dut.latency + 20 * each))
+    if not full:
+        assert taken == [s + dut.latency for s in sent]
