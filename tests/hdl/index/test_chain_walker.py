@@ -2,21 +2,20 @@
 """Walks, cycle by cycle: a place in the circle, a chain in a list, and what is found in it."""
 
 from collections import Counter, deque
-from dataclasses import dataclass
 import random
 
 import pytest
 
 from hdl.index.chain_walker import ChainWalker
 from hdl.index.layouts import bank_count, group_count, probe_shape, walks_layout, walks_waiting
-from hdl.parameters import JoinParameters, KeyField
+from hdl.parameters import JoinParameters
 from tests.hdl.ecp5 import simulate
-from tests.hdl.input_words import criterion_of, criterion_ranges, integer, stored_key
+from tests.hdl.input_words import criterion_ranges, integer
+from tests.hdl.walks_model import KEYS, Ring, Walk, random_criterion
 
 CYCLES = 320
 #: Cycles until all walks have ended after the last one was begun.
 DEADLINE = 4_000
-KEYS = (KeyField(name="x", bits=3), KeyField(name="y", bits=1, signed=False))
 PROBE_BITS = 9
 
 
@@ -27,41 +26,6 @@ def walker_of(comparator, *, tuples_per_word=1, cores=1, bucket_bits=2):
         sub_window=20 if cores == 1 else 1, tuples_per_word=tuples_per_word, probe_bits=PROBE_BITS,
     )  # fmt: skip
     return ChainWalker(parameters, probe_side=0)
-
-
-@dataclass
-class Walk:
-    """A probe on its way along a chain, as it is queued."""
-
-    place: int
-    age: int
-    bucket: int
-    probe: int
-    group: int
-    queue: int
-    begun: int  # the cycle
-
-
-class Ring:
-    """Entries of few buckets and few keys, most with a link to the one before them."""
-
-    def __init__(self, parameters, generator, *, single=False):
-        rows = self.rows = parameters.ring_rows
-        buckets = 1 << parameters.bucket_width
-        self.keys = [random_key(generator) for _ in range(rows)]
-        self.stored = [stored_key(parameters, key) for key in self.keys]
-        self.buckets = [0 if single else generator.randrange(buckets) for _ in range(rows)]
-        self.links = [0] * rows
-        for place in range(rows):
-            own = self.buckets[place]
-            link = next((back for back in range(1, rows) if self.buckets[place - back] == own), 0)
-            stale = generator.choice([0, generator.randrange(rows)])
-            self.links[place] = link if single or generator.random() < 0.85 else stale
-
-
-def random_key(generator):
-    """One of eight keys, by field."""
-    return {"x": generator.randrange(-2, 2), "y": generator.randrange(2)}
 
 
 class Walks:
@@ -163,7 +127,11 @@ class Walks:
         """What is read comes from the memories; anything, if nothing was read."""
         dut, generator, read = self.dut, self.generator, self.reads.popleft()
         place, probe = read or (generator.randrange(self.ring.rows), None)
-        random_probe = (self.random_criterion(), generator.randrange(self.ring.rows), 0)
+        random_probe = (
+            random_criterion(self.parameters, self.generator),
+            generator.randrange(self.ring.rows),
+            0,
+        )
         criterion, size, number = self.probes.get(probe, random_probe)
         ctx.set(dut.key, self.ring.stored[place])
         ctx.set(dut.link, {"link": self.ring.links[place], "bucket": self.ring.buckets[place]})
@@ -183,11 +151,6 @@ class Walks:
                 self.late[queue] = 0
         ctx.set(self.dut.room, self.room)
 
-    def random_criterion(self):
-        """What a probe compares keys with."""
-        bounds = {"x": sorted(self.generator.choices(range(-3, 4), k=2)), "y": (-1, 1)}
-        return criterion_of(self.parameters, 0, random_key(self.generator), bounds)
-
     def visit(self, ctx, *, begins):
         """Begin walks in some banks, as long as the queue may be given any."""
         dut, generator = self.dut, self.generator
@@ -201,33 +164,24 @@ class Walks:
             "group": generator.randrange(self.groups),
             "queue": generator.randrange(self.groups),
         }
-        entries = [self.entry(bank) for bank in range(self.banks)]
+        entries = [self.ring.entry(bank, self.banks) for bank in range(self.banks)]
         payload = {"entries": entries, **common}
         ctx.set(dut.begin, begin)
         ctx.set(dut.walks.as_value(), integer(walks_layout(self.parameters), payload))
         if begin:
             size = generator.randrange(self.ring.rows)
             number = self.visits % (1 << PROBE_BITS)
-            self.probes[common["probe"]] = (self.random_criterion(), size, number)
+            self.probes[common["probe"]] = (
+                random_criterion(self.parameters, generator),
+                size,
+                number,
+            )
             self.visits += 1
         for bank, entry in enumerate(entries):
             if begin >> bank & 1:
                 self.waiting.append(Walk(**entry, **common, begun=self.now))
         waiting = len({walk.probe for walk in self.waiting})  # a probe makes one visit here
         self.most_waiting = max(self.most_waiting, waiting)
-
-    def entry(self, bank):
-        """Where a walk of this bank sets out; at the end of what the probe sees, now and then."""
-        generator, ring = self.generator, self.ring
-        bucket = generator.randrange(1 << self.parameters.bucket_width)
-        bucket = bucket // self.banks * self.banks + bank
-        own = [place for place in range(ring.rows) if ring.buckets[place] == bucket]
-        stale = generator.random() < 0.1 or not own
-        place = generator.randrange(ring.rows) if stale else generator.choice(own)
-        link = ring.links[place]
-        edge = generator.choice([link - 1, link, link + 1]) % ring.rows
-        age = generator.choice([edge, *[generator.randrange(ring.rows)] * 3])
-        return {"place": place, "age": age, "bucket": bucket}
 
 
 def run(bench, *, cycles=CYCLES):
