@@ -18,7 +18,8 @@ class CellDigit(wiring.Component):
     A step is one cell; two neighbouring cells where the field has the lowest bit of the bucket's
     number, which tells the banks of the head table apart.
 
-    Latency: 1 cycle; 2 for a part. Throughput: a step per cycle.
+    Latency: 1 cycle from ``begin`` or ``step`` to ``ended`` and ``both``; 2 from ``configure`` to
+    ``mask``, ``stride`` and ``paired``. Throughput: a step per cycle.
 
     Parameters
     ----------
@@ -33,11 +34,11 @@ class CellDigit(wiring.Component):
     mask : Out(bucket_width)
         The field's bits in a bucket's number.
     stride : Out(bucket_width)
-        What a step adds there.
+        What a step adds there; anything if the part has no bits.
     paired : Out(1)
         A step is two cells.
     begin : In(1)
-        Begin with a range of ``extent`` more cells than one.
+        Begin with a range of ``extent`` more cells than one; ``step`` means nothing then.
     extent : In(bucket_width)
     step : In(1)
         Go on; after the last step, begin with the same range again.

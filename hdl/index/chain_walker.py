@@ -34,8 +34,9 @@ class ChainWalker(wiring.Component):
     sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
     matches in its queue, a walk goes round without reading.
 
-    Latency: 1 cycle to set out, and :attr:`CIRCLE` per entry. Throughput: 1 entry per cycle,
-    provided as many walks are under way.
+    Latency: :attr:`latency` cycles from ``begin`` to ``found`` or ``ended`` with the first entry:
+    those of the :class:`WalkQueue`, 1 to set out, and :attr:`CIRCLE`; :attr:`CIRCLE` per entry from
+    then on. Throughput: 1 entry per cycle, provided that :attr:`CIRCLE` walks are under way.
 
     Parameters
     ----------
@@ -50,9 +51,10 @@ class ChainWalker(wiring.Component):
         Queue these of the ``walks``.
     walks : In(walks_layout(parameters))
     ready : Out(1)
-        Those of :attr:`IN_FLIGHT` more visits may be queued; from a register.
+        Walks of :attr:`IN_FLIGHT` more visits may be queued, the one of this cycle included; from
+        a register.
     place : Out
-        Entry to read.
+        Entry to read, while ``busy``; otherwise nothing is made of what is there.
     key, link : In
         What was there, :attr:`READING` cycles ago.
     probe : Out
@@ -63,7 +65,8 @@ class ChainWalker(wiring.Component):
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue.
+        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue. A walk reads in the
+        cycle after there was room, and its match is ``found`` :attr:`CIRCLE` cycles later.
     found_valid : Out(1)
         ``found`` is a match of a walk with the queue ``found_queue``.
     found_queue : Out(range(group_count(parameters)))
@@ -71,7 +74,7 @@ class ChainWalker(wiring.Component):
     ended : Out(group_count(parameters))
         A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
     compared : Out(1)
-        An entry of the probe's window and bucket was compared.
+        An entry of the probe's window and bucket was compared; in the cycle of ``found``.
     busy : Out(1)
         An entry is read.
     stalled : Out(1)
@@ -82,7 +85,7 @@ class ChainWalker(wiring.Component):
     #: its blocks.
     READING = KeyColumn.LATENCY + 1
     CIRCLE = READING + 2
-    #: Visits whose walks can be queued after ``ready`` fell.
+    #: Visits whose walks can be queued when ``ready`` falls, the one of the cycle before included.
     IN_FLIGHT = 8
     #: Matches that may come after ``room`` fell: from every place of the circle, and from the
     #: registers around it.
@@ -91,7 +94,10 @@ class ChainWalker(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self.latency = 1 + self.CIRCLE
+        self._waiting = WalkQueue(
+            parameters, depth=walks_waiting(parameters), in_flight=self.IN_FLIGHT
+        )
+        self.latency = self._waiting.latency + 1 + self.CIRCLE
         super().__init__(
             {
                 "begin": In(bank_count(parameters)),
@@ -119,9 +125,7 @@ class ChainWalker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         layout = walk_layout(self.parameters)
-        m.submodules.waiting = waiting = WalkQueue(
-            self.parameters, depth=walks_waiting(self.parameters), in_flight=self.IN_FLIGHT
-        )
+        m.submodules.waiting = waiting = self._waiting
         m.submodules.comparator = comparator = Comparator(
             self.parameters, probe_side=self.probe_side
         )

@@ -23,7 +23,8 @@ class ProbeTable(wiring.Component):
     :class:`hdl.trees.merger.Merger`); so no probe sets out before its group is in the queue. There
     is room for a whole group beside those under way, so an open one never fills the table.
 
-    Latency: 1 cycle; 3 more until a probe has ``arrived``. Throughput: 1 probe per cycle.
+    Latency: 1 cycle from the end of a group until it is ``closed``; 4 from a probe until it has
+    ``arrived``, if those before it were visited by then. Throughput: 1 probe and 1 group per cycle.
 
     Parameters
     ----------
@@ -34,11 +35,12 @@ class ProbeTable(wiring.Component):
     -------
     soon : Out(1)
         From the next cycle on, there is room for a probe, or the end of a group, in two cycles.
+        So whoever adds in a cycle has looked at it three cycles earlier.
     add : In(1)
         Take ``probe``.
     probe : In(waiting_layout(parameters))
     tail : In
-        The row of its span's tail, with wrap bit.
+        The row of its span's tail, with wrap bit; that of a group's first probe is kept.
     close : In(1)
         The group ends, with the probe of this cycle if there is one.
     ending : In
@@ -47,22 +49,24 @@ class ProbeTable(wiring.Component):
         There is a closed group.
     group : Out(closed_layout(parameters))
     take : In(1)
-        Go on to the next one.
+        Go on to the next one; only if ``closed``.
     arrived : Out(1)
         ``visiting`` is the next probe, in order.
     visiting : Out(visiting_layout(parameters))
     visited : In(1)
-        Go on to the one after it.
+        Go on to the one after it; only if ``arrived``.
     walking : In
-        Which probe an entry is compared with …
+        Which probe an entry is compared with: one that has ``arrived`` and is not released.
     criterion, size, number : Out
-        … with its number among the probes since the last star, as many cycles later as a
+        What the probe compares keys with, how many entries it sees, and its number among the probes
+        since the last star; as many cycles later as a
         :class:`hdl.memory.key_column.KeyColumn` takes.
     release : In(1)
         As many of the oldest probes have been answered as ``released`` says.
     released : In
     oldest : Out
-        From this row on the ring must be kept for the probes whose groups are still to be taken.
+        From this row on the ring must be kept for the probes whose groups are still to be taken,
+        the open one included; ``tail`` if there are none.
     """
 
     #: Groups that can wait.

@@ -20,6 +20,8 @@ class GroupSchedule(wiring.Component):
     outcome is that of one after the other: either way round they end one group at the most, unless
     the tuple of the other side comes first while the group is ``exhausted``; so that must not be.
 
+    After reset there is no open group, and the first probe is followed by a star.
+
     Latency: 0 cycles. Throughput: 1 word per cycle.
 
     Parameters

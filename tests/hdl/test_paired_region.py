@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
+from hdl.index.chain_walker import ChainWalker
 from hdl.paired_region import PairedRegion
 from hdl.region import Region
 from hdl.words.inputs import InputKind
@@ -239,3 +240,19 @@ def test_latency_is_that_of_a_region(probe_side, comparator, first):
     dut = PairedRegion(parameters, probe_side=probe_side)
     assert dut.latency == Region(parameters.lane, probe_side=probe_side).latency
     assert taken[0] - sent[-1] == dut.latency
+
+
+@pytest.mark.parametrize("probe_side", [0, 1])
+def test_a_walk_waits_a_cycle_longer_than_that_of_a_region(probe_side):
+    """The queue of walks is deeper; the match is the one entry that is read."""
+    parameters = paired_parameters(cores=1, sub_window=9, comparator="equality")
+    model = PairModel(parameters, probe_side, 0, 9, matches=lambda r, s: r == s)
+    model.timed_tuple(1 - probe_side, 20)
+    for _ in range(30):
+        model.send(control_word("BOUND_LOW", 0, LOW))
+    model.timed_tuple(probe_side, 20)
+    sent, taken = [], []
+    found = drive(model, always(), stamps=(sent, taken))
+    assert [kind for kind, *_ in found] == [ResultKind.PAIR, ResultKind.STAR]
+    dut = PairedRegion(parameters, probe_side=probe_side)
+    assert taken[-1] - sent[-1] == dut.latency + 3 + ChainWalker.CIRCLE

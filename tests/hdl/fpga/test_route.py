@@ -2,16 +2,12 @@
 import json
 import shlex
 
-from amaranth import *
-from amaranth.lib import wiring
 import pytest
 
 from hdl.__main__ import main
-from hdl.accelerator import Accelerator
 from hdl.fpga import published
 from hdl.fpga import route as flow
 from hdl.fpga.devices import DEVICES
-from hdl.fpga.hierarchy import Hierarchy
 from hdl.fpga.provenance import Program, design_hash
 from hdl.fpga.rates import comparators, counted, describe, rate_name
 from hdl.fpga.route import nextpnr_command
@@ -25,28 +21,6 @@ from tests.hdl.nextpnr_report import REPORT
 @pytest.fixture(scope="module")
 def verilog():
     return to_verilog(RoutingShell(PRESETS["tiny"]), name=SHELL)
-
-
-@pytest.fixture(scope="module")
-def hierarchy(verilog):
-    return Hierarchy(verilog, top=SHELL)
-
-
-def test_the_shell_has_few_pads_and_the_whole_accelerator(verilog, hierarchy):
-    ports = verilog.partition(f"module {SHELL}(")[2].partition(")")[0].split(", ")
-    assert ports == ["clk", "rst", "capture", "data_in", "data_out"]
-    assert hierarchy.instances[SHELL] == {"accelerator": "accelerator"}
-    assert hierarchy.counts()["region"] >= 2
-
-
-def test_every_port_of_the_accelerator_meets_a_register(verilog):
-    accelerator = Accelerator(PRESETS["tiny"])
-    widths = {wiring.In: 0, wiring.Out: 0}
-    for _, member, value in accelerator.signature.flatten(accelerator):
-        widths[member.flow] += len(Value.cast(value))
-    shell = verilog.partition(f"module {SHELL}(")[2]
-    assert f"reg [{widths[wiring.In] - 1}:0] shifted" in shell
-    assert f"reg [{widths[wiring.Out] - 1}:0] taken" in shell
 
 
 def test_nextpnr_is_told_device_grade_seed_and_router():
