@@ -18,7 +18,7 @@ MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     "changes",
     [
-        {"cores": 5, "probes": 2, "lanes": 2},
+        {"cores": 2, "probes": 2, "lanes": 2},
         {"cores": 1, "engine": "index", "tuples_per_word": 2},
     ],
 )
