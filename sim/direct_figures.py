@@ -20,6 +20,8 @@ __all__ = ["DIRECT"]
 #: The last commit with an index engine that was only simulated (``pipelined=False``): its stages
 #: passed tuples on within a cycle, so a cycle took less to simulate, and no chip could have it.
 DIRECT = "ca8bab9"
+#: What of it makes a bundle and joins on it.
+PARTS = ("hdl", "host", "sim", "docs/routing", "pyproject.toml")
 #: Where its files go.
 FOLDER = Path("build") / "figures" / f"commit-{DIRECT}"
 #: What was quickest then.
@@ -32,7 +34,7 @@ def checked_out():
     """Return the folder with the files of :data:`DIRECT`."""
     if FOLDER.is_dir():
         return FOLDER
-    command = ["git", "archive", "--format=tar", DIRECT, "hdl", "host", "sim"]
+    command = ["git", "archive", "--format=tar", DIRECT, *PARTS]
     try:
         files = subprocess.run(command, capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -48,7 +50,7 @@ def tuples_per_second(folder, bundle, join):
     """Return the rate of the quickest of some joins with the code in ``folder``."""
     command = [sys.executable, "-P", str(Path(__file__).with_name("timed_join.py")), str(bundle)]
     run = subprocess.run(
-        command, input=json.dumps(join), text=True, capture_output=True, check=True,
+        command, input=json.dumps(join), text=True, stdout=subprocess.PIPE, check=True,
         env={**os.environ, "PYTHONPATH": str(folder)},
     )  # fmt: skip
     return TUPLES / min(seconds for seconds, *_ in json.loads(run.stdout))
