@@ -29,8 +29,9 @@ class CellPreparation(wiring.Component):
     A field without any part is only compared. A part that is not its field's alone, or reaches
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
-    Latency: :attr:`latency` cycles: 2 for an equality, to multiply and to add; for a band 3, to
-    shift and multiply, to subtract, place and add, to limit. Throughput: 1 word per cycle.
+    Latency: 3 cycles: for an equality to come to the multipliers, to multiply, and to add; for a
+    band to shift and multiply, to subtract, place and add, and to limit. Throughput: 1 word per
+    cycle.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class CellPreparation(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.hashes = [FieldHash(parameters, n) for n, _ in enumerate(parameters.keys)]
-        self.latency = 3 if parameters.comparator == "band" else 2
+        self.latency = 3
         word = region_word(parameters)
         super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
 
@@ -122,22 +123,28 @@ class CellPreparation(wiring.Component):
         return data.StructLayout(coordinates), data.StructLayout(parts)
 
     def elaborate_equality(self, m, output):
-        """Multiply the key in one cycle, add in the next."""
+        """Multiply the key in one cycle, add in the next.
+
+        A multiplication takes half of a cycle, and multipliers stand where the device has them: so
+        the registers before them may stand there, too, and are nothing else.
+        """
         word = region_word(self.parameters)
+        m.submodules.near = near = SteadyRegister(word)
+        connect(m, flipped(self.i), near.i)
         fields = [field.name for field in self.parameters.keys]
         layouts = zip(fields, (hash_.layout for hash_ in self.hashes), strict=True)
         m.submodules.multiplied = multiplied = SteadyRegister(
             data.StructLayout({"word": word, "products": data.StructLayout(dict(layouts))})
         )
         m.d.comb += [
-            multiplied.i.valid.eq(self.i.valid),
-            multiplied.i.payload.word.eq(self.i.payload),
+            multiplied.i.valid.eq(near.o.valid),
+            multiplied.i.payload.word.eq(near.o.payload),
             output.i.valid.eq(multiplied.o.valid),
             output.i.payload.eq(multiplied.o.payload.word),
         ]
-        key, found = self.i.payload.body.tuple.key, multiplied.o.payload
+        key, found = near.o.payload.body.tuple.key, multiplied.o.payload
         for n, (name, hash_) in enumerate(zip(fields, self.hashes, strict=True)):
-            part = self.elaborate_part(m, n, self.i, self.i.payload, "multiplied")
+            part = self.elaborate_part(m, n, near.o, near.o.payload, "multiplied")
             products = Value.cast(multiplied.i.payload.products[name])
             m.d.comb += products.eq(hash_.products(key[name], part.seed))
         totals = (

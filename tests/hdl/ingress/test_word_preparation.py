@@ -94,7 +94,7 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
                 assert prepared.criterion[name] == value
     if not stalls:
         latency = WordPreparation(parameters).latency
-        assert latency == (7 if comparator == "band" else 6)
+        assert latency == 7
         assert taken == [cycle + latency for cycle in sent]
         assert sent == list(range(sent[0], sent[0] + len(words)))
 
@@ -126,7 +126,7 @@ def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
         for name, value in stored_key(parameters, body["tuple"]["key"]).items():
             assert found.body.tuple.key[name] == value
     if not stalls:
-        cells = {"scan": 0, "index": 3 if comparator == "band" else 2}[engine]
+        cells = {"scan": 0, "index": 3}[engine]
         latency = WordPreparation(parameters).latency
         assert latency == 3 + cells + 1
         assert taken == [cycle + latency for cycle in sent]
