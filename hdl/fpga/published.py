@@ -23,7 +23,7 @@ __all__ = [
 REPORTS = Path("docs") / "routing"
 #: Presets whose report must be of today's design; they are routed in minutes. A full chip takes
 #: hours, so its report may be of an earlier design, and then says so.
-CURRENT = ()
+CURRENT = ("ecp5-index",)
 #: Parameters that there were, with the values that every accelerator would have today.
 GONE = {"pipelined": True}
 
