@@ -156,3 +156,15 @@ def index_routed_mhz(report):
 def index_default_routed_mhz(report):
     """Clock of the preset `ecp5-default`, the twin of the default index device, at grade 8."""
     return clock("ecp5-default", 8)
+
+
+@figure("index.routed_tuples_per_s", unit="tuples/s", goal=">= 2.5e8")
+def index_routed_tuples_per_s(report):
+    """Tuples of both sides, in turn, that the routed `ecp5-index` takes in a second."""
+    return rate("ecp5-index", "tuples", "full", report, window=PRESETS["ecp5-index"].capacity)
+
+
+@figure("index.routed_tuples_per_s_groups_of_one", unit="tuples/s", goal=None)
+def index_routed_tuples_per_s_groups_of_one(report):
+    """The same in strict outer order."""
+    return rate("ecp5-index", "tuples", "single", report, window=PRESETS["ecp5-index"].capacity)
