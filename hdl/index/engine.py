@@ -7,12 +7,12 @@ from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import at_hand, engine_members, keep_from
 from hdl.memory.key_column import KeyColumn
+from hdl.streams.delay import delayed
 from hdl.words.inputs import Control
 from hdl.words.prepared import is_own_criterion, stored_layout
 
 from .cell_sequencer import CellSequencer
 from .chain_walker import ChainWalker
-from .delay import delayed
 from .group_results import GroupResults
 from .head_lookup import HeadLookup
 from .head_table import HeadTable

@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.memory.key_column import KeyColumn
+from hdl.streams.delay import delayed
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.results import ResultKind, node_result
 from hdl.words.spans import pointer_layout
 
-from .delay import delayed
 from .layouts import (
     bank_count,
     closed_layout,

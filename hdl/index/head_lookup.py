@@ -6,7 +6,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from .delay import delayed
+from hdl.streams.delay import delayed
+
 from .head_table import HeadTable
 from .layouts import (
     bank_bits,

@@ -6,11 +6,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.key_column import KeyColumn
+from hdl.streams.delay import delayed
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.prepared import criterion_layout
 from hdl.words.spans import ending_layout, pointer_layout
 
-from .delay import delayed
 from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
 
 __all__ = ["ProbeTable"]

@@ -5,6 +5,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.streams.delay import delayed
+
 __all__ = ["BlockRAM", "LateBlockRAM", "fits", "widest_word"]
 
 #: Widths of an 18-kbit block RAM, and how many low address bits each leaves unused.
@@ -129,9 +131,7 @@ class LateBlockRAM(wiring.Component):
         m = Module()
         m.submodules.block = block = self._block
         arriving = {"write": self.write, "place": self.place, "row": self.row[: self._used]}
-        for name, value in arriving.items():
-            near = Signal(len(value), name=f"near_{name}", reset_less=name != "write")
-            m.d.sync += near.eq(value)
+        for name, near in delayed(m, arriving, "near", flags=("write",)).items():
             m.d.comb += getattr(block, name).eq(near)
         m.d.comb += [block.address.eq(self.address), self.data.eq(block.data)]
         return m

@@ -6,6 +6,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
+from hdl.streams.delay import delayed
 
 from .block_ram import BlockRAM, LateBlockRAM, fits, widest_word
 
@@ -79,17 +80,15 @@ class KeyColumn(wiring.Component):
             shape=unsigned(self.width), depth=self.depth, init=[]
         )
         write, read = rows.write_port(), rows.read_port()
-        m.d.comb += read.addr.eq(self.address)
-        for name, (port, value) in {
-            "write": (write.en, self.write),
-            "place": (write.addr, self.place),
-            "row": (write.data, self.row),
-        }.items():
-            near = value
-            if self.late:
-                near = Signal.like(value, name=f"near_{name}", reset_less=name != "write")
-                m.d.sync += near.eq(value)
-            m.d.comb += port.eq(near)
+        written = {"write": self.write, "place": self.place, "row": self.row}
+        if self.late:
+            written = delayed(m, written, "near", flags=("write",))
+        m.d.comb += [
+            write.en.eq(written["write"]),
+            write.addr.eq(written["place"]),
+            write.data.eq(written["row"]),
+            read.addr.eq(self.address),
+        ]
         output = Signal(self.width, reset_less=True)
         m.d.sync += output.eq(read.data)
         m.d.comb += self.data.eq(output)

@@ -48,6 +48,13 @@ def drive(parameters, words, **options):
     return [region_word(parameters).from_bits(word) for word in received], sent, taken
 
 
+def check_cycles(parameters, latency, sent, taken):
+    """Words enter in every cycle, and each leaves after the stated latency."""
+    assert WordPreparation(parameters).latency == latency
+    assert taken == [cycle + latency for cycle in sent]
+    assert sent == list(range(sent[0], sent[0] + len(sent)))
+
+
 @pytest.mark.parametrize("comparator", ["band", "equality"])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
@@ -93,10 +100,7 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
             for name, value in of_side.items():
                 assert prepared.criterion[name] == value
     if not stalls:
-        latency = WordPreparation(parameters).latency
-        assert latency == 7
-        assert taken == [cycle + latency for cycle in sent]
-        assert sent == list(range(sent[0], sent[0] + len(words)))
+        check_cycles(parameters, 7, sent, taken)
 
 
 @pytest.mark.parametrize("engine", ["scan", "index"])
@@ -127,7 +131,4 @@ def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
             assert found.body.tuple.key[name] == value
     if not stalls:
         cells = {"scan": 0, "index": 3}[engine]
-        latency = WordPreparation(parameters).latency
-        assert latency == 3 + cells + 1
-        assert taken == [cycle + latency for cycle in sent]
-        assert sent == list(range(sent[0], sent[0] + len(words)))
+        check_cycles(parameters, 3 + cells + 1, sent, taken)
