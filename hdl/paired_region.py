@@ -58,11 +58,12 @@ class PairedRegion(Region):
         alone = Signal()  # only the first of two is accepted
         second = Signal()  # that was so, and the other one is left
         stores, probes = Signal(), Signal()  # a tuple of this kind is among those accepted
+        both_settled = self.elaborate_order(m, is_, second, tracker)
         m.d.comb += [
             tracker.present.eq(words.valid & (is_.probe | is_.store)),
             go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
-            accepted.eq(go & tracker.settled & tracker.both_settled),
-            alone.eq(go & tracker.settled & ~tracker.both_settled & is_.both & ~second),
+            accepted.eq(go & tracker.settled & both_settled),
+            alone.eq(go & tracker.settled & ~both_settled & is_.both & ~second),
             # Of two tuples, one is missing if the first is alone, or if the other one was.
             stores.eq(is_.store & Mux(alone, is_.store_first, ~(second & is_.store_first))),
             probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
@@ -74,19 +75,24 @@ class PairedRegion(Region):
         ]
         with m.If(accepted | alone):
             m.d.sync += second.eq(alone)
-        self.elaborate_times(m, is_, tuples, second, tracker)
         self.elaborate_prepared(m, words, tuples, tracker, engine)
         return accepted
 
-    def elaborate_times(self, m, is_, tuples, second, tracker):
-        """Say by which timestamps tuples of the window have to leave."""
-        earlier_stores = Mux(second, is_.store_last, is_.store_first)
-        r, s = tuples.r.timestamp, tuples.s.timestamp
+    def elaborate_order(self, m, is_, second, tracker):
+        """Say by whose timestamps tuples of the window have to leave; return whether those have
+        left that the second tuple does not see."""
+        if not self.parameters.timestamp_bits:
+            return Const(1)
         m.d.comb += [
-            tracker.timestamp.eq(Mux(earlier_stores, s, r)),
-            tracker.later.eq(Mux(is_.store_last, s, r)),
+            tracker.earlier.eq(Mux(second, is_.store_last, is_.store_first)),
+            tracker.later.eq(is_.store_last),
             tracker.between.eq(is_.both & is_.store_first & ~second),
         ]
+        return tracker.both_settled
+
+    def times(self, word):
+        """Return the timestamps of a region word: of the tuple that probes, and of the stored."""
+        return [word.body.both[side].timestamp for side in "rs"]
 
     def elaborate_prepared(self, m, words, tuples, tracker, engine):
         """Show the tuples of the word to tracker and engine, a cycle later."""

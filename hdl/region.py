@@ -91,6 +91,12 @@ class Region(wiring.Component):
 
         takes = Signal(init=1)  # the engine can take a probe, or the end of a group
         closing = Signal()  # the group ends, with the word at hand
+        m.d.comb += tracker.coming.eq(Cat(self.times(self.words.payload)))
+        if self.parameters.timestamp_bits:
+            m.d.comb += [
+                tracker.fills.eq(self.words.ready),
+                tracker.moves.eq(~words.valid | words.ready),
+            ]
         accepted = self.elaborate_tuples(m, words, takes, tracker, engine)
         passed, ends = self.elaborate_control(m, words, takes, tracker, engine)
         m.d.comb += [
@@ -109,6 +115,10 @@ class Region(wiring.Component):
         """Return whether the engine can take a probe in the next cycle: a group is followed by one
         cycle without."""
         return engine.soon & ~closing
+
+    def times(self, word):
+        """Return the timestamps of a region word."""
+        return [word.body.tuple.timestamp]
 
     def overflow(self, tracker):
         """Return the overflow that a star knows of."""
@@ -143,7 +153,6 @@ class Region(wiring.Component):
         tuple_ = Signal(tuple_at_hand.shape(), reset_less=True)
         m.d.comb += [
             tracker.present.eq(words.valid & (is_.grouped | is_.store)),
-            tracker.timestamp.eq(tuple_at_hand.timestamp),
             accepted.eq(
                 tracker.present
                 & (~is_.grouped | takes)

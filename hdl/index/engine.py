@@ -41,7 +41,7 @@ class IndexEngine(wiring.Component):
     Results between two stars come in the order in which walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
-    is idle and the bucket empty; otherwise 2 more, 3 where tuples go side by side, and
+    is idle and the bucket empty; otherwise 3 more, 4 where tuples go side by side, and
     :attr:`ChainWalker.CIRCLE` per entry.
     Throughput: a tuple per cycle; a bucket of every bank, and an entry, per cycle.
 

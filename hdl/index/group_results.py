@@ -34,7 +34,8 @@ class GroupResults(wiring.Component):
     the next star any group may fill the output, and a group with one long walk keeps no other back.
     A group without star or mark is through as soon as it is complete.
 
-    Latency: 5 cycles from a match to its word; 7 from the end of the last walk to the star.
+    Latency: 6 cycles from a match to its word; 7 from the end of the last walk to the star,
+    8 if that has a match.
     Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 2 cycles per
     group without star and mark, during which words go on.
 
@@ -94,7 +95,7 @@ class GroupResults(wiring.Component):
         self.parameters = parameters
         self.in_flight = in_flight
         self.groups = groups = group_count(parameters)
-        self.latency = 5
+        self.latency = 6
         super().__init__(
             {
                 "take": In(groups),
@@ -240,8 +241,12 @@ class GroupResults(wiring.Component):
         layout = found_layout(self.parameters)
         depth = max(self.LEAST, self.MATCHES // self.groups)
         bits = ceil_log2(depth)
-        m.submodules.matches = matches = KeyColumn(width=layout.size, depth=depth * self.groups)
+        m.submodules.matches = matches = KeyColumn(
+            width=layout.size, depth=depth * self.groups, late=True
+        )
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
+        # What is written late is read late, too: up to the head of a cycle ago.
+        written = [Signal.like(own, name=f"written_{n}") for n, own in enumerate(heads)]
         tail = Signal(bits + 1)  # of the queue that is read; the others are at zero
         reading = Signal(range(self.groups))  # that queue
         take = Signal()
@@ -254,8 +259,9 @@ class GroupResults(wiring.Component):
         for n, own in enumerate(heads):
             with m.If(self.found_valid & (self.found_queue == n)):
                 m.d.sync += own.eq(own + 1)
+            m.d.sync += written[n].eq(own)
             with m.If(leaves & (reading == n)):
-                m.d.sync += own.eq(0)
+                m.d.sync += [own.eq(0), written[n].eq(0)]
             level = Signal(bits + 1, name=f"level_{n}")
             m.d.sync += [
                 level.eq(own - Mux(reading == n, tail, 0)),
@@ -265,5 +271,4 @@ class GroupResults(wiring.Component):
             m.d.sync += [tail.eq(0), reading.eq(reading + 1)]
         with m.Elif(take):
             m.d.sync += tail.eq(tail + 1)
-        head = Array(heads)[reading]
-        return data.View(layout, matches.data), head != tail, take
+        return data.View(layout, matches.data), Array(written)[reading] != tail, take

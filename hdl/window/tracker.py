@@ -11,7 +11,7 @@ from hdl.words.spans import pointer_layout, span_layout
 from .count_expiry import CountExpiry
 from .moving_span import MovingSpan
 from .occupancy import Occupancy
-from .time_expiry import TimeExpiry
+from .time_expiry import TimeExpiry, time_members
 from .turn import Turn
 
 __all__ = ["WindowTracker"]
@@ -36,7 +36,7 @@ class WindowTracker(wiring.Component):
     fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
     every register, and so comes from one.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 4 when the oldest timestamp is still on
+    Latency: 0 cycles, plus 1 per expired key, plus up to 6 when the oldest deadline is still on
     its way into or out of memory. Throughput: 1 tuple per cycle.
 
     Parameters
@@ -49,11 +49,9 @@ class WindowTracker(wiring.Component):
     position : In
         Number of the core, 0 to ``cores - 1``.
     present : In(1)
-        A tuple of either side with ``timestamp`` is at hand.
-    timestamp : In
-        Its timestamp.
+        A tuple of either side is at hand.
     settled : Out(1)
-        Expiration on behalf of ``timestamp`` is complete; hold ``present`` until then.
+        Expiration on behalf of its timestamp is complete; hold ``present`` until then.
     mine : Out(1)
         The next tuple of the tracked side would be stored here. Known a cycle after reset, as are
         all other outputs.
@@ -78,14 +76,11 @@ class WindowTracker(wiring.Component):
     size : In
         1 to ``capacity`` for a count-based window.
 
-    Where tuples go side by side, a second tuple with the timestamp ``later`` may be at hand:
+    With timestamps, :func:`hdl.window.time_expiry.time_members`: those of the words in the region's
+    input register, and where tuples go side by side, which of the two at hand comes first.
 
-    later : In
-        That of the only tuple, if there is one.
-    between : In(1)
-        The tuple with ``timestamp`` is to be stored before the second one.
-    both_settled : Out(1)
-        Expiration on behalf of both is complete, so both may be taken.
+    Where tuples go side by side:
+
     after : In(1)
         A probe comes after the tuple that is stored in this cycle.
     seen : Out
@@ -99,7 +94,7 @@ class WindowTracker(wiring.Component):
             {
                 "position": In(range(max(2, parameters.cores))),
                 "present": In(1),
-                "timestamp": In(parameters.timestamp_bits),
+                **time_members(parameters),
                 "settled": Out(1),
                 "mine": Out(1),
                 "store": In(1),
@@ -120,13 +115,7 @@ class WindowTracker(wiring.Component):
 
     def paired_members(self):
         """Return the members for two tuples at hand."""
-        return {
-            "later": In(self.parameters.timestamp_bits),
-            "between": In(1),
-            "both_settled": Out(1),
-            "after": In(1),
-            "seen": Out(span_layout(self.parameters)),
-        }
+        return {"after": In(1), "seen": Out(span_layout(self.parameters))}
 
     def elaborate(self, platform):
         m = Module()
@@ -168,8 +157,6 @@ class WindowTracker(wiring.Component):
             self.elaborate_seen(m, keys, by_count.displaces)
         if not self.parameters.timestamp_bits:
             m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
-            if self.parameters.side_by_side:
-                m.d.comb += self.both_settled.eq(1)
             return m
 
         with m.If(begin_time):
@@ -191,15 +178,12 @@ class WindowTracker(wiring.Component):
             self.settled.eq(by_time.settled),
             *(
                 getattr(by_time, name).eq(getattr(self, name))
-                for name in ("size", "present", "timestamp", "arrival")
+                for name in ("size", "present", "arrival")
             ),
         ]
-        if self.parameters.side_by_side:
-            m.d.comb += [
-                by_time.later.eq(self.later),
-                by_time.between.eq(self.between),
-                self.both_settled.eq(by_time.both_settled),
-            ]
+        for name, member in time_members(self.parameters).items():
+            here, there = getattr(self, name), getattr(by_time, name)
+            m.d.comb += there.eq(here) if member.flow == In else here.eq(there)
         with m.If(forget):
             m.d.sync += self.overflow.eq(0)
         with m.Elif(self.store & self.mine & ~self.stored):

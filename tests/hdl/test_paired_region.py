@@ -255,4 +255,4 @@ def test_a_walk_waits_a_cycle_longer_than_that_of_a_region(probe_side):
     found = drive(model, always(), stamps=(sent, taken))
     assert [kind for kind, *_ in found] == [ResultKind.PAIR, ResultKind.STAR]
     dut = PairedRegion(parameters, probe_side=probe_side)
-    assert taken[-1] - sent[-1] == dut.latency + 3 + ChainWalker.CIRCLE
+    assert taken[-1] - sent[-1] == dut.latency + 4 + ChainWalker.CIRCLE

@@ -242,7 +242,7 @@ def test_latency_of_a_lone_probe(found):
     cells = HIGH - LOW + 1
     expected = dut.latency + cells // 2 - 1  # neighbours are visited at once
     if found:  # the last cell it visits holds the match
-        expected += 2 + ChainWalker.CIRCLE
+        expected += 3 + ChainWalker.CIRCLE
         assert len(taken) == 2
     assert taken[-1] - sent[-1] == expected
 

@@ -151,7 +151,7 @@ def test_results_leave_star_by_star(comparator, seed):
 
 
 def test_latency_of_a_match_and_of_a_star():
-    """From a match to its word, and from the last walk of a group to its star."""
+    """From a match to its word, and from the last walk of a group, which has it, to its star."""
     dut = results_of("band")
     bench = Walks(dut, 0, 1)
 
@@ -177,7 +177,7 @@ def test_latency_of_a_match_and_of_a_star():
             await ctx.tick()
             ctx.set(dut.found_valid, 0)
             ctx.set(dut.ended, 0)
-        assert seen == [(dut.latency, ResultKind.PAIR), (7, ResultKind.STAR)]
+        assert seen == [(dut.latency, ResultKind.PAIR), (8, ResultKind.STAR)]
 
     simulate(dut, None, run)
 

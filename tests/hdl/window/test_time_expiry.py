@@ -11,7 +11,7 @@ from hdl.window.time_expiry import TimeExpiry
 from tests.hdl.cycles import each_cycle
 
 #: Cycles that the oldest deadline may be on its way into or out of memory.
-ON_ITS_WAY = 4
+ON_ITS_WAY = 6
 
 
 @pytest.mark.parametrize("lifespan", [0, 1, 7, 100])
@@ -27,11 +27,13 @@ def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
         yield
         put(begin=0, restart=1)
         yield
-        put(restart=0, timed=1)
+        put(restart=0, timed=1, vacant=1)
         now, keys = 0, deque()
         for _ in range(200):
             now += generator.choice([0, 0, 1, 3, lifespan])
-            put(present=1, timestamp=now, vacant=not keys, store=0)
+            put(coming=[now], fills=1, moves=1)
+            yield
+            put(present=1, moves=0)
             outlived = [key for key in keys if key + lifespan < now]
             cycles = 0
             while not get("settled"):
@@ -51,7 +53,7 @@ def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
             if store:
                 keys.append(now)
             yield
-            put(store=0)
+            put(store=0, vacant=not keys)
 
     each_cycle(dut, steps)
 
@@ -62,7 +64,7 @@ def test_nothing_leaves_a_window_that_is_not_timed():
     def steps(put, get):
         put(restart=1)
         yield
-        put(restart=0, store=1, arrival=0, present=1, timestamp=200)
+        put(restart=0, store=1, arrival=0, present=1, coming=[200], fills=1, moves=1)
         for _ in range(10):
             assert get("settled")
             assert not get("aged")
@@ -86,13 +88,17 @@ def test_two_tuples_are_settled_together_if_no_key_may_leave_between_them(lifesp
         put(begin=0, restart=1, between=1)
         assert not get("both_settled")  # it is not known yet whether the window is timed
         yield
-        put(restart=0, timed=1)
+        put(restart=0, timed=1, vacant=1)
         now, keys, together = 0, deque(), [0, 0]
         for _ in range(200):
             now += generator.choice([0, 1, 3])
             later = now + generator.choice([0, 0, 1, lifespan + 1])
             between = generator.randrange(2)
-            put(present=1, timestamp=now, later=later, between=between, vacant=not keys, store=0)
+            earlier = generator.randrange(2)
+            times = (later, now) if earlier else (now, later)
+            put(coming=times, fills=1, moves=1)
+            yield
+            put(present=1, moves=0, earlier=earlier, later=1 - earlier, between=between)
             waited = 0
             while not get("settled"):
                 assert waited < 20
@@ -111,7 +117,7 @@ def test_two_tuples_are_settled_together_if_no_key_may_leave_between_them(lifesp
             if store:
                 keys.append(now)
             yield
-            put(store=0)
+            put(store=0, vacant=not keys)
         assert min(together) > 10
 
     each_cycle(dut, steps)
@@ -124,7 +130,9 @@ def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(
     )
 
     def steps(put, get):
-        put(vacant=vacant, between=between, present=1, timestamp=3, later=200)
+        put(coming=[3, 200], fills=1, moves=1)
+        yield
+        put(vacant=vacant, between=between, present=1, moves=0, later=1)
         assert get("settled")
         assert get("both_settled") == (not (vacant and between))
         yield
