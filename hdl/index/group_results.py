@@ -2,11 +2,9 @@
 """Keeps the matches of groups apart, and sends them group by group, with their stars."""
 
 from amaranth import *
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
-from hdl.memory.key_column import KeyColumn
 from hdl.streams.delay import delayed
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.results import ResultKind, node_result
@@ -20,6 +18,7 @@ from .layouts import (
     queues_layout,
     walks_waiting,
 )
+from .match_queues import MatchQueues
 
 __all__ = ["GroupResults"]
 
@@ -28,11 +27,11 @@ class GroupResults(wiring.Component):
     """Send the matches of all groups up to a star or a mark, then these; then those that follow.
 
     Groups overlap: while the walks of one end, those of the next are under way already. A group is
-    complete when all its walks were begun and have ended. Matches wait in queues, which share one
-    memory. A group that is followed by a star or a mark is the last one of its queue; where groups
-    have a star each, every group has a queue. Only the queue of the oldest group is read. So up to
-    the next star any group may fill the output, and a group with one long walk keeps no other back.
-    A group without star or mark is through as soon as it is complete.
+    complete when all its walks were begun and have ended. Matches wait in :class:`MatchQueues`. A
+    group that is followed by a star or a mark is the last one of its queue; where groups have a
+    star each, every group has a queue. Only the queue of the oldest group is read. So up to the
+    next star any group may fill the output, and a group with one long walk keeps no other back. A
+    group without star or mark is through as soon as it is complete.
 
     Latency: 6 cycles from a match to its word; 7 from the end of the last walk to the star,
     8 if that has a match.
@@ -79,10 +78,6 @@ class GroupResults(wiring.Component):
     results : Out(stream.Signature(node_result(parameters, 0)))
     """
 
-    #: Matches that can wait, of all groups, unless that is fewer than so many in each queue; powers
-    #: of two.
-    MATCHES = 512
-    LEAST = 32
     #: Words that can wait at the output, a power of two.
     OUTPUT = 16
     #: … after room fell.
@@ -129,7 +124,8 @@ class GroupResults(wiring.Component):
         ending = group.ending
         punctuated = ending.star | ending.mark
         leaves = Signal()
-        found, waiting, take = self.elaborate_matches(m, leaves)
+        m.submodules.matches = matches = MatchQueues(self.parameters, in_flight=self.in_flight)
+        take = matches.take
 
         # A group is complete, and its matches are sent if a star or a mark follows, from registers.
         ended = Signal()
@@ -137,7 +133,13 @@ class GroupResults(wiring.Component):
         star, mark = Signal(), Signal()
         both = star & mark
         m.d.comb += [
-            take.eq(waiting & room & ~(ended & (star | mark))),
+            *(
+                getattr(matches, name).eq(getattr(self, name))
+                for name in ("found_valid", "found_queue", "found")
+            ),
+            self.room.eq(matches.room),
+            matches.leaves.eq(leaves),
+            take.eq(matches.waiting & room & ~(ended & (star | mark))),
             done.eq(ended & room & ~both),
             leaves.eq(done & last),
             self.oldest.eq(group.first),
@@ -146,7 +148,7 @@ class GroupResults(wiring.Component):
         ]
         with m.If(~ended):
             m.d.sync += [
-                ended.eq(complete.bit_select(turn, 1) & ~(punctuated & waiting)),
+                ended.eq(complete.bit_select(turn, 1) & ~(punctuated & matches.waiting)),
                 last.eq(punctuated),
                 star.eq(ending.star),
                 mark.eq(ending.mark),
@@ -162,7 +164,7 @@ class GroupResults(wiring.Component):
             "kind": Mux(take, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
             "punctuation": Value.cast(ending.punctuation),
         }
-        for cycle in range(KeyColumn.LATENCY):
+        for cycle in range(MatchQueues.READING):
             word = delayed(m, word, f"word_{cycle}", flags=("valid",))
         sent = Signal(layout, reset_less=True)
         pair = sent.body.pair
@@ -178,8 +180,8 @@ class GroupResults(wiring.Component):
         m.d.sync += room.eq(output.level < self.OUTPUT - self.OUTPUT_IN_FLIGHT)
         with m.If(word["kind"] == ResultKind.PAIR):
             m.d.sync += [
-                pair.probe.eq(found.number),
-                pair.row.eq(found.place),
+                pair.probe.eq(matches.first.number),
+                pair.row.eq(matches.first.place),
             ]
         with m.Else():
             m.d.sync += sent.body.punctuation.eq(word["punctuation"])
@@ -223,52 +225,3 @@ class GroupResults(wiring.Component):
                 complete[n].eq(begun[n] & ~self.free[n] & (walks == 0)),
             ]
         return complete
-
-    def elaborate_matches(self, m, leaves):
-        """Keep matches in their queues.
-
-        Parameters
-        ----------
-        m : Module
-        leaves : Value
-            The queue that is read has served its last group, and is empty.
-
-        Returns
-        -------
-        tuple of Value
-            The match taken some cycles ago; is there one to take; and a signal to take it.
-        """
-        layout = found_layout(self.parameters)
-        depth = max(self.LEAST, self.MATCHES // self.groups)
-        bits = ceil_log2(depth)
-        m.submodules.matches = matches = KeyColumn(
-            width=layout.size, depth=depth * self.groups, late=True
-        )
-        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.groups)]  # with wrap bit
-        # What is written late is read late, too: up to the head of a cycle ago.
-        written = [Signal.like(own, name=f"written_{n}") for n, own in enumerate(heads)]
-        tail = Signal(bits + 1)  # of the queue that is read; the others are at zero
-        reading = Signal(range(self.groups))  # that queue
-        take = Signal()
-        m.d.comb += [
-            matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),
-            matches.row.eq(self.found),
-            matches.write.eq(self.found_valid),
-            matches.address.eq(Cat(tail[:bits], reading)),
-        ]
-        for n, own in enumerate(heads):
-            with m.If(self.found_valid & (self.found_queue == n)):
-                m.d.sync += own.eq(own + 1)
-            m.d.sync += written[n].eq(own)
-            with m.If(leaves & (reading == n)):
-                m.d.sync += [own.eq(0), written[n].eq(0)]
-            level = Signal(bits + 1, name=f"level_{n}")
-            m.d.sync += [
-                level.eq(own - Mux(reading == n, tail, 0)),
-                self.room[n].eq(level < depth - self.in_flight),
-            ]
-        with m.If(leaves):
-            m.d.sync += [tail.eq(0), reading.eq(reading + 1)]
-        with m.Elif(take):
-            m.d.sync += tail.eq(tail + 1)
-        return data.View(layout, matches.data), Array(written)[reading] != tail, take

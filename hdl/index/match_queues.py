@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches wait until it is the turn of their groups, in queues that share one memory."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hdl.memory.key_column import KeyColumn
+
+from .layouts import found_layout, group_count
+
+__all__ = ["MatchQueues"]
+
+
+class MatchQueues(wiring.Component):
+    """Keep matches in as many queues as there are groups; read one queue after the other.
+
+    Matches come for any queue that has not been left since it was read last. Those of the queue
+    whose turn it is can be taken; ``leaves`` goes on to the next one, which the first queue follows
+    after the last.
+
+    Latency: 2 cycles from a match until it is ``waiting``; :attr:`READING` from ``take`` until it
+    is ``first``. Throughput: a match that comes, and one that is taken, per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    in_flight : int
+        Matches that may come after ``room`` fell.
+
+    Members
+    -------
+    There are as many ``queues`` as :func:`hdl.index.layouts.group_count` says.
+
+    found_valid : In(1)
+        ``found`` is a match for the queue ``found_queue``.
+    found_queue : In(range(queues))
+    found : In(found_layout(parameters))
+    room : Out(queues)
+        By queue: ``in_flight`` more matches can be taken; known 2 cycles after the last match.
+    waiting : Out(1)
+        There is a match in the queue whose turn it is.
+    take : In(1)
+        Take it; only if ``waiting``.
+    first : Out(found_layout(parameters))
+        The match taken :attr:`READING` cycles ago.
+    leaves : In(1)
+        The queue whose turn it is has served its last group, and is empty; not with ``take``.
+    """
+
+    #: Matches that can wait in all queues, unless that is fewer than so many in each; powers of
+    #: two.
+    MATCHES = 512
+    LEAST = 32
+    READING = KeyColumn.LATENCY
+
+    def __init__(self, parameters, *, in_flight):
+        self.in_flight = in_flight
+        self.queues = queues = group_count(parameters)
+        self.depth = max(self.LEAST, self.MATCHES // queues)
+        self.latency = 2
+        layout = found_layout(parameters)
+        super().__init__(
+            {
+                "found_valid": In(1),
+                "found_queue": In(range(queues)),
+                "found": In(layout),
+                "room": Out(queues),
+                "waiting": Out(1),
+                "take": In(1),
+                "first": Out(layout),
+                "leaves": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        bits = ceil_log2(self.depth)
+        m.submodules.matches = matches = KeyColumn(
+            width=self.found.shape().size, depth=self.depth * self.queues, late=True
+        )
+        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.queues)]  # with wrap bit
+        # What is written late is read late, too: up to the head of a cycle ago.
+        written = [Signal.like(head, name=f"written_{n}") for n, head in enumerate(heads)]
+        tail = Signal(bits + 1)  # of the queue whose turn it is; the others are at zero
+        turn = Signal(range(self.queues))
+        m.d.comb += [
+            matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),
+            matches.row.eq(self.found),
+            matches.write.eq(self.found_valid),
+            matches.address.eq(Cat(tail[:bits], turn)),
+            self.first.eq(matches.data),
+            self.waiting.eq(Array(written)[turn] != tail),
+        ]
+        for n, head in enumerate(heads):
+            m.d.sync += written[n].eq(head)
+            with m.If(self.found_valid & (self.found_queue == n)):
+                m.d.sync += head.eq(head + 1)
+            with m.If(self.leaves & (turn == n)):
+                m.d.sync += [head.eq(0), written[n].eq(0)]
+            level = Signal(bits + 1, name=f"level_{n}")
+            m.d.sync += [
+                level.eq(head - Mux(turn == n, tail, 0)),
+                self.room[n].eq(level < self.depth - self.in_flight),
+            ]
+        with m.If(self.leaves):
+            m.d.sync += [tail.eq(0), turn.eq(turn + 1)]
+        with m.Elif(self.take):
+            m.d.sync += tail.eq(tail + 1)
+        return m
