@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tarfile
 
+from hdl.presets import PRESETS
+
 from .figures import NotMeasured, Result, figure
 from .index_figures import BAND, EQUI
 from .saturated_run import RARE
@@ -25,7 +27,9 @@ PARTS = ("hdl", "host", "sim", "docs/routing", "pyproject.toml")
 #: Where its files go.
 FOLDER = Path("build") / "figures" / f"commit-{DIRECT}"
 #: What was quickest then.
-THEN = {"probes": 64, "tuples_per_word": 1, "pipelined": False}
+THEN = {"tuples_per_word": 1, "pipelined": False}
+#: Probes in a group of both: those of the default device, then and now.
+PROBES = PRESETS["demo-index"].probes
 #: Turns of each, and joins in each of them, of which the first finds caches cold.
 TURNS, JOINS = 5, 3
 
@@ -59,7 +63,7 @@ def tuples_per_second(folder, bundle, join):
 def ratio(parameters, bounds, values, report):
     """Return the rate of today's index by that of the direct one, in turns."""
     folders = {"direct": checked_out().absolute(), "index": Path.cwd()}
-    today = parameters.to_dict()
+    today = parameters.with_(probes=PROBES).to_dict()
     earlier = {**today, **THEN}
     rates = {name: [] for name in folders}
     for _ in range(TURNS):
@@ -82,9 +86,10 @@ def ratio(parameters, bounds, values, report):
 def equi_ratio(report):
     """Tuples per second, Arrow to Arrow, by those of the engine that was only simulated.
 
-    Windows of 2**16 tuples a side, uniform keys, one result per tuple, a star every 1,024 probes;
-    each with its own host, in turns. The floor is 0.75: below it, a circuit that is the same on the
-    chip would cost the user of the simulator more than it is worth.
+    Windows of 2**16 tuples a side, uniform keys, one result per tuple, groups of 64 probes as the
+    default device has them, a star every 1,024 probes; each with its own host, in turns. The floor
+    is 0.75: below it, a circuit that is the same on the chip would cost the user of the simulator
+    more than it is worth.
     """
     return ratio(EQUI, {"x": 0}, 1 << 16, report)
 

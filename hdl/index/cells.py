@@ -55,19 +55,21 @@ class CellPreparation(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         word = region_word(self.parameters)
-        m.submodules.output = output = SteadyRegister(word)
+        band = self.parameters.comparator == "band"
+        m.submodules.output = output = SteadyRegister(word, gated=band)
         connect(m, output.o, flipped(self.o))
-        if self.parameters.comparator != "band":
+        if not band:
             self.elaborate_equality(m, output)
             return m
 
         coordinates, parts = self.layouts()
         wanted = wanted_layout(self.parameters)
         m.submodules.shifted = shifted = SteadyRegister(
-            data.StructLayout({"word": word, "coordinates": coordinates, "wanted": wanted})
+            data.StructLayout({"word": word, "coordinates": coordinates, "wanted": wanted}),
+            gated=True,
         )
         m.submodules.placed = placed = SteadyRegister(
-            data.StructLayout({"word": word, "parts": parts})
+            data.StructLayout({"word": word, "parts": parts}), gated=True
         )
         m.d.comb += [
             shifted.i.valid.eq(self.i.valid),

@@ -77,11 +77,12 @@ class ProbePreparation(wiring.Component):
             }
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
-        m.submodules.sums = first = SteadyRegister(data.StructLayout(added))
+        gated = bool(bands) and self.parameters.engine == "index"
+        m.submodules.sums = first = SteadyRegister(data.StructLayout(added), gated=gated)
         m.submodules.places = second = SteadyRegister(
-            data.StructLayout({**added, "places": places})
+            data.StructLayout({**added, "places": places}), gated=gated
         )
-        m.submodules.output = output = SteadyRegister(region_word(self.parameters))
+        m.submodules.output = output = SteadyRegister(region_word(self.parameters), gated=gated)
         connect(m, output.o, flipped(self.o))
         m.d.comb += [
             first.i.valid.eq(self.i.valid),

@@ -8,7 +8,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.index.cells import CellPreparation
-from hdl.streams.steady import SteadyQueue, SteadyRegister
+from hdl.streams.delay import delayed
+from hdl.streams.steady import SteadyQueue
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import decision_members, region_word, scheduled_word
 
@@ -103,11 +104,12 @@ class WordPreparation(wiring.Component):
             with m.If(is_control):
                 m.d.comb += lane.word.body.control.eq(scheduled.word.body.control)
         r, s = (last for _, last in lanes.values())
-        held = self.elaborate_beside(m)
+        beside = self.elaborate_beside(m)
         prepared = word.payload
         m.d.comb += [
             word.valid.eq(r.valid),
-            Cat(prepared.kind.as_value(), prepared.first).eq(held),
+            prepared.kind.as_value().eq(beside["kind"]),
+            prepared.first.eq(beside["first"]),
             *(prepared[name].eq(r.payload[name]) for name in decision_members()),
             prepared.body.both.r.eq(r.payload.body.tuple),
             prepared.body.both.s.eq(s.payload.body.tuple),
@@ -118,12 +120,10 @@ class WordPreparation(wiring.Component):
     def elaborate_beside(self, m):
         """Pass on what the lanes do not know of a word; return it as it is beside their outputs."""
         word = self.i.payload.word
-        held = Cat(Value.cast(word.kind), word.first)
+        beside = {"kind": Value.cast(word.kind), "first": word.first}
         for n in range(self.stages):
-            m.submodules[f"beside_{n}"] = register = SteadyRegister(held.shape())
-            m.d.comb += register.i.payload.eq(held)
-            held = register.o.payload
-        return held
+            beside = delayed(m, beside, f"beside_{n}", flags=())
+        return beside
 
 
 def lane_stages(parameters):

@@ -2,7 +2,7 @@
 """Pipelines that never stop, and the queue that lets them.
 
 A steady stream is an Amaranth stream that is always ready: what is valid in a cycle is taken in it.
-So a stage is one register, which nothing enables, and there may be as many stages as the clock
+So a stage is one register, which nothing stops, and there may be as many stages as the clock
 wants. Somebody has to stop before the first stage for what the queue behind the last one has no
 room for.
 """
@@ -31,6 +31,9 @@ class SteadyRegister(wiring.Component):
     ----------
     shape : shape-like
         Shape of the payload.
+    gated : bool
+        Whether the payload only changes when a valid one comes. That is a clock enable on the chip,
+        and spares the simulator a stage that nothing passes.
 
     Members
     -------
@@ -38,8 +41,9 @@ class SteadyRegister(wiring.Component):
     o : Out(steady(shape))
     """
 
-    def __init__(self, shape):
+    def __init__(self, shape, *, gated=False):
         self.shape = shape
+        self.gated = gated
         self.latency = 1
         super().__init__({"i": In(steady(shape)), "o": Out(steady(shape))})
 
@@ -47,7 +51,13 @@ class SteadyRegister(wiring.Component):
         m = Module()
         payload = Signal(self.shape, reset_less=True, name="held")
         valid = Signal(name="holds")
-        m.d.sync += [payload.eq(self.i.payload), valid.eq(self.i.valid)]
+        load = payload.eq(self.i.payload)
+        if self.gated:
+            with m.If(self.i.valid):
+                m.d.sync += load
+        else:
+            m.d.sync += load
+        m.d.sync += valid.eq(self.i.valid)
         m.d.comb += [self.o.payload.eq(payload), self.o.valid.eq(valid)]
         return m
 

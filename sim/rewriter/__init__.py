@@ -8,7 +8,7 @@ never stores. So all but the regions is flattened, and every module gets one pro
 
 from hdl.verilog.collector import without_collector
 
-from .fields import cut_fields
+from .fields import cut_fields, cut_inputs
 from .flattening import flatten
 from .logic import logic_of
 from .netlist import UnknownNetlist
@@ -40,11 +40,13 @@ def one_process_each(netlist, *, top, stay):
     with without_collector():
         modules = read_netlist(netlist)
         kept = {name for name in modules if stay(name)}
-        unread = {}
-        return "\n".join(rewritten(modules, name, kept, unread) for name in [*sorted(kept), top])
+        cut, unread = {}, {}
+        return "\n".join(
+            rewritten(modules, name, kept, cut, unread) for name in [*sorted(kept), top]
+        )
 
 
-def rewritten(modules, name, kept, unread):
+def rewritten(modules, name, kept, cut, unread):
     """Return the text of one module.
 
     Parameters
@@ -53,13 +55,16 @@ def rewritten(modules, name, kept, unread):
     name : str
     kept : set of str
         Names of modules that stay modules.
+    cut : dict of str to dict
+        Inputs that modules have field by field now; gets those of this one if it stays.
     unread : dict of str to set of str
         Inputs that modules do not have any more; gets those of this one if it stays.
     """
     module = flatten(modules, name, kept)
+    cut_inputs(module, cut)
     drop_inputs(module, unread)
     logic = logic_of(module)
-    cut_fields(logic)
+    cut[name] = cut_fields(logic, inputs=name in kept)
     drop_unread(logic)
     if name in kept:
         unread[name] = drop_unread_inputs(logic)

@@ -2,36 +2,47 @@
 """Wide signals of a netlist, cut where their fields are.
 
 What is wider than a machine word costs several words to copy, and shifts to put together and take
-apart. Most of such signals are structures that are only passed on: through registers, multiplexers
-and concatenations. They become as many variables as they have fields, so nothing of that is left.
+apart. Most of such signals are structures that are only passed on: through registers, multiplexers,
+concatenations, the rows of memories and the inputs of modules. They become as many variables,
+memories and inputs as they have fields, so nothing of that is left.
 """
 
+from dataclasses import replace
 from itertools import pairwise
 
 from .bits import Bits
-from .netlist import Clause, Register, Signal, Target, unused
+from .netlist import Register, Signal, Target, unused
 
-__all__ = ["cut_fields"]
+__all__ = ["cut_fields", "cut_inputs"]
 
 #: Bits of a machine word.
 WORD = 64
 
 
-def cut_fields(logic):
-    """Cut wide variables and registers into their fields.
+def cut_fields(logic, *, inputs):
+    """Cut wide variables, registers and memories into their fields.
 
     Parameters
     ----------
     logic : Logic
         Of a module; changed.
+    inputs : bool
+        Whether to cut inputs of the module, too.
+
+    Returns
+    -------
+    dict of str to list of (str, int, int)
+        What has become of inputs: the name, the lowest bit and the width of every field.
     """
     drivers = passing(logic)
+    if inputs:
+        drivers |= wide_inputs(logic)
     cuts = {name: {0, logic.signals[name].width} for name in drivers}
     for bits in logic.reads():
         for run in bits.runs:
             if run.name in cuts:
                 cuts[run.name] |= {run.low, run.low + run.width}
-    links = links_of(drivers, cuts)
+    links = links_of(drivers, cuts, logic.signals)
     spread(cuts, links)
     join(cuts, links)
     fields = {name: fields_of(name, cuts[name], logic.signals) for name in drivers}
@@ -39,20 +50,69 @@ def cut_fields(logic):
     replace_registers(logic, fields)
     logic.substitute({name: Bits.of(run for bits in found for run in bits.runs)
                       for name, found in fields.items()})  # fmt: skip
+    cut = {name: list(places(found)) for name, found in fields.items() if name in logic.ports}
+    replace_ports(logic, cut)
+    return cut
+
+
+def cut_inputs(module, cut):
+    """Connect the inputs of instances that have been cut, field by field.
+
+    Parameters
+    ----------
+    module : Module
+        Flat; changed.
+    cut : dict of str to dict
+        What :func:`cut_fields` returned, by the name of the instance's module.
+    """
+    for instance in module.instances:
+        fields, whole = cut.get(instance.kind, {}), instance.inputs
+        instance.inputs = {
+            field: bits.part(low, width)
+            for port, bits in whole.items()
+            for field, low, width in fields.get(port, [(port, 0, bits.width)])
+        }
+
+
+def wide_inputs(logic):
+    """Return the inputs that are wide, as :func:`passing` returns what has no driver."""
+    ports = logic.ports.items()
+    return {name: [] for name, way in ports if way == "input" and logic.signals[name].width > WORD}
+
+
+def replace_ports(logic, cut):
+    """Replace inputs by one for each field."""
+    ports = dict(logic.ports)
+    logic.ports.clear()
+    for name, way in ports.items():
+        logic.ports |= dict.fromkeys([field for field, _, _ in cut.get(name, [(name, 0, 0)])], way)
 
 
 def passing(logic):
-    """Return, for every wide signal that only passes bits on, the expressions that do."""
+    """Return, for every wide signal that only passes bits on, what it passes on.
+
+    That are pairs: its lowest bit that gets a value, and the expression of this value.
+    """
     signals = logic.signals
-    drivers = {name: [value] for name, value in logic.variables.items()}
+    drivers = {name: [(0, value)] for name, value in logic.variables.items()}
+    drivers |= {name: [] for name, signal in signals.items() if signal.rows is not None}
     for register in logic.registers:
-        if register.name not in logic.ports and signals[register.name].rows is None:
-            drivers[register.name] = [clause.value for clause in register.clauses]
+        if register.name not in logic.ports:
+            values = [(clause.target.low, clause.value) for clause in register.clauses]
+            drivers.setdefault(register.name, []).extend(values)
     return {
         name: found
         for name, found in drivers.items()
-        if signals[name].width > WORD and all(value.passed is not None for value in found)
+        if signals[name].width > WORD
+        and all(passed(value, signals) is not None for _, value in found)
     }
+
+
+def passed(value, signals):
+    """Return the bits that an expression passes on unchanged; None if anything is computed."""
+    if value.kind == "row":
+        return (Bits.whole(value.memory, signals[value.memory].width),)
+    return value.passed
 
 
 def fields_of(name, cuts, signals):
@@ -62,7 +122,7 @@ def fields_of(name, cuts, signals):
         field, initial = unused(f"{name}_{above - 1}_{low}", signals), None
         if signal.initial is not None:
             initial = signal.initial >> low & (1 << above - low) - 1
-        signals[field] = Signal(above - low, initial)
+        signals[field] = Signal(above - low, initial, signal.rows)
         fields.append(Bits.whole(field, above - low))
     return fields
 
@@ -75,40 +135,65 @@ def places(fields):
         low += bits.width
 
 
+def part_of(value, low, width, fields):
+    """Return some bits of what is only passed on."""
+    if value.kind != "row":
+        return value.part(low, width)
+    memory = next(name for name, first, _ in places(fields[value.memory]) if first == low)
+    return replace(value, memory=memory)
+
+
 def replace_variables(logic, fields):
     """Replace variables by one for each field."""
     for name in [name for name in logic.variables if name in fields]:
         value = logic.variables.pop(name)
         for field, low, width in places(fields[name]):
-            logic.variables[field] = value.part(low, width)
+            logic.variables[field] = part_of(value, low, width, fields)
 
 
 def replace_registers(logic, fields):
-    """Replace registers by one for each field."""
+    """Replace registers, and what writes a memory, by one for each field."""
     registers, logic.registers = logic.registers, []
     for register in registers:
         if register.name not in fields:
             logic.registers.append(register)
             continue
         for field, low, width in places(fields[register.name]):
-            clauses = [
-                Clause(clause.condition, Target(field), clause.value.part(low, width))
-                for clause in register.clauses
-            ]
-            logic.registers.append(Register(register.clock, clauses))
+            clauses = [field_clause(clause, field, low, width, fields)
+                       for clause in register.clauses]  # fmt: skip
+            clauses = [clause for clause in clauses if clause is not None]
+            if clauses:
+                logic.registers.append(Register(register.clock, clauses))
 
 
-def links_of(drivers, cuts):
+def field_clause(clause, field, low, width, fields):
+    """Return what a clause does to a field; None if it writes other bits of a row."""
+    target = clause.target
+    if not target.width:
+        return replace(
+            clause, target=Target(field), value=part_of(clause.value, low, width, fields)
+        )
+    first, end = max(low, target.low), min(low + width, target.low + target.width)
+    if first >= end:
+        return None
+    return replace(
+        clause,
+        target=Target(field, target.address, first - low, end - first),
+        value=clause.value.part(first - target.low, end - first),
+    )
+
+
+def links_of(drivers, cuts, signals):
     """Return which bits of wide signals are the same: two names, and low bits and size.
 
     A signal is cut where bits of different signals meet in it.
     """
     links = []
-    for name, expressions in drivers.items():
-        for bits in [bits for value in expressions for bits in value.passed]:
-            low = 0
+    for name, found in drivers.items():
+        whole = signals[name].width
+        for low, bits in [(low, bits) for low, value in found for bits in passed(value, signals)]:
             for run in bits.runs:
-                cuts[name] |= {low, low + run.width} if len(bits.runs) > 1 else set()
+                cuts[name] |= {low, low + run.width} if run.width < whole else set()
                 if run.name in cuts:
                     links.append((name, low, run.name, run.low, run.width))
                 low += run.width

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bits, expressions and conditions as Verilog."""
 
+from itertools import groupby
+
 from .cells import OPERATORS
 
 __all__ = ["Printer", "size"]
@@ -33,10 +35,14 @@ class Printer:
         return f"{run.name}[{run.low + run.width - 1}:{run.low}]"
 
     def bits(self, bits):
-        """Return bits; a concatenation if they are several runs."""
+        """Return bits; a concatenation if they are several runs, in which a run may repeat."""
         if len(bits.runs) == 1:
             return self.run(bits.runs[0])
-        return f"{{ {', '.join(map(self.run, reversed(bits.runs)))} }}"
+        parts = []
+        for run, same in groupby(reversed(bits.runs)):
+            count = len(list(same))
+            parts.append(f"{{{count}{{{self.run(run)}}}}}" if count > 1 else self.run(run))
+        return f"{{ {', '.join(parts)} }}"
 
     def condition(self, condition):
         """Return a condition."""

@@ -79,11 +79,11 @@ def random_round(manifest, generator):
     times = np.cumsum(generator.integers(0, 2, WORDS)) if manifest.timestamp_bits else None
     keys = {key.name: generator.integers(max(key.low, -2), 4, WORDS) for key in manifest.keys}
     words = codec.pack_tuples(generator.integers(0, 2, WORDS), keys, times)
-    for place in np.flatnonzero(generator.random(WORDS) < 0.02):
+    for place in np.flatnonzero(generator.random(len(words)) < 0.02):
         name = generator.choice(sorted(manifest.operations))
         value = generator.choice([0, 1, 2, 7, 1 << 11, -1])
         words[place] = codec.pack_control(name, int(generator.integers(0, 2)), value)
-    for place in np.flatnonzero(generator.random(WORDS) < 0.004):
+    for place in np.flatnonzero(generator.random(len(words)) < 0.004):
         number = int.from_bytes(generator.bytes(8 * columns), "little")
         number &= (1 << manifest.input_word.bits) - 1
         words[place] = np.frombuffer(number.to_bytes(8 * columns, "little"), "<u8")
