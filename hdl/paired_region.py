@@ -18,8 +18,8 @@ class PairedRegion(Region):
     earlier one: where some leave between the two, or the first one may leave before the second, the
     two are accepted one after the other.
 
-    Latency: that of the engine, and 2 cycles. Throughput: a word per cycle, also where one group
-    follows another; a word that is accepted by halves takes a cycle more.
+    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: a word per cycle, also
+    where one group follows another; a word that is accepted by halves takes a cycle more.
 
     Parameters, members: those of a :class:`Region`.
     """
@@ -79,20 +79,22 @@ class PairedRegion(Region):
         return accepted
 
     def elaborate_order(self, m, is_, second, tracker):
-        """Say by whose timestamps tuples of the window have to leave; return whether those have
-        left that the second tuple does not see."""
+        """Say which of the tuples is at hand; return whether all have left the window that the
+        second one does not see."""
         if not self.parameters.timestamp_bits:
             return Const(1)
         m.d.comb += [
-            tracker.earlier.eq(Mux(second, is_.store_last, is_.store_first)),
-            tracker.later.eq(is_.store_last),
+            tracker.rest.eq(second),
             tracker.between.eq(is_.both & is_.store_first & ~second),
         ]
         return tracker.both_settled
 
     def times(self, word):
-        """Return the timestamps of a region word: of the tuple that probes, and of the stored."""
-        return [word.body.both[side].timestamp for side in "rs"]
+        """Return the timestamps of a region word, in the order of its tuples."""
+        both = word.kind == InputKind.BOTH
+        s_only = word.kind == InputKind.S
+        r, s = (word.body.both[side].timestamp for side in "rs")
+        return [Mux(s_only | (both & word.first), s, r), Mux(s_only | (both & ~word.first), s, r)]
 
     def elaborate_prepared(self, m, words, tuples, tracker, engine):
         """Show the tuples of the word to tracker and engine, a cycle later."""

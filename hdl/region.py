@@ -2,14 +2,15 @@
 """Half a join core: stores the tuples of one side, probes them with the other's (Figure 5)."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
-from .streams.registers import flagged_register
+from .streams.registers import StreamRegister, flagged_register
+from .window.time_expiry import times_layout
 from .window.tracker import WindowTracker
 from .words.inputs import Control, InputKind
 from .words.prepared import region_word
@@ -41,8 +42,8 @@ class Region(wiring.Component):
     A control word that empties the window first closes the open group and waits until the engine
     is idle; all others take their place between two tuples, and 2 cycles.
 
-    Latency: that of the engine, and 2 cycles. Throughput: a word per cycle, and what the engine
-    makes of it.
+    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: a word per cycle, and
+    what the engine makes of it.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ class Region(wiring.Component):
         self.parameters = parameters
         self.probe_side = probe_side
         self._engine = engine_class(parameters)(parameters, probe_side=probe_side)
-        self.latency = 2 + self._engine.latency  # input register, accepting
+        # An input register, or two with timestamps, and accepting.
+        self.latency = 2 + (parameters.timestamp_bits > 0) + self._engine.latency
         super().__init__(
             {
                 "position": In(range(max(2, parameters.cores))),
@@ -84,19 +86,20 @@ class Region(wiring.Component):
 
     def elaborate_region(self, m):
         """Accept words; lead what becomes of them to tracker and engine."""
-        words = flagged_register(m, "input", self.words, flags=self.word_flags)
+        arriving, times = self.elaborate_arrival(m)
+        words = flagged_register(m, "input", arriving, flags=self.word_flags)
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
         connect(m, engine.results, flipped(self.results))
 
-        takes = Signal(init=1)  # the engine can take a probe, or the end of a group
-        closing = Signal()  # the group ends, with the word at hand
-        m.d.comb += tracker.coming.eq(Cat(self.times(self.words.payload)))
+        m.d.comb += tracker.coming.eq(Cat(times))
         if self.parameters.timestamp_bits:
             m.d.comb += [
-                tracker.fills.eq(self.words.ready),
+                tracker.fills.eq(arriving.ready),
                 tracker.moves.eq(~words.valid | words.ready),
             ]
+        takes = Signal(init=1)  # the engine can take a probe, or the end of a group
+        closing = Signal()  # the group ends, with the word at hand
         accepted = self.elaborate_tuples(m, words, takes, tracker, engine)
         passed, ends = self.elaborate_control(m, words, takes, tracker, engine)
         m.d.comb += [
@@ -110,6 +113,30 @@ class Region(wiring.Component):
             self.activity.eq(engine.activity),
         ]
         m.d.sync += [engine.close.eq(closing), takes.eq(self.takes_next(engine, closing))]
+
+    def elaborate_arrival(self, m):
+        """Return the words that come to the input register, and their timestamps.
+
+        These come out of a register of their own, as they are compared before they are at hand.
+        """
+        if not self.parameters.timestamp_bits:
+            return self.words, self.times(self.words.payload)
+        word = self.words.payload.shape()
+        m.submodules.arriving = register = StreamRegister(
+            data.StructLayout({"times": times_layout(self.parameters), "word": word}),
+            early=["times"],
+        )
+        words = stream.Signature(word).create()
+        m.d.comb += [
+            register.i.valid.eq(self.words.valid),
+            register.i.payload.word.eq(self.words.payload),
+            register.i.payload.times.eq(Cat(self.times(self.words.payload))),
+            self.words.ready.eq(register.i.ready),
+            words.valid.eq(register.o.valid),
+            words.payload.eq(register.o.payload.word),
+            register.o.ready.eq(words.ready),
+        ]
+        return words, register.o.payload.times
 
     def takes_next(self, engine, closing):
         """Return whether the engine can take a probe in the next cycle: a group is followed by one

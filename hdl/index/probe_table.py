@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.key_column import KeyColumn
+from hdl.memory.read_ahead import ReadAhead
 from hdl.streams.delay import delayed
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.prepared import criterion_layout
@@ -73,8 +74,6 @@ class ProbeTable(wiring.Component):
     DEPTH = 32
     #: Probes and ends of groups that may come after ``soon`` fell.
     IN_FLIGHT = 3
-    #: Probes that are read ahead, before it is known when their buckets are visited.
-    AHEAD = 8
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -175,28 +174,13 @@ class ProbeTable(wiring.Component):
     def elaborate_visiting(self, m, head):
         """Keep what is needed to visit buckets; read it ahead, into a short queue."""
         layout = visiting_layout(self.parameters)
-        m.submodules.ahead = ahead = PointerQueue(layout, depth=self.AHEAD)
+        m.submodules.ahead = ahead = ReadAhead(layout, depth=1 << len(self.walking))
         m.d.comb += [
+            ahead.head.eq(head),
             ahead.take.eq(self.visited),
             self.arrived.eq(ahead.filled),
             self.visiting.eq(ahead.first),
         ]
-        following = Signal.like(head)  # the probe to read
-        read = Signal()
-        under_way = Signal(KeyColumn.LATENCY)
-        promised = Signal(range(self.AHEAD + 1))  # read, and not visited a cycle ago
-        visited = Signal()
-        m.d.comb += [
-            read.eq((following != head) & (promised != self.AHEAD)),
-            ahead.add.eq(under_way[-1]),
-        ]
         for name, _ in layout:
-            data = self.column(m, name, self.probe[name], following, self.add, head)
-            m.d.comb += Value.cast(ahead.last[name]).eq(data)
-        m.d.sync += [
-            under_way.eq(Cat(read, under_way)),
-            visited.eq(self.visited),
-            promised.eq(promised + read - visited),
-        ]
-        with m.If(read):
-            m.d.sync += following.eq(following + 1)
+            data = self.column(m, name, self.probe[name], ahead.address, self.add, head)
+            m.d.comb += Value.cast(ahead.row[name]).eq(data)

@@ -8,11 +8,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.inputs import input_word
-from hdl.words.places import has_tuples, place_tuple, times
+from hdl.words.places import has_tuples, place_tuple
 from hdl.words.prepared import region_word
 from hdl.words.results import turns_shape
 
 from .punctuation import Punctuation
+from .time_order import TimeOrder
 from .word_facts import is_clear, word_facts
 from .word_halves import WordHalves
 from .word_preparation import WordPreparation
@@ -41,8 +42,8 @@ class Ingress(wiring.Component):
     word, unless the first tuple ends the other side's group; for a scan always as two. Of two
     tuples out of order the first one leaves alone.
 
-    Latency: 2 cycles, and those of the preparation. Throughput: 1 word per cycle; a word of two
-    tuples that leaves as two takes 2.
+    Latency: 2 cycles, 3 with timestamps, and those of the preparation. Throughput: 1 word per
+    cycle; a word of two tuples that leaves as two takes 2.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class Ingress(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self._preparation = WordPreparation(parameters)
-        self.latency = 2 + self._preparation.latency
+        self.latency = 2 + (parameters.timestamp_bits > 0) + self._preparation.latency
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
@@ -130,7 +131,9 @@ class Ingress(wiring.Component):
         ``disorder``.
         """
         checked = stream.Signature(words.payload.shape()).create()
-        drop, late = self.elaborate_time(m, words)
+        drop, late = Signal(), Const(0)
+        if self.parameters.timestamp_bits:
+            words, late = self.elaborate_order(m, words, drop)
         m.d.comb += [
             checked.payload.eq(words.payload),
             checked.valid.eq(words.valid & self.room & ~drop),
@@ -147,30 +150,29 @@ class Ingress(wiring.Component):
 
         return flagged_register(m, "accepted", checked, flags=flags)
 
-    def elaborate_time(self, m, words):
-        """Watch the timestamps; return which tuples of the word at hand are dropped.
+    def elaborate_order(self, m, words, drop):
+        """Watch the timestamps, and remember that time went backwards.
 
-        That is all of them, or only the second of two.
+        Return the words, of which the one at hand is dropped if ``drop``, and whether only the
+        first of its two tuples goes on.
         """
-        drop = Signal()
-        late = Signal()
-        if not self.parameters.timestamp_bits:
-            return drop, late
-        newest = Signal(self.parameters.timestamp_bits)
-        first = second = words.payload.body.tuple.timestamp
-        backward = drop
-        if self.parameters.tuples_per_word == 2:
-            first, second = times(words.payload)
-            m.d.comb += late.eq(second < first)
-            backward = drop | late
-        transfer = words.valid & words.ready
-        with m.If(has_tuples(self.parameters, words.payload)):  # legal therefore
-            m.d.comb += drop.eq(self.disorder | (first < newest))
+        m.submodules.order = order = TimeOrder(self.parameters)
+        connect(m, words, order.i)
+        ordered = stream.Signature(words.payload.shape()).create()
+        is_ = order.o.payload
+        m.d.comb += [
+            ordered.payload.eq(is_.word),
+            ordered.valid.eq(order.o.valid),
+            order.o.ready.eq(ordered.ready),
+        ]
+        transfer = ordered.valid & ordered.ready
+        with m.If(has_tuples(self.parameters, ordered.payload)):  # legal therefore
+            m.d.comb += drop.eq(self.disorder | is_.backward)
             with m.If(transfer):
-                m.d.sync += [newest.eq(second), self.disorder.eq(backward)]
-        with m.Elif(transfer & is_clear(words.payload)):
-            m.d.sync += [newest.eq(0), self.disorder.eq(0)]
-        return drop, late
+                m.d.sync += self.disorder.eq(drop | is_.late)
+        with m.Elif(transfer & is_clear(ordered.payload)):
+            m.d.sync += self.disorder.eq(0)
+        return ordered, is_.late
 
     def elaborate_legality(self, m, words, output):
         """Remember until CLEAR that a word was illegal; such a word sets and ends nothing."""

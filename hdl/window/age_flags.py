@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the oldest key has outlived a tuple's timestamp, known when the tuple comes."""
+"""Whether the oldest key has outlived the timestamps of a word, known when the word comes."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
+from hdl.comparison.order import is_below
 
 __all__ = ["AgeFlags"]
 
@@ -17,7 +19,7 @@ class AgeFlags(wiring.Component):
     depends on a register and not on a comparison. When the oldest key leaves, the next deadline
     takes its place, with which the word at hand has been compared meanwhile.
 
-    Latency: 1 cycle from ``oldest_valid`` to ``known``. Throughput: a word, or a key that leaves,
+    Latency: 1 cycle from ``oldest_valid`` to the flags. Throughput: a word, or a key that leaves,
     per cycle.
 
     Parameters
@@ -35,15 +37,17 @@ class AgeFlags(wiring.Component):
         The stream register is ready.
     moves : In(1)
         Nothing is at hand, or the word at hand goes.
+    ageless : In(1)
+        Every key ``lives``, whatever the time.
     oldest, following : In(bits + 1)
         The last moments at which the oldest key, and the one after it, are in the window.
     oldest_valid, following_valid : In(1)
     leaves : In(1)
-        The oldest key leaves; only while ``known`` and not ``moves``.
-    known : Out(1)
-        There is an oldest key, and ``outlived`` is about it. Reset clears it.
+        The oldest key leaves; only if it is ``outlived``, and not with ``moves``.
     outlived : Out(count)
-        It is not in the window any more at this timestamp of the word at hand.
+        The oldest key is not in the window any more at this timestamp of the word at hand.
+    lives : Out(count)
+        It is still there then. Neither is so while it is not known, as after a reset.
     """
 
     def __init__(self, bits, count):
@@ -55,13 +59,14 @@ class AgeFlags(wiring.Component):
                 "coming": In(data.ArrayLayout(bits, count)),
                 "fills": In(1),
                 "moves": In(1),
+                "ageless": In(1),
                 "oldest": In(bits + 1),
                 "following": In(bits + 1),
                 "oldest_valid": In(1),
                 "following_valid": In(1),
                 "leaves": In(1),
-                "known": Out(1),
                 "outlived": Out(count),
+                "lives": Out(count),
             }
         )
 
@@ -75,28 +80,29 @@ class AgeFlags(wiring.Component):
         with m.If(self.moves):
             m.d.sync += at_hand.eq(Mux(self.fills, self.coming, spare))
 
+        known = Signal()
+        first = [self.beyond(m, times, self.oldest) for times in (spare, self.coming)]
         # Once the word at hand has been compared with the oldest deadline, the next one matters.
-        deadline = Mux(self.known, self.following, self.oldest)
-        outlived = Signal(self.count, reset_less=True, name="is_outlived")
-        m.d.comb += self.outlived.eq(outlived)
+        deadline = Mux(known, self.following, self.oldest)
+        again = self.beyond(m, at_hand, deadline)
         with m.If(self.moves):
-            m.d.sync += [
-                self.known.eq(self.oldest_valid),
-                outlived.eq(
-                    Mux(
-                        self.fills,
-                        self.beyond(self.coming, self.oldest),
-                        self.beyond(spare, self.oldest),
-                    )
-                ),
-            ]
-        with m.Elif(self.leaves | ~self.known):
-            m.d.sync += [
-                self.known.eq(Mux(self.known, self.following_valid, self.oldest_valid)),
-                outlived.eq(self.beyond(at_hand, deadline)),
-            ]
+            self.tell(m, Mux(self.fills, first[1], first[0]), self.oldest_valid)
+            m.d.sync += known.eq(self.oldest_valid)
+        with m.Elif(self.leaves | ~known):
+            there = Mux(known, self.following_valid, self.oldest_valid)
+            self.tell(m, again, there)
+            m.d.sync += known.eq(there)
         return m
 
-    def beyond(self, times, deadline):
+    def beyond(self, m, times, deadline):
         """Return for every timestamp whether it is beyond ``deadline``."""
-        return Cat(times[n] > deadline for n in range(self.count))
+        return Cat(is_below(m, deadline, times[n]) for n in range(self.count))
+
+    def tell(self, m, outlived, known):
+        """Set the flags."""
+        m.d.sync += [
+            self.outlived.eq(outlived & known.replicate(self.count)),
+            self.lives.eq(
+                (~outlived & known.replicate(self.count)) | self.ageless.replicate(self.count)
+            ),
+        ]

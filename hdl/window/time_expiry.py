@@ -2,14 +2,14 @@
 """Time-based windows: keys leave once they have outlived the lifespan (Algorithm 4)."""
 
 from amaranth import *
-from amaranth.lib import data, fifo, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.streams.registers import StreamRegister
 from hdl.words.inputs import control_layout
 
 from .age_flags import AgeFlags
+from .deadline_queue import DeadlineQueue
 
 __all__ = ["TimeExpiry", "time_members", "times_layout"]
 
@@ -17,13 +17,13 @@ __all__ = ["TimeExpiry", "time_members", "times_layout"]
 class TimeExpiry(wiring.Component):
     """Remove the keys that have outlived the lifespan by the timestamp at hand, one a cycle.
 
-    The deadline of every key of the span waits in a queue. The rows of its memory are a power of
-    two, as those of block RAMs are, so no address lies outside of it. The two oldest deadlines are
-    in registers, where :class:`hdl.window.age_flags.AgeFlags` compares them ahead with the
-    timestamps of the words in the region's input register.
+    The deadline of every key of the span waits in a :class:`DeadlineQueue`, whose two oldest ones
+    :class:`AgeFlags` compares ahead with the timestamps of the words in the region's input
+    register.
 
-    Latency: 0 cycles if nothing is to be removed, otherwise 1 per key, and up to 6 when the oldest
-    deadline is still on its way into or out of memory. Throughput: a key per cycle.
+    Latency: 0 cycles if nothing is to be removed, otherwise 1 per key; 1 more when the first key
+    has only just been stored, and up to 7 when the oldest deadline is still on its way into or out
+    of memory. Throughput: a key per cycle.
 
     Parameters
     ----------
@@ -40,7 +40,8 @@ class TimeExpiry(wiring.Component):
     timed : In(1)
         The window is time-based.
     coming : In(times_layout(parameters))
-        Timestamps of the word that comes to the region's input register.
+        Timestamps of the word that comes to the region's input register, that of its first tuple
+        first; that of an only one twice.
     fills : In(1)
         That register is ready.
     moves : In(1)
@@ -59,9 +60,8 @@ class TimeExpiry(wiring.Component):
 
     Where tuples go side by side:
 
-    earlier, later : In(1)
-        Whose timestamp counts, 0 for that of R and 1 for that of S: that of the tuple at hand, and
-        that of a second one, or again that of the only one.
+    rest : In(1)
+        Of the word at hand, only the second tuple is left.
     between : In(1)
         The tuple at hand is stored before the second one comes.
     both_settled : Out(1)
@@ -94,61 +94,41 @@ class TimeExpiry(wiring.Component):
         lifespan = Signal(bits)
         with m.If(self.begin):
             m.d.sync += lifespan.eq(self.size)
-        m.submodules.flags = flags = ResetInserter(self.restart)(
-            AgeFlags(bits, self.coming.shape().length)
+        emptied = ResetInserter(self.restart)
+        m.submodules.deadlines = deadlines = emptied(
+            DeadlineQueue(bits + 1, depth=1 << ceil_log2(self.parameters.sub_window))
         )
-        self.elaborate_deadlines(m, self.arrival + lifespan, flags)
+        m.submodules.flags = flags = emptied(AgeFlags(bits, self.coming.shape().length))
         m.d.comb += [
-            flags.coming.eq(self.coming),
-            flags.fills.eq(self.fills),
-            flags.moves.eq(self.moves),
+            deadlines.add.eq(self.store & self.timed),
+            deadlines.last.eq(self.arrival + lifespan),
+            deadlines.take.eq(self.aged),
             flags.leaves.eq(self.aged),
+            flags.ageless.eq(~self.timed),
+            *(
+                getattr(flags, name).eq(getattr(deadlines, name))
+                for name in ("oldest", "following", "oldest_valid", "following_valid")
+            ),
+            *(
+                getattr(flags, name).eq(getattr(self, name))
+                for name in ("coming", "fills", "moves")
+            ),
         ]
-        outlived = flags.outlived
+        outlived, lives = flags.outlived, flags.lives
         if self.parameters.side_by_side:
-            outlived = flags.outlived.bit_select(self.earlier, 1)
-        none = ~self.timed | self.vacant
-        m.d.comb += [
-            self.aged.eq(self.present & self.timed & flags.known & outlived),
-            self.settled.eq(none | (flags.known & ~outlived)),
-        ]
-        if self.parameters.side_by_side:
-            lives = flags.known & ~flags.outlived.bit_select(self.later, 1)
+            outlived, lives = (Mux(self.rest, *reversed(both)) for both in (outlived, lives))
             # The window may be about to become time-based, but only together with a restart.
             alone = self.between & (self.vacant | self.restart)
-            m.d.comb += self.both_settled.eq((none | lives) & ~alone)
-        return m
-
-    def elaborate_deadlines(self, m, deadline, flags):
-        """Queue the deadlines of keys; show the two oldest ones to ``flags``."""
-        bits = flags.bits + 1
-        emptied = ResetInserter(self.restart)
-        rows = 1 << ceil_log2(self.parameters.sub_window)
-        m.submodules.deadlines = deadlines = emptied(
-            fifo.SyncFIFOBuffered(width=bits, depth=rows + 1)  # a register holds one of them
-        )
-        m.submodules.following = following = emptied(StreamRegister(bits))
-        connect(m, deadlines.r_stream, following.i)
-        oldest = Signal(bits, reset_less=True)
-        valid = Signal(name="oldest_valid")
-        moves = ~valid | self.aged
+            m.d.comb += self.both_settled.eq((self.vacant | flags.lives[1]) & ~alone)
         m.d.comb += [
-            deadlines.w_data.eq(deadline),
-            deadlines.w_en.eq(self.store & self.timed),
-            following.o.ready.eq(moves),
-            flags.oldest.eq(oldest),
-            flags.oldest_valid.eq(valid),
-            flags.following.eq(following.o.payload),
-            flags.following_valid.eq(following.o.valid),
+            self.aged.eq(self.present & outlived),
+            self.settled.eq(self.vacant | lives),
         ]
-        with m.If(moves):
-            m.d.sync += [oldest.eq(following.o.payload), valid.eq(following.o.valid)]
-        with m.If(self.restart):
-            m.d.sync += valid.eq(0)
+        return m
 
 
 def times_layout(parameters):
-    """Return the layout of the timestamps of a region word: of R and of S, or of the only tuple."""
+    """Return the layout of the timestamps of a region word, in the order of its tuples."""
     return data.ArrayLayout(parameters.timestamp_bits, 2 if parameters.side_by_side else 1)
 
 
@@ -159,5 +139,5 @@ def time_members(parameters):
         return members
     members |= {"fills": In(1), "moves": In(1)}
     if parameters.side_by_side:
-        members |= {"earlier": In(1), "later": In(1), "between": In(1), "both_settled": Out(1)}
+        members |= {"rest": In(1), "between": In(1), "both_settled": Out(1)}
     return members

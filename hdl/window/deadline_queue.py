@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When the keys of a window have to leave, in order, the next two of them out of registers."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.memory.key_column import KeyColumn
+from hdl.memory.read_ahead import ReadAhead
+
+__all__ = ["DeadlineQueue"]
+
+
+class DeadlineQueue(wiring.Component):
+    """A queue of numbers in block RAM that begins and ends with two registers.
+
+    A number goes straight to the registers if there is none between them and it; otherwise into
+    memory, out of which it is read ahead. Reset empties the queue.
+
+    Latency: 1 cycle from ``add`` until the number is the ``oldest`` one of an empty queue, or the
+    ``following`` one of a queue with one; up to :attr:`latency` if others came shortly before, so
+    that it has to go through the memory. Throughput: a number that is added, and one that is taken,
+    per cycle.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a number.
+    depth : int
+        Numbers that the memory holds, a power of two.
+
+    Members
+    -------
+    add : In(1)
+        Queue ``last``. There is no protection: there are places for ``depth`` numbers.
+    last : In(width)
+    take : In(1)
+        The ``oldest`` one leaves; only if it is valid.
+    oldest, following : Out(width)
+    oldest_valid, following_valid : Out(1)
+    """
+
+    def __init__(self, width, *, depth):
+        self.width = width
+        self.depth = depth
+        # It is written late (2), read ahead, and moves up.
+        self.latency = 3 + KeyColumn.LATENCY + 1
+        super().__init__(
+            {
+                "add": In(1),
+                "last": In(width),
+                "take": In(1),
+                "oldest": Out(width),
+                "following": Out(width),
+                "oldest_valid": Out(1),
+                "following_valid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        oldest, following = (
+            Signal(self.width, reset_less=True, name=name)
+            for name in ("now_oldest", "now_following")
+        )
+        m.d.comb += [self.oldest.eq(oldest), self.following.eq(following)]
+        ahead, direct, take = self.elaborate_memory(m)
+        comes = ahead.filled | direct
+        coming = Mux(direct, self.last, ahead.first)
+        moves = ~self.oldest_valid | self.take
+        m.d.comb += take.eq(~self.following_valid | moves)
+        with m.If(moves):
+            m.d.sync += [
+                oldest.eq(Mux(self.following_valid, following, coming)),
+                self.oldest_valid.eq(self.following_valid | comes),
+            ]
+        with m.If(take):
+            m.d.sync += [
+                following.eq(coming),
+                self.following_valid.eq(comes & (self.following_valid | ~moves)),
+            ]
+        return m
+
+    def elaborate_memory(self, m):
+        """Keep numbers in memory; return what is read of it, whether the number that is added goes
+        past it, and a signal to take either."""
+        m.submodules.memory = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
+        m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
+        head, written = Signal.like(ahead.head), Signal.like(ahead.head)
+        held = Signal.like(head)  # numbers in memory, or on their way through it
+        none = Signal(init=1)
+        take = Signal()
+        direct = self.add & none & take
+        into, out = self.add & ~direct, ahead.filled & take
+        m.d.comb += [
+            memory.write.eq(into),
+            memory.place.eq(head),
+            memory.row.eq(self.last),
+            memory.address.eq(ahead.address),
+            ahead.row.eq(memory.data),
+            ahead.head.eq(written),
+            ahead.take.eq(out),
+        ]
+        m.d.sync += written.eq(head)
+        with m.If(into):
+            m.d.sync += head.eq(head + 1)
+        with m.If(into & ~out):
+            m.d.sync += [held.eq(held + 1), none.eq(0)]
+        with m.Elif(out & ~into):
+            m.d.sync += [held.eq(held - 1), none.eq(held == 1)]
+        return ahead, direct, take
