@@ -238,7 +238,7 @@ def test_latency_and_throughput():
     words = [tuple_word(n % 2, {"x": n}, n) for n in range(100)]
     sent, taken = [], []
     pass_through(parameters, words, 100, stamps=(sent, taken))
-    assert Ingress(parameters).latency == 6
+    assert Ingress(parameters).latency == 7
     assert taken == [s + Ingress(parameters).latency for s in sent]
     assert sent[-1] - sent[0] == 99
 

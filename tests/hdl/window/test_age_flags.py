@@ -21,9 +21,11 @@ class BesideRegister(Elaboratable):
         self.i_valid, self.i_ready = register.i.valid, register.i.ready
         self.o_valid, self.o_ready = register.o.valid, register.o.ready
         self.at_hand = register.o.payload
-        for name in ("oldest", "following", "oldest_valid", "following_valid", "leaves"):
+        for name in (
+            "oldest", "following", "oldest_valid", "following_valid", "ageless", "leaves",
+            "outlived", "lives",
+        ):  # fmt: skip
             setattr(self, name, getattr(flags, name))
-        self.known, self.outlived = flags.known, flags.outlived
 
     def elaborate(self, platform):
         m = Module()
@@ -44,6 +46,7 @@ def test_flags_are_about_the_word_at_hand_and_the_oldest_deadline(count, seed):
     generator = random.Random(seed)
     dut = BesideRegister(count)
     assert dut.flags.latency == 1
+    everything = (1 << count) - 1
 
     def steps(put, get):
         deadlines = deque()
@@ -62,12 +65,14 @@ def test_flags_are_about_the_word_at_hand_and_the_oldest_deadline(count, seed):
                 following_valid=len(deadlines) > 1,
                 following=deadlines[1] if len(deadlines) > 1 else generator.randrange(512),
             )
-            assert get("known") == there
             outlived = 0
-            if there and get("o_valid"):
+            if not there:
+                assert get("outlived") == get("lives") == 0
+            elif get("o_valid"):
                 outlived = get("outlived")
                 times = list(get("at_hand"))
                 assert outlived == sum((time > deadlines[0]) << n for n, time in enumerate(times))
+                assert get("lives") == everything & ~outlived
                 known, seen = known + 1, seen + outlived.bit_count()
             leaves = bool(outlived & 1) and generator.random() < 0.8
             put(leaves=leaves, o_ready=not leaves and generator.random() < 0.5)
@@ -81,3 +86,15 @@ def test_flags_are_about_the_word_at_hand_and_the_oldest_deadline(count, seed):
         assert seen > 100
 
     each_cycle(dut, steps)
+
+
+def test_every_key_lives_in_a_window_without_age():
+    def steps(put, get):
+        put(ageless=1, o_ready=1, words=[200])
+        yield
+        for _ in range(5):
+            assert get("lives") == 1
+            assert not get("outlived")
+            yield
+
+    each_cycle(BesideRegister(1), steps)

@@ -241,6 +241,7 @@ def test_the_turn_is_known_a_cycle_after_reset_and_in_every_cycle_after_a_store(
 
     async def body(ctx, dut):
         await ctx.tick()
+        await bring(ctx, dut, 0)
         for n in range(9):
             assert ctx.get(dut.mine) == (n % 3 == position)
             ctx.set(dut.present, 1)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+from collections import deque
+import random
+
+import pytest
+
+from hdl.memory.key_column import KeyColumn
+from hdl.window.deadline_queue import DeadlineQueue
+from tests.hdl.cycles import each_cycle
+from tests.hdl.hostile_column import HostileColumn
+
+
+@pytest.fixture(autouse=True)
+def hostile(monkeypatch):
+    monkeypatch.setattr("hdl.window.deadline_queue.KeyColumn", HostileColumn)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4, 16])
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_leave_in_order_within_the_latency(depth, seed):
+    """Whether they go through the memory or past it, in times of plenty and of want."""
+    generator = random.Random(seed)
+    dut = DeadlineQueue(9, depth=depth)
+
+    def steps(put, get):
+        queue = deque()  # number, and the cycle in which it was added
+        waited = taken = straight = full = 0
+        for cycle in range(3_000):
+            oldest, following = get("oldest_valid"), get("following_valid")
+            assert oldest >= following
+            assert oldest + following <= len(queue)
+            if oldest:
+                assert get("oldest") == queue[0][0]
+                straight += cycle == queue[0][1] + 1
+                waited = 0
+            else:
+                waited = waited + 1 if queue else 0
+                assert waited <= dut.latency
+            if following:
+                assert get("following") == queue[1][0]
+            number = generator.randrange(512)
+            add = len(queue) < depth and generator.random() < (0.9 if cycle // 100 % 2 else 0.3)
+            take = oldest and generator.random() < (0.4 if cycle // 200 % 2 else 0.9)
+            full += len(queue) == depth
+            put(add=add, last=number, take=take)
+            yield
+            if take:
+                queue.popleft()
+                taken += 1
+            if add:
+                queue.append((number, cycle))
+        assert taken > 500
+        assert straight > 10
+        assert full > 10
+
+    each_cycle(dut, steps)
+
+
+def test_a_number_a_cycle_goes_through():
+    dut = DeadlineQueue(9, depth=16)
+
+    def steps(put, get):
+        for n in range(100):
+            put(add=1, last=n, take=n > 8)
+            if n > 8:
+                assert get("oldest") == n - 9
+                assert get("following_valid")
+            yield
+
+    each_cycle(dut, steps)
+
+
+def test_latency_of_the_first_two_numbers_and_of_one_that_goes_through_the_memory():
+    dut = DeadlineQueue(9, depth=16)
+    assert dut.latency == 3 + KeyColumn.LATENCY + 1
+
+    def steps(put, get):
+        put(add=1, last=1)
+        yield
+        assert get("oldest_valid")
+        put(last=2)
+        yield
+        assert get("following_valid")
+        put(last=3)
+        yield
+        put(add=0, take=1)
+        yield
+        put(take=1)
+        yield
+        put(take=0)
+        cycles = 3
+        while not get("oldest_valid"):
+            cycles += 1
+            assert cycles <= dut.latency
+            yield
+        assert get("oldest") == 3
+        assert cycles == dut.latency
+
+    each_cycle(dut, steps)
