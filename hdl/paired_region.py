@@ -27,8 +27,9 @@ class PairedRegion(Region):
     def word_flags(self, words):
         """Return what becomes of a region word.
 
-        Beside what a :class:`Region` wants to know: it has ``both`` tuples; the first tuple, and
-        the last one, is to be stored, if it has any.
+        Beside what a :class:`Region` wants to know: there is a ``tuple``; it has ``both``, and the
+        first of two is stored, ``between`` what comes before and the second; the first tuple, or
+        the only one, is to be stored.
         """
         word = words.payload
         both = word.kind == InputKind.BOTH
@@ -38,9 +39,10 @@ class PairedRegion(Region):
             "probe": probe,
             "store": store,
             "grouped": probe | (store & word.close[0]),
+            "tuple": words.valid & (probe | store),
             "both": both,
+            "between": both & word.first,
             "store_first": store & (~both | word.first),
-            "store_last": store & ~(both & word.first),
         }
 
     def takes_next(self, engine, closing):
@@ -60,7 +62,7 @@ class PairedRegion(Region):
         stores, probes = Signal(), Signal()  # a tuple of this kind is among those accepted
         both_settled = self.elaborate_order(m, is_, second, tracker)
         m.d.comb += [
-            tracker.present.eq(words.valid & (is_.probe | is_.store)),
+            tracker.present.eq(is_.tuple),
             go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
             accepted.eq(go & tracker.settled & both_settled),
             alone.eq(go & tracker.settled & ~both_settled & is_.both & ~second),
@@ -85,7 +87,7 @@ class PairedRegion(Region):
             return Const(1)
         m.d.comb += [
             tracker.rest.eq(second),
-            tracker.between.eq(is_.both & is_.store_first & ~second),
+            tracker.between.eq(is_.between & ~second),
         ]
         return tracker.both_settled
 

@@ -106,7 +106,7 @@ class ProbeTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.groups = groups = PointerQueue(
-            closed_layout(self.parameters), depth=self.DEPTH
+            closed_layout(self.parameters), depth=self.DEPTH, reserve=self.IN_FLIGHT + 1
         )
         head = Signal(len(self.walking) + 1)  # both with a wrap bit
         tail = Signal.like(head)
@@ -126,11 +126,9 @@ class ProbeTable(wiring.Component):
             self.group.eq(groups.first),
             self.oldest.eq(Mux(groups.filled, groups.first.first, opened)),
         ]
-        level = (head - tail)[: len(head)]
-        m.d.comb += self.soon.eq(
-            (level < (1 << len(self.walking)) - self.IN_FLIGHT)
-            & (groups.level < self.DEPTH - self.IN_FLIGHT)
-        )
+        # Where the head will be when those have come that may: so nothing has to be compared.
+        reserved = Signal.like(head, init=self.IN_FLIGHT)
+        m.d.comb += self.soon.eq(~(reserved - tail)[len(self.walking)] & groups.room)
         with m.If(self.add & (count == 0)):
             m.d.sync += first.eq(self.tail)
         with m.If(self.close):
@@ -138,7 +136,7 @@ class ProbeTable(wiring.Component):
         with m.Elif(self.add):
             m.d.sync += count.eq(count + 1)
         with m.If(self.add):
-            m.d.sync += head.eq(head + 1)
+            m.d.sync += [head.eq(head + 1), reserved.eq(reserved + 1)]
         with m.If(self.release):
             m.d.sync += tail.eq(tail + self.released)
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.memory.key_column import KeyColumn
 from hdl.memory.read_ahead import ReadAhead
+from hdl.streams.delay import delayed
 
 __all__ = ["DeadlineQueue"]
 
@@ -43,8 +44,8 @@ class DeadlineQueue(wiring.Component):
     def __init__(self, width, *, depth):
         self.width = width
         self.depth = depth
-        # It is written late (2), read ahead, and moves up.
-        self.latency = 3 + KeyColumn.LATENCY + 1
+        # It comes to the memory (1), is written late (2), read ahead (3), and moves up (1).
+        self.latency = 3 + (KeyColumn.LATENCY + 1) + 1
         super().__init__(
             {
                 "add": In(1),
@@ -86,22 +87,27 @@ class DeadlineQueue(wiring.Component):
         past it, and a signal to take either."""
         m.submodules.memory = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
         m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
-        head, written = Signal.like(ahead.head), Signal.like(ahead.head)
+        head, come, written = (
+            Signal.like(ahead.head, name=name) for name in ("head", "come", "written")
+        )
         held = Signal.like(head)  # numbers in memory, or on their way through it
         none = Signal(init=1)
         take = Signal()
         direct = self.add & none & take
         into, out = self.add & ~direct, ahead.filled & take
+        # Whether a number goes into memory is known late, and its blocks are far.
+        arriving = {"into": into, "place": head, "row": self.last}
+        near = delayed(m, arriving, "near", flags=["into"])
         m.d.comb += [
-            memory.write.eq(into),
-            memory.place.eq(head),
-            memory.row.eq(self.last),
+            memory.write.eq(near["into"]),
+            memory.place.eq(near["place"]),
+            memory.row.eq(near["row"]),
             memory.address.eq(ahead.address),
             ahead.row.eq(memory.data),
             ahead.head.eq(written),
             ahead.take.eq(out),
         ]
-        m.d.sync += written.eq(head)
+        m.d.sync += [come.eq(head), written.eq(come)]
         with m.If(into):
             m.d.sync += head.eq(head + 1)
         with m.If(into & ~out):

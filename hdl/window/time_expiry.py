@@ -22,7 +22,7 @@ class TimeExpiry(wiring.Component):
     register.
 
     Latency: 0 cycles if nothing is to be removed, otherwise 1 per key; 1 more when the first key
-    has only just been stored, and up to 7 when the oldest deadline is still on its way into or out
+    has only just been stored, and up to 8 when the oldest deadline is still on its way into or out
     of memory. Throughput: a key per cycle.
 
     Parameters

@@ -36,7 +36,7 @@ class WindowTracker(wiring.Component):
     fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
     every register, and so comes from one.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 7 when the oldest deadline is still on
+    Latency: 0 cycles, plus 1 per expired key, plus up to 8 when the oldest deadline is still on
     its way into or out of memory. Throughput: 1 tuple per cycle.
 
     Parameters
@@ -172,8 +172,8 @@ class WindowTracker(wiring.Component):
             by_time.restart.eq(empty),
             by_time.timed.eq(timed),
             by_time.store.eq(self.stored),
-            # A first key that is being stored may have to leave before the tuple at hand.
-            by_time.vacant.eq(occupancy.vacant & ~(self.store & self.mine)),
+            # A first key may be about to be stored, and have to leave before the tuple at hand.
+            by_time.vacant.eq(occupancy.vacant & ~self.store),
             aged.eq(by_time.aged),
             self.settled.eq(by_time.settled),
             *(

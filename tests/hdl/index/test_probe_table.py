@@ -82,6 +82,7 @@ class Probes:
         self.reads = deque([None] * KeyColumn.LATENCY)
         self.allowed = deque([False] * NOTICE)
         self.most_probes = self.most_groups = 0
+        self.closed_before = 0  # groups that were closed, and not taken, a cycle ago
         self.full_speed = True  # ``soon`` has always been high
 
     def goes(self, name):
@@ -92,7 +93,9 @@ class Probes:
         """Look, and set the inputs, of one cycle."""
         dut = self.dut
         self.check(ctx)
-        soon = len(self.closed) < dut.DEPTH - dut.IN_FLIGHT
+        # Of groups it is known a cycle later.
+        soon = self.closed_before < dut.DEPTH - dut.IN_FLIGHT - 1
+        self.closed_before = len(self.closed)
         soon &= len(self.added) - self.released < self.slots - dut.IN_FLIGHT
         assert ctx.get(dut.soon) == soon
         self.full_speed &= soon
