@@ -28,12 +28,13 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     levels = dut.distribution.latency + dut.gathering[0].latency
     more = 3 if PRESETS[name].lanes > 1 else 0  # "3 more with several lanes,
     more += 6 if PRESETS[name].digest_bits else 0  # 6 more with digests"
+    timed = PRESETS[name].timestamp_bits > 0  # "1 more with timestamps", twice in an accelerator
     assert stated == {
-        "Ingress": dut.ingress.latency,
-        "JoinCore": core.latency - more,
-        "Region": core.regions[0].latency - more,
+        "Ingress": dut.ingress.latency - timed,
+        "JoinCore": core.latency - more - timed,
+        "Region": core.regions[0].latency - more - timed,
         "Combiner": dut.combiner.latency,
-        "Accelerator": dut.latency - levels - more,
+        "Accelerator": dut.latency - levels - more - 2 * timed,
     }
 
 
@@ -41,9 +42,9 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
 def test_latencies_of_the_index_are_those_of_its_page(root, name):
     page = (root / "docs" / "index-engine.md").read_text()
     star = "has its star (\\d+) cycles after the probe went into the region"
-    walk = "A walk adds 2\\s+cycles and (\\d+) for"
+    walk = "A walk adds 3\\s+cycles and (\\d+) for"
     latency = Accelerator(PRESETS[name]).cores[0].regions[0].latency
-    if PRESETS[name].comparator == "band":
-        latency -= 1  # "1 more for a band"
+    latency -= PRESETS[name].comparator == "band"  # "1 more for a band,
+    latency -= PRESETS[name].timestamp_bits > 0  # 1 more with timestamps"
     assert re.findall(star, page) == [str(latency)]
     assert re.findall(walk, page) == [str(ChainWalker.CIRCLE)]
