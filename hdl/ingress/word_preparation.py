@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.index.cells import CellPreparation
 from hdl.streams.delay import delayed
-from hdl.streams.steady import SteadyQueue
+from hdl.streams.steady import SteadyQueue, SteadyRegister
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import decision_members, region_word, scheduled_word
 
@@ -49,7 +49,7 @@ class WordPreparation(wiring.Component):
         scheduled = parameters if parameters.side_by_side else parameters.lane
         names = LANES if parameters.side_by_side else [""]
         self._lanes = {name: lane_stages(parameters.lane) for name in names}
-        self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())))
+        self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())).values())
         self.latency = self.stages + 1
         super().__init__(
             {
@@ -81,9 +81,9 @@ class WordPreparation(wiring.Component):
 
     def elaborate_lane(self, m, name):
         """Put the stages of a lane one behind the other; return its input and its output."""
-        stages = self._lanes[name]
-        for label, stage in zip(("preparation", "cells"), stages, strict=False):
+        for label, stage in self._lanes[name].items():
             m.submodules[f"{label}_{name}" if name else label] = stage
+        stages = list(self._lanes[name].values())
         for before, after in pairwise(stages):
             connect(m, before.o, after.i)
         return stages[0].i, stages[-1].o
@@ -127,8 +127,13 @@ class WordPreparation(wiring.Component):
 
 
 def lane_stages(parameters):
-    """Return the components that prepare a tuple, in order."""
-    stages = [ProbePreparation(parameters)]
-    if parameters.engine == "index":
-        stages.append(CellPreparation(parameters))
-    return stages
+    """Return the components that prepare a tuple, in order, by name.
+
+    Where cells take most of the chip, a register parts them from the decision that a word enters.
+    """
+    stages = {"preparation": ProbePreparation(parameters)}
+    if parameters.engine != "index":
+        return stages
+    if parameters.comparator == "band":
+        stages = {"arrival": SteadyRegister(scheduled_word(parameters), gated=True), **stages}
+    return {**stages, "cells": CellPreparation(parameters)}

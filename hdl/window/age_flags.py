@@ -83,14 +83,13 @@ class AgeFlags(wiring.Component):
         known = Signal()
         first = [self.beyond(m, times, self.oldest) for times in (spare, self.coming)]
         # Once the word at hand has been compared with the oldest deadline, the next one matters.
-        deadline = Mux(known, self.following, self.oldest)
-        again = self.beyond(m, at_hand, deadline)
+        now, then = (self.beyond(m, at_hand, time) for time in (self.oldest, self.following))
         with m.If(self.moves):
             self.tell(m, Mux(self.fills, first[1], first[0]), self.oldest_valid)
             m.d.sync += known.eq(self.oldest_valid)
         with m.Elif(self.leaves | ~known):
             there = Mux(known, self.following_valid, self.oldest_valid)
-            self.tell(m, again, there)
+            self.tell(m, Mux(known, then, now), there)
             m.d.sync += known.eq(there)
         return m
 

@@ -18,7 +18,7 @@ class DeadlineQueue(wiring.Component):
     A number goes straight to the registers if there is none between them and it; otherwise into
     memory, out of which it is read ahead. Reset empties the queue.
 
-    Latency: 1 cycle from ``add`` until the number is the ``oldest`` one of an empty queue, or the
+    Latency: 2 cycles from ``add`` until the number is the ``oldest`` one of an empty queue, or the
     ``following`` one of a queue with one; up to :attr:`latency` if others came shortly before, so
     that it has to go through the memory. Throughput: a number that is added, and one that is taken,
     per cycle.
@@ -44,8 +44,8 @@ class DeadlineQueue(wiring.Component):
     def __init__(self, width, *, depth):
         self.width = width
         self.depth = depth
-        # It comes to the memory (1), is written late (2), read ahead (3), and moves up (1).
-        self.latency = 3 + (KeyColumn.LATENCY + 1) + 1
+        # It comes (1), goes to the memory (1), is written late (2), read ahead, and moves up (1).
+        self.latency = 4 + (KeyColumn.LATENCY + 1) + 1
         super().__init__(
             {
                 "add": In(1),
@@ -65,9 +65,10 @@ class DeadlineQueue(wiring.Component):
             for name in ("now_oldest", "now_following")
         )
         m.d.comb += [self.oldest.eq(oldest), self.following.eq(following)]
-        ahead, direct, take = self.elaborate_memory(m)
+        arriving = delayed(m, {"add": self.add, "last": self.last}, "arriving", flags=["add"])
+        ahead, direct, take = self.elaborate_memory(m, **arriving)
         comes = ahead.filled | direct
-        coming = Mux(direct, self.last, ahead.first)
+        coming = Mux(direct, arriving["last"], ahead.first)
         moves = ~self.oldest_valid | self.take
         m.d.comb += take.eq(~self.following_valid | moves)
         with m.If(moves):
@@ -82,7 +83,7 @@ class DeadlineQueue(wiring.Component):
             ]
         return m
 
-    def elaborate_memory(self, m):
+    def elaborate_memory(self, m, add, last):
         """Keep numbers in memory; return what is read of it, whether the number that is added goes
         past it, and a signal to take either."""
         m.submodules.memory = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
@@ -93,10 +94,10 @@ class DeadlineQueue(wiring.Component):
         held = Signal.like(head)  # numbers in memory, or on their way through it
         none = Signal(init=1)
         take = Signal()
-        direct = self.add & none & take
-        into, out = self.add & ~direct, ahead.filled & take
+        direct = add & none & take
+        into, out = add & ~direct, ahead.filled & take
         # Whether a number goes into memory is known late, and its blocks are far.
-        arriving = {"into": into, "place": head, "row": self.last}
+        arriving = {"into": into, "place": head, "row": last}
         near = delayed(m, arriving, "near", flags=["into"])
         m.d.comb += [
             memory.write.eq(near["into"]),

@@ -30,7 +30,7 @@ def test_numbers_leave_in_order_within_the_latency(depth, seed):
             assert oldest + following <= len(queue)
             if oldest:
                 assert get("oldest") == queue[0][0]
-                straight += cycle == queue[0][1] + 1
+                straight += cycle == queue[0][1] + 2
                 waited = 0
             else:
                 waited = waited + 1 if queue else 0
@@ -60,9 +60,9 @@ def test_a_number_a_cycle_goes_through():
 
     def steps(put, get):
         for n in range(100):
-            put(add=1, last=n, take=n > 8)
-            if n > 8:
-                assert get("oldest") == n - 9
+            put(add=1, last=n, take=n > 9)
+            if n > 9:
+                assert get("oldest") == n - 10
                 assert get("following_valid")
             yield
 
@@ -73,25 +73,22 @@ def test_latency_of_the_first_two_numbers_and_of_one_that_goes_through_the_memor
     dut = DeadlineQueue(9, depth=16)
 
     def steps(put, get):
-        put(add=1, last=1)
-        yield
-        assert get("oldest_valid")
-        put(last=2)
-        yield
-        assert get("following_valid")
-        put(last=3)
-        yield
-        put(add=0, take=1)
-        yield
-        put(take=1)
-        yield
-        put(take=0)
-        cycles = 3
-        while not get("oldest_valid"):
-            cycles += 1
-            assert cycles <= dut.latency
+        for cycle in range(5):
+            put(add=cycle < 3, last=cycle + 1)
+            assert get("oldest_valid") == (cycle >= 2)
+            assert get("following_valid") == (cycle >= 3)
             yield
+        put(take=1)
+        for number in (1, 2):
+            assert get("oldest") == number
+            yield
+        put(take=0)
+        cycle = 7
+        while not get("oldest_valid"):
+            assert cycle < 20
+            yield
+            cycle += 1
         assert get("oldest") == 3
-        assert cycles == dut.latency
+        assert cycle == 2 + dut.latency
 
     each_cycle(dut, steps)

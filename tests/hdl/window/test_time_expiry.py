@@ -11,7 +11,7 @@ from hdl.window.time_expiry import TimeExpiry
 from tests.hdl.cycles import each_cycle
 
 #: Cycles that the oldest deadline may be on its way into or out of memory.
-ON_ITS_WAY = 8
+ON_ITS_WAY = 9
 
 
 @pytest.mark.parametrize("lifespan", [0, 1, 7, 100])

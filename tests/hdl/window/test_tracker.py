@@ -158,9 +158,9 @@ def test_time_based_spans_are_what_has_not_outlived_the_lifespan(cores, seed):
             ]
             mine = sum(n % cores == position for n in range(len(stored_times)))
             assert slots(parameters, span) == [n % ring for n in live]
-            # One cycle per expired key, and six at most until a first key that is being stored, or
+            # One cycle per expired key, and nine at most until a first key that is being stored, or
             # one that has just been, is known.
-            assert waited <= 6 + mine - len(live) - expired
+            assert waited <= 9 + mine - len(live) - expired
             expired = mine - len(live)
             if store:
                 stored_times.append(now)
