@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mutants: one change each in the source of a component, made in memory."""
+
+import ast
+from contextlib import contextmanager
+import copy
+from dataclasses import dataclass
+import inspect
+from itertools import pairwise
+import sys
+import textwrap
+from types import FunctionType, ModuleType
+
+__all__ = ["Mutant", "mutants_of"]
+
+#: Operators that take the places of others.
+BINARY = {
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.BitXor: ast.BitOr,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+}
+COMPARISONS = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+}
+REDUCTIONS = {"any": "all", "all": "any"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change.
+
+    Attributes
+    ----------
+    owner : type or module
+        What holds the function.
+    function : str
+    text : str
+        The change: what stood there, and what stands there now.
+    code : function
+        The function with the change.
+    """
+
+    owner: type | ModuleType
+    function: str
+    text: str
+    code: FunctionType
+
+    @property
+    def name(self):
+        """Where the change is, and which."""
+        place = self.owner.__name__.rpartition(".")[2]
+        return f"{place}.{self.function}: {self.text}"
+
+    @contextmanager
+    def applied(self):
+        """Let the component be what the change makes of it."""
+        kept = self.owner.__dict__[self.function]
+        setattr(self.owner, self.function, self.code)
+        try:
+            yield
+        finally:
+            setattr(self.owner, self.function, kept)
+
+
+def mutants_of(target):
+    """Return the mutants of a component, or of a function.
+
+    Parameters
+    ----------
+    target : type or function
+        Of a component, all methods that ``elaborate`` is made of.
+
+    Returns
+    -------
+    list of Mutant
+    """
+    if inspect.isclass(target):
+        owner = target
+        names = [
+            name
+            for name, value in vars(target).items()
+            if inspect.isfunction(value) and not name.startswith("__")
+        ]
+    else:
+        owner, names = sys.modules[target.__module__], [target.__name__]
+    return [mutant for name in names for mutant in function_mutants(owner, name)]
+
+
+def function_mutants(owner, name):
+    """Return the mutants of one function of ``owner``."""
+    function = vars(owner)[name]
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    count = sum(1 for _ in changes(tree))
+    found = {}
+    for number in range(count):
+        changed = copy.deepcopy(tree)
+        text = make_change(changed, number)
+        turn = sum(key[0] == text for key in found)
+        found[text, turn] = Mutant(
+            owner, name, f"{text} ({turn + 1})" if turn else text, compiled(changed, function)
+        )
+    return list(found.values())
+
+
+def make_change(tree, number):
+    """Make one of the changes in a tree; return it in words."""
+    for n, (node, change) in enumerate(changes(tree)):
+        if n == number:
+            return change(node)
+    raise IndexError(number)
+
+
+def compiled(tree, function):
+    """Return the function that a tree defines, in the module of ``function``."""
+    ast.fix_missing_locations(tree)
+    code = compile(tree, f"<mutant of {function.__qualname__}>", "exec")
+    made = {}
+    exec(code, function.__globals__, made)
+    return made[function.__name__]
+
+
+def changes(tree):
+    """Yield every change that can be made in a tree, as a node and what to do with it.
+
+    Names, shapes and docstrings are left alone.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and type(node.op) in BINARY:
+            yield node, change_operator
+        elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+            yield node, change_comparison
+            if isinstance(node.comparators[0], ast.Constant):
+                yield node, next_constant
+        elif isinstance(node, ast.Call):
+            yield from call_changes(node)
+        elif isinstance(node, ast.List):
+            for place, item in enumerate(node.elts):
+                if is_assignment(item):
+                    yield node, dropped(place)
+            for place, pair in enumerate(pairwise(node.elts)):
+                if all(is_assignment(item) for item in pair):
+                    yield node, exchanged(place)
+        elif isinstance(node, ast.AugAssign) and is_assignment(node.value):
+            yield node, drop_assignment
+        yield from negations(node)
+
+
+def call_changes(node):
+    """Yield the changes of a call."""
+    name = called(node)
+    if name == "Mux" and len(node.args) == 3:
+        yield node, swap_choices
+    elif name in REDUCTIONS and not node.args:
+        yield node, change_reduction
+    elif name in ("If", "Elif"):
+        yield node, drop_condition
+    elif name == "eq" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+        yield node, change_constant
+    for keyword in node.keywords:
+        if keyword.arg == "init" and isinstance(keyword.value, ast.Constant):
+            yield keyword, change_initial
+
+
+def negations(node):
+    """Yield the negations inside a node."""
+    for field, value in ast.iter_fields(node):
+        for place, child in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.Invert):
+                yield node, unnegated(field, place if isinstance(value, list) else None)
+
+
+def called(node):
+    """Return the name of what a call calls."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def is_assignment(node):
+    """Is a node an assignment of Amaranth?"""
+    return isinstance(node, ast.Call) and called(node) == "eq"
+
+
+def change_operator(node):
+    """Replace an operator between two operands."""
+    before = ast.unparse(node)
+    node.op = BINARY[type(node.op)]()
+    return f"{before} -> {ast.unparse(node)}"
+
+
+def change_comparison(node):
+    """Replace the operator of a comparison."""
+    before = ast.unparse(node)
+    node.ops[0] = COMPARISONS[type(node.ops[0])]()
+    return f"{before} -> {ast.unparse(node)}"
+
+
+def change_reduction(node):
+    """Let all bits decide instead of any, or the other way round."""
+    before = ast.unparse(node)
+    node.func.attr = REDUCTIONS[node.func.attr]
+    return f"{before} -> {ast.unparse(node)}"
+
+
+def swap_choices(node):
+    """Let a multiplexer choose the other one."""
+    before = ast.unparse(node)
+    node.args[1:] = node.args[:0:-1]
+    return f"{before} -> choices swapped"
+
+
+def next_constant(node):
+    """Compare with a constant that is one more."""
+    before = ast.unparse(node)
+    node.comparators[0] = ast.Constant(node.comparators[0].value + 1)
+    return f"{before} -> {ast.unparse(node)}"
+
+
+def drop_condition(node):
+    """Let a condition always be met."""
+    before = ast.unparse(node.args[0])
+    node.args[0] = ast.Constant(1)
+    return f"{called(node)}({before}) -> {called(node)}(1)"
+
+
+def change_constant(node):
+    """Assign another constant."""
+    before = ast.unparse(node)
+    node.args[0] = ast.Constant(int(not node.args[0].value))
+    return f"{before} -> {ast.unparse(node)}"
+
+
+def change_initial(node):
+    """Begin with another value."""
+    before = node.value.value
+    node.value = ast.Constant(int(not before))
+    return f"init={before} -> init={node.value.value}"
+
+
+def drop_assignment(node):
+    """Leave out the only assignment of a statement."""
+    before = ast.unparse(node.value)
+    node.value = ast.List([], ast.Load())
+    return f"without {before}"
+
+
+def dropped(place):
+    """Return the change that leaves out one assignment of several."""
+
+    def change(node):
+        return f"without {ast.unparse(node.elts.pop(place))}"
+
+    return change
+
+
+def exchanged(place):
+    """Return the change that exchanges what two neighbours are assigned."""
+
+    def change(node):
+        one, two = node.elts[place : place + 2]
+        text = f"{ast.unparse(one)} and {ast.unparse(two)} -> exchanged"
+        one.args, two.args = two.args, one.args
+        return text
+
+    return change
+
+
+def unnegated(field, place):
+    """Return the change that leaves out a negation."""
+
+    def change(node):
+        holder = getattr(node, field)
+        child = holder if place is None else holder[place]
+        if place is None:
+            setattr(node, field, child.operand)
+        else:
+            holder[place] = child.operand
+        return f"{ast.unparse(child)} -> {ast.unparse(child.operand)}"
+
+    return change

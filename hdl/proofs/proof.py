@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a proof is: a bench, what it says, how deep it goes, and what has to break it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .bench import Bench
+from .mutation import mutants_of
+
+__all__ = ["Proof"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """Claims about one component.
+
+    Parameters
+    ----------
+    name : str
+        As ``python -m hdl prove`` knows it.
+    says : str
+        What is proved, in a sentence.
+    component : str
+        What it is proved of, with its parameters.
+    build : function
+        Takes nothing, returns the :class:`hdl.proofs.bench.Bench`.
+    depth : int
+        Cycles that are looked at from the initial state on.
+    induction : int
+        Cycles from which the next one follows, whatever came before: then the claims hold for
+        ever. Zero if they are only shown for :py:`depth` cycles.
+    mutate : sequence of type or function
+        What the mutants are made of.
+    equivalent : dict of str to str
+        Mutants that change nothing that can be seen, by a part of their names, and why.
+    mutant_depth : int
+        Cycles in which a mutant has to show itself; by default :py:`depth`.
+    """
+
+    name: str
+    says: str
+    component: str
+    build: Callable[[], Bench]
+    depth: int
+    induction: int = 0
+    mutate: tuple = ()
+    equivalent: dict = field(default_factory=dict)
+    mutant_depth: int | None = None
+
+    @property
+    def reach(self):
+        """For how long the claims hold, in words."""
+        return f"induction {self.induction}" if self.induction else f"bounded {self.depth}"
+
+    def mutants(self):
+        """Return the mutants that have to break it, without those known to be equivalent."""
+        every = [mutant for target in self.mutate for mutant in mutants_of(target)]
+        return [mutant for mutant in every if self.reason(mutant) is None]
+
+    def reason(self, mutant):
+        """Return why a mutant changes nothing that can be seen, or nothing if it has to."""
+        return next((why for part, why in self.equivalent.items() if part in mutant.name), None)

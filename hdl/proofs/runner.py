@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs proofs: the claims, the covers, the mutants."""
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+import re
+from tempfile import TemporaryDirectory
+import time
+
+from hdl.fpga.tools import ToolError
+
+from .solver import ask, translate
+
+__all__ = ["Outcome", "run_proof", "run_proofs"]
+
+#: Mutants that one run of Yosys translates.
+BATCH = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of one proof.
+
+    Attributes
+    ----------
+    name : str
+    claims, covers : int
+    failures : list of str
+        Why it is no proof: claims that do not hold, covers that are not reached.
+    killed : list of str
+        Mutants that break it.
+    survivors : list of str
+        Those that do not.
+    seconds : float
+    """
+
+    name: str
+    claims: int
+    covers: int
+    failures: list
+    killed: list
+    survivors: list
+    seconds: float
+
+    @property
+    def good(self):
+        """Does everything hold, and no mutant survive?"""
+        return not self.failures and not self.survivors
+
+
+def run_proofs(proofs, *, mutants, jobs):
+    """Run proofs, each as soon as a worker is free; yield the outcomes in order.
+
+    Parameters
+    ----------
+    proofs : list of Proof
+    mutants : int or None
+        How many mutants to try of each proof; all of them if ``None``.
+    jobs : int
+        Workers.
+    """
+    if jobs == 1:
+        yield from (run_proof(proof, mutants=mutants) for proof in proofs)
+        return
+    with ProcessPoolExecutor(max_workers=jobs) as pool:
+        waiting = [pool.submit(run_named, proof.name, mutants) for proof in proofs]
+        yield from (future.result() for future in waiting)
+
+
+def run_named(name, mutants):
+    """Run the proof of this name: benches do not travel between processes."""
+    from .catalogue import PROOFS
+
+    return run_proof(PROOFS[name], mutants=mutants)
+
+
+def run_proof(proof, *, mutants=None):
+    """Run one proof, and its first so many mutants."""
+    begun = time.monotonic()
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        bench = proof.build()
+        text = bench.rtlil()
+        (folder / "proof.il").write_text(text)
+        translate(["proof"], folder, forget=bench.forgotten)
+        failures = list(check(proof, folder))
+        killed, survivors = [], []
+        if not failures:
+            killed, survivors = hunt(proof, folder, plain(text), mutants, bench.forgotten)
+    return Outcome(
+        name=proof.name, claims=len(bench.claims), covers=len(bench.covers), failures=failures,
+        killed=killed, survivors=survivors, seconds=time.monotonic() - begun,
+    )  # fmt: skip
+
+
+def check(proof, folder):
+    """Yield why the claims do not hold, if they do not."""
+    base = ask("proof", folder, steps=proof.depth)
+    if base.contradictory:
+        yield f"the assumptions exclude everything: {base.text}"
+    elif not base.holds:
+        yield f"a claim fails: {base.text}"
+    elif not (reached := ask("proof", folder, steps=proof.depth, mode="cover")).holds:
+        yield f"a cover is not reached: {reached.text}"
+    elif proof.induction:
+        step = ask("proof", folder, steps=proof.induction, mode="induction")
+        if not step.holds:
+            yield f"the induction does not close: {step.text}"
+
+
+def plain(text):
+    """Return RTLIL without what says nothing of the circuit."""
+    return re.sub(r"^\s*attribute \\src .*\n", "", text, flags=re.MULTILINE)
+
+
+def hunt(proof, folder, original, most, forgotten):
+    """Try mutants that differ from the original; return those that are noticed, and the others."""
+    seen = {original}
+    found = {}
+    for mutant in proof.mutants():
+        if len(found) == most:
+            break
+        text = mutated(proof, mutant)
+        if text is not None and plain(text) not in seen:
+            seen.add(plain(text))
+            name = f"mutant_{len(found)}"
+            (folder / f"{name}.il").write_text(text)
+            found[name] = mutant
+    names = list(found)
+    for first in range(0, len(names), BATCH):
+        translate_mutants(names[first : first + BATCH], folder, forgotten)
+    killed, survivors = [], []
+    for name, mutant in found.items():
+        if (folder / f"{name}.smt2").exists():
+            answer = ask(name, folder, steps=proof.mutant_depth or proof.depth)
+            lost = answer.holds or answer.contradictory
+            (survivors if lost else killed).append(mutant.name)
+    return killed, survivors
+
+
+def mutated(proof, mutant):
+    """Return the bench with a mutant in it as RTLIL; nothing if there is no such circuit."""
+    with mutant.applied():
+        try:
+            return proof.build().rtlil()
+        except Exception:  # whatever its source leads to
+            return None
+
+
+def translate_mutants(names, folder, forgotten):
+    """Translate mutants; those that are no circuit, for they have loops, one by one in vain."""
+    try:
+        translate(names, folder, forget=forgotten)
+    except ToolError:
+        for name in names:
+            (folder / f"{name}.smt2").unlink(missing_ok=True)
+        if len(names) == 1:
+            return
+        for name in names:
+            translate_mutants([name], folder, forgotten)
