@@ -5,9 +5,8 @@ from contextlib import contextmanager
 import sys
 
 from amaranth import *
-from amaranth.asserts import AnyConst, AnySeq
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, Assume, Cover, Fragment
+from amaranth.hdl import Fragment
 from amaranth.utils import ceil_log2
 
 __all__ = ["Bench"]
@@ -27,13 +26,12 @@ class Bench:
         Of the domain ``sync``.
     forgotten : list of str
         Submodules that begin in any state.
-    claims, covers : list of str
-        What is claimed, and what has to be possible, in words.
     """
 
     def __init__(self):
         self.m = Module()
-        self.claims, self.covers, self.forgotten = [], [], []
+        self.forgotten = []
+        self._said = {}
         self._domain = ClockDomain("sync")
         self.m.domains.sync = self._domain
         self.reset = self._domain.rst
@@ -41,6 +39,7 @@ class Bench:
         self._checks.domains.checks = checks = ClockDomain("checks", reset_less=True, local=True)
         self._checks.d.comb += checks.clk.eq(self._domain.clk)
         self.m.submodules.checks = self._checks
+        self._ports = [self._domain.clk]
         self._names = 0
         self._inside = {}
 
@@ -130,19 +129,18 @@ class Bench:
         instance.read_port(domain="comb", addr=place, data=row, en=C(1), transparent_for=())
         return row
 
-    def any(self, shape=1, name="any"):
+    def any(self, shape=1, name="value"):
         """Return a signal that is arbitrary in every cycle."""
-        return self._free(AnySeq, shape, name)
+        return self._free(shape, f"any_{name}")
 
-    def constant(self, shape=1, name="constant"):
+    def constant(self, shape=1, name="value"):
         """Return a signal that is arbitrary, but never changes."""
-        return self._free(AnyConst, shape, name)
+        return self._free(shape, f"constant_{name}")
 
-    def _free(self, kind, shape, name):
+    def _free(self, shape, name):
         signal = Signal(shape, name=self.name(name))
-        bits = Value.cast(signal)
-        if len(bits):
-            self.m.d.comb += bits.eq(kind(len(bits)))
+        if len(Value.cast(signal)):
+            self._ports.append(signal)
         return signal
 
     def set(self, target, value):
@@ -153,6 +151,12 @@ class Bench:
         """Return a signal that has this value."""
         signal = Signal(Value.cast(value).shape(), name=self.name(name))
         self.m.d.comb += signal.eq(value)
+        return signal
+
+    def view(self, like, value):
+        """Return a value in the shape of another one."""
+        signal = Signal.like(like, name=self.name("view"))
+        self.m.d.comb += Value.cast(signal).eq(value)
         return signal
 
     def register(self, shape=1, name="register", init=0):
@@ -176,29 +180,40 @@ class Bench:
 
     def assume(self, value):
         """Look only at what meets a condition."""
-        self.m.d.comb += Assume(value)
+        self._state("assume", "", value)
 
     def claim(self, words, value):
         """Claim that a bit is always set."""
-        assert words not in self.claims, words
-        self.claims.append(words)
-        self._state(Assert, words, value)
+        self._state("claim", words, value)
 
     def invariant(self, value):
         """Claim what only says which states there are; no property by itself."""
-        self._state(Assert, "invariant", value)
+        self._state("invariant", "", value)
 
     def cover(self, words, value):
         """Claim that a bit can be set some time: that the proof is not about nothing."""
-        self.covers.append(words)
-        self._state(Cover, words, value)
+        self._state("cover", words, value)
 
     def _state(self, kind, words, value):
-        # As the place in the source, smtbmc names the words.
-        statement = kind(value)
-        statement.src_loc = (words.replace(":", "").replace(" ", "_"), 1)
-        self.m.d.comb += statement
+        signal = Signal(name=self.name(kind))
+        self.m.d.comb += signal.eq(Value.cast(value).any())
+        self._said[signal.name] = words
+        self._ports.append(signal)
+
+    @property
+    def claims(self):
+        """What is claimed, in words."""
+        return [words for name, words in self._said.items() if name.startswith("claim")]
+
+    @property
+    def covers(self):
+        """What has to be possible, in words."""
+        return [words for name, words in self._said.items() if name.startswith("cover")]
+
+    def words(self, output):
+        """Return what an output of the top module states."""
+        return self._said[output] or output
 
     def rtlil(self):
-        """Return the bench as RTLIL."""
-        return rtlil.convert(self.m, ports=[self._domain.clk], emit_src=True)
+        """Return the bench as RTLIL: every statement is an output, everything arbitrary an input."""
+        return rtlil.convert(self.m, ports=self._ports)

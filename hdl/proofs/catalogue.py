@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All proofs, by name."""
 
-from . import streams
+from . import streams, trees
 
 __all__ = ["PROOFS"]
 
-PROOFS = {proof.name: proof for module in (streams,) for proof in module.PROOFS}
+PROOFS = {proof.name: proof for module in (streams, trees) for proof in module.PROOFS}

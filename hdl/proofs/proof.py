@@ -33,8 +33,6 @@ class Proof:
         What the mutants are made of.
     equivalent : dict of str to str
         Mutants that change nothing that can be seen, by a part of their names, and why.
-    mutant_depth : int
-        Cycles in which a mutant has to show itself; by default :py:`depth`.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Proof:
     induction: int = 0
     mutate: tuple = ()
     equivalent: dict = field(default_factory=dict)
-    mutant_depth: int | None = None
 
     @property
     def reach(self):

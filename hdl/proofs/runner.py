@@ -10,7 +10,7 @@ import time
 
 from hdl.fpga.tools import ToolError
 
-from .solver import ask, translate
+from .solver import bounded, inductive, load, reachable, translate
 
 __all__ = ["Outcome", "run_proof", "run_proofs"]
 
@@ -84,7 +84,7 @@ def run_proof(proof, *, mutants=None):
         text = bench.rtlil()
         (folder / "proof.il").write_text(text)
         translate(["proof"], folder, forget=bench.forgotten)
-        failures = list(check(proof, folder))
+        failures = list(check(proof, bench, load("proof", folder)))
         killed, survivors = [], []
         if not failures:
             killed, survivors = hunt(proof, folder, plain(text), mutants, bench.forgotten)
@@ -94,19 +94,24 @@ def run_proof(proof, *, mutants=None):
     )  # fmt: skip
 
 
-def check(proof, folder):
+def check(proof, bench, netlist):
     """Yield why the claims do not hold, if they do not."""
-    base = ask("proof", folder, steps=proof.depth)
-    if base.contradictory:
-        yield f"the assumptions exclude everything: {base.text}"
-    elif not base.holds:
-        yield f"a claim fails: {base.text}"
-    elif not (reached := ask("proof", folder, steps=proof.depth, mode="cover")).holds:
-        yield f"a cover is not reached: {reached.text}"
-    elif proof.induction:
-        step = ask("proof", folder, steps=proof.induction, mode="induction")
+
+    def said(answer):
+        words = dict.fromkeys(bench.words(name) for name in answer.broken)
+        return f"{'; '.join(words)} (cycle {answer.cycle})"
+
+    base = bounded(netlist, depth=proof.depth)
+    if not base.holds:
+        yield f"does not hold: {said(base)}"
+        return
+    covers = reachable(netlist, depth=proof.depth)
+    if not covers.holds:
+        yield f"cannot happen: {said(covers)}"
+    if proof.induction:
+        step = inductive(netlist, cycles=proof.induction)
         if not step.holds:
-            yield f"the induction does not close: {step.text}"
+            yield f"does not follow: {said(step)}"
 
 
 def plain(text):
@@ -132,10 +137,9 @@ def hunt(proof, folder, original, most, forgotten):
         translate_mutants(names[first : first + BATCH], folder, forgotten)
     killed, survivors = [], []
     for name, mutant in found.items():
-        if (folder / f"{name}.smt2").exists():
-            answer = ask(name, folder, steps=proof.mutant_depth or proof.depth)
-            lost = answer.holds or answer.contradictory
-            (survivors if lost else killed).append(mutant.name)
+        if (folder / f"{name}.aag").exists():
+            answer = bounded(load(name, folder), depth=proof.depth)
+            (survivors if answer.holds else killed).append(mutant.name)
     return killed, survivors
 
 
@@ -154,7 +158,7 @@ def translate_mutants(names, folder, forgotten):
         translate(names, folder, forget=forgotten)
     except ToolError:
         for name in names:
-            (folder / f"{name}.smt2").unlink(missing_ok=True)
+            (folder / f"{name}.aag").unlink(missing_ok=True)
         if len(names) == 1:
             return
         for name in names:
