@@ -140,7 +140,7 @@ class Bench:
     def _free(self, shape, name):
         signal = Signal(shape, name=self.name(name))
         if len(Value.cast(signal)):
-            self._ports.append(signal)
+            self._ports.append(Value.cast(signal))
         return signal
 
     def set(self, target, value):
@@ -188,7 +188,9 @@ class Bench:
 
     def invariant(self, value):
         """Claim what only says which states there are; no property by itself."""
-        self._state("invariant", "", value)
+        place = sys._getframe(1)
+        words = f"invariant of {place.f_code.co_name}, line {place.f_lineno}"
+        self._state("invariant", words, value)
 
     def cover(self, words, value):
         """Claim that a bit can be set some time: that the proof is not about nothing."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All proofs, by name."""
 
-from . import streams, trees
+from . import ingress, streams, trees, window
 
 __all__ = ["PROOFS"]
 
-PROOFS = {proof.name: proof for module in (streams, trees) for proof in module.PROOFS}
+PROOFS = {proof.name: proof for module in (streams, trees, window, ingress) for proof in module.PROOFS}

@@ -75,7 +75,7 @@ def mutants_of(target):
     Parameters
     ----------
     target : type or function
-        Of a component, all methods that ``elaborate`` is made of.
+        Of a component, all methods that ``elaborate`` is made of; otherwise this one function.
 
     Returns
     -------
@@ -90,6 +90,8 @@ def mutants_of(target):
         ]
     else:
         owner, names = sys.modules[target.__module__], [target.__name__]
+        if "." in target.__qualname__:
+            owner = vars(owner)[target.__qualname__.partition(".")[0]]
     return [mutant for name in names for mutant in function_mutants(owner, name)]
 
 

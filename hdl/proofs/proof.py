@@ -31,8 +31,9 @@ class Proof:
         ever. Zero if they are only shown for :py:`depth` cycles.
     mutate : sequence of type or function
         What the mutants are made of.
-    equivalent : dict of str to str
-        Mutants that change nothing that can be seen, by a part of their names, and why.
+    spared : dict of str to str
+        Mutants that it need not notice, by a part of their names, and why: they change nothing that
+        can be seen, or they are another proof's.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Proof:
     depth: int
     induction: int = 0
     mutate: tuple = ()
-    equivalent: dict = field(default_factory=dict)
+    spared: dict = field(default_factory=dict)
 
     @property
     def reach(self):
@@ -50,10 +51,10 @@ class Proof:
         return f"induction {self.induction}" if self.induction else f"bounded {self.depth}"
 
     def mutants(self):
-        """Return the mutants that have to break it, without those known to be equivalent."""
+        """Return the mutants that have to break it."""
         every = [mutant for target in self.mutate for mutant in mutants_of(target)]
         return [mutant for mutant in every if self.reason(mutant) is None]
 
     def reason(self, mutant):
-        """Return why a mutant changes nothing that can be seen, or nothing if it has to."""
-        return next((why for part, why in self.equivalent.items() if part in mutant.name), None)
+        """Return why a mutant is spared, or nothing if it is not."""
+        return next((why for part, why in self.spared.items() if part in mutant.name), None)

@@ -86,13 +86,21 @@ def load(name, folder) -> Netlist:
     return read_aiger((folder / f"{name}.aag").read_text())
 
 
-def bounded(netlist, *, depth):
-    """Ask whether all claims hold in the first ``depth`` cycles; return an :class:`Answer`."""
+def bounded(netlist, *, depth, what=("claim", "invariant")):
+    """Ask whether all claims hold in the first ``depth`` cycles; return an :class:`Answer`.
+
+    Parameters
+    ----------
+    netlist : Netlist
+    depth : int
+    what : tuple of str
+        How the names of the outputs begin that are looked at.
+    """
     with Solver(name=SOLVER) as solver:
         unrolling = Unrolling(netlist, solver)
         for cycle in range(depth):
             frame = unrolling.step()
-            broken = {name: -value for name, value in frame.items() if is_claim(name)}
+            broken = {name: -value for name, value in frame.items() if name.startswith(what)}
             if unrolling.possible(broken.values()):
                 wrong = tuple(name for name, value in broken.items() if unrolling.value(value))
                 return Answer(False, wrong, cycle)

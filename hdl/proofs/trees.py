@@ -283,7 +283,7 @@ PROOFS = [
         build=merger_order,
         depth=10,
         induction=3,
-        mutate=(Merger, mergers.port_flags),
+        mutate=(Merger.elaborate_merging, Merger.elaborate_turn, Merger.with_digit, mergers.port_flags),
     ),
     Proof(
         name="merger-stops",
@@ -291,7 +291,7 @@ PROOFS = [
         component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
         build=merger_stops,
         depth=9,
-        mutate=(Merger,),
+        mutate=(Merger.elaborate_word, Merger.elaborate_merging),
     ),
     Proof(
         name="merger-tree",
