@@ -20,9 +20,9 @@ __all__ = ["PROOFS", "ingress_parameters"]
 
 
 def ingress_parameters(**changes):
-    """Return small parameters of an ingress; groups of two, stars up to four probes apart."""
+    """Return small parameters of an ingress; groups of three, stars up to four probes apart."""
     few = {
-        "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 2,
+        "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
         "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",
     }  # fmt: skip
     return JoinParameters(**{**few, **changes})
@@ -393,9 +393,9 @@ PROOFS = [
     Proof(
         name="group-schedule",
         says="groups end and stars follow as the host's specification has it",
-        component="GroupSchedule, groups of 2, 7 tuples of the other side",
+        component="GroupSchedule, groups of 3, 10 tuples of the other side",
         build=group_schedule(ingress_parameters()),
-        depth=14,
+        depth=15,
         induction=1,
         mutate=(GroupSchedule,),
     ),
@@ -404,14 +404,14 @@ PROOFS = [
         says="… and so they do for two tuples at hand, as for one after the other",
         component="GroupSchedule, side by side",
         build=group_schedule(ingress_parameters(engine="index", tuples_per_word=2)),
-        depth=46,
+        depth=50,
         induction=1,
         mutate=(GroupSchedule,),
     ),
     Proof(
         name="punctuation",
         says="both sides' groups follow the precision in force, from its control word on",
-        component="Punctuation, groups of 2",
+        component="Punctuation, groups of 3",
         build=punctuation(ingress_parameters()),
         depth=12,
         induction=1,
@@ -422,7 +422,7 @@ PROOFS = [
         says="… with two tuples at hand, and the order of their stars",
         component="Punctuation, side by side",
         build=punctuation(ingress_parameters(engine="index", tuples_per_word=2)),
-        depth=46,
+        depth=50,
         induction=1,
         mutate=(Punctuation,),
     ),

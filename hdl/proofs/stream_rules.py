@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from amaranth import *
 
-__all__ = ["Watch", "answers_within", "keeps_order", "offer", "take"]
+__all__ = ["Watch", "answers_within", "keeps_order", "keeps_sequence", "offer", "take"]
 
 
 class Watch(NamedTuple):
@@ -116,3 +116,50 @@ def answers_within(bench, words, waiting, cycles):
     waited = bench.register(range(cycles + 2), "waited")
     bench.next(waited.eq(Mux(waiting, waited + (waited <= cycles), 0)))
     bench.claim(words, waited <= cycles)
+
+
+def keeps_sequence(bench, words, put, parts, kept, got, is_part, *, most):
+    """Claim that every element that goes in comes out as its parts, in order, before the next one.
+
+    Parameters
+    ----------
+    put : Value
+        An element goes in.
+    parts : Value
+        A bit for each part that it may have: whether it has it. The lowest comes first.
+    kept : Value
+        What is to be known of the element when its parts come out.
+    got : Value
+        A part comes out.
+    is_part : function
+        Whether what comes out is the part with this number, of the element that was ``kept``.
+    most : int
+        Parts that may be inside at the most.
+
+    Returns
+    -------
+    Signal
+        Parts inside.
+    """
+    inside, before = (bench.register(range(most + 2), name) for name in ("parts", "before"))
+    watching = bench.register(1, "watching")
+    rest = bench.register(len(parts), "rest")
+    held = bench.register(Value.cast(kept).shape(), "kept")
+    count = sum(parts[n] for n in range(len(parts)))
+    chosen = bench.wire(put & ~watching & bench.any(1, "choose"), "chosen")
+    arrives = bench.wire(watching & got & (before == 0))
+    bench.next(
+        inside.eq(inside + Mux(put, count, 0) - got),
+        before.eq(Mux(chosen, inside - got, before - (got & (before != 0)))),
+        held.eq(Mux(chosen, kept, held)),
+        rest.eq(Mux(chosen, parts, Mux(arrives, rest & (rest - 1), rest))),
+        watching.eq(Mux(chosen, parts.any(), watching & ~(arrives & ((rest & (rest - 1)) == 0)))),
+    )
+    right = C(0)
+    for n in reversed(range(len(parts))):
+        right = Mux(rest[n], is_part(held, n), right)
+    bench.claim(f"{words} never holds more than {most} parts", inside <= most)
+    bench.claim(f"{words} gives nothing that did not go in", ~got | (inside != 0))
+    bench.claim(f"{words} gives the parts of each element once, in order", ~arrives | right)
+    bench.cover(f"{words} gives the last of several parts", arrives & watching & bench.past(arrives))
+    return inside
