@@ -283,15 +283,19 @@ PROOFS = [
         build=merger_order,
         depth=10,
         induction=3,
-        mutate=(Merger.elaborate_merging, Merger.elaborate_turn, Merger.with_digit, mergers.port_flags),
+        mutate=(Merger, mergers.port_flags),
+        spared={"overflow": "merger-stops", "without chosen.body.punctuation": "merger-stops"},
     ),
     Proof(
         name="merger-stops",
         says="a round ends once, when all ports have, and with the errors of all",
         component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
         build=merger_stops,
-        depth=9,
-        mutate=(Merger.elaborate_word, Merger.elaborate_merging),
+        depth=8,
+        mutate=(Merger.elaborate_word,),
+        spared=dict.fromkeys(
+            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"), "merger-order"
+        ),
     ),
     Proof(
         name="merger-tree",

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about the end of the result gathering network: turns, the order queue, the combiners."""
+
+from amaranth import *
+from amaranth.lib import data
+
+from hdl.trees import combiner as combiners
+from hdl.trees.combiner import Combiner
+from hdl.trees.dual_combiner import DualCombiner
+from hdl.trees.order_queue import OrderQueue
+from hdl.trees.result_pairing import ResultPairing
+from hdl.trees.turn_queue import TurnQueue
+from hdl.trees.turns import Turns
+from hdl.words.results import ResultKind
+
+from .bench import Bench
+from .proof import Proof
+from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
+from .trees import SMALL
+
+__all__ = ["PROOFS"]
+
+
+def turns_of(sides):
+    """Return the turns that an entry of the order is, in order: bit 0 for R, then S, then R."""
+    r, s = sides[0], sides[1]
+    s_first = sides[2] & r & s if len(sides) > 2 else C(0)
+    return Cat(r & ~s_first, s, r & s_first)
+
+
+def side_of(n):
+    """Return the side of the ``n``-th bit of :func:`turns_of`, as a turn."""
+    return 2 if n == 1 else 1
+
+
+def turns_bench():
+    """Entries of one side, or of both, R first."""
+    bench = Bench()
+    dut = bench.add(Turns())
+    bench.assume(~dut.i.valid | (dut.i.payload != 0))
+    offer(bench, dut.i)
+    got = take(bench, dut.o, "turns")
+    first_sight = bench.wire(dut.i.valid & ~bench.past(dut.i.valid & ~dut.i.ready))
+    inside = keeps_sequence(
+        bench, "turns", first_sight, turns_of(dut.i.payload), C(0, 1), got,
+        lambda _, n: dut.o.payload == side_of(n), most=6,
+    )  # fmt: skip
+    bench.claim("a turn is zero while there is none", dut.o.valid | (dut.o.payload == 0))
+    bench.claim("an entry is taken with its last turn", (inside != 0) | ~dut.o.valid)
+    answers_within(bench, "a turn is shown while any is left", (inside != 0) & ~dut.o.valid, 1)
+    answers_within(bench, "an entry is taken while turns end", dut.i.valid & ~dut.i.ready & dut.o.ready, 3)
+    bench.cover("an entry of both sides ends", got & (dut.o.payload == 2) & bench.past(got & (dut.o.payload == 1)))
+    return bench
+
+
+def turn_queue_bench():
+    """Entries of one side, or of both in either order; up to two turns end in a cycle."""
+    bench = Bench()
+    dut = bench.add(TurnQueue())
+    bench.assume(~dut.i.valid | (dut.i.payload[:2] != 0))
+    put = offer(bench, dut.i)
+    ended = bench.any(2, "ended")
+    bench.set(dut.ended, ended)
+    bench.assume(~ended[0] | (dut.first != 0))
+    bench.assume(~ended[1] | (ended[0] & (dut.second != 0)))
+    turns = turns_of(dut.i.payload)
+    leader = bench.wire(Mux(turns[0], 1, 2))
+    both = bench.wire(dut.i.payload[:2].all())
+    follower = bench.wire(Mux(both, Mux(turns[0], 2, 1), 0))
+    # What it has to hold, as a plain list.
+    places = [bench.register(2, f"place_{n}") for n in range(7)]
+    count = bench.register(3, "count")
+    left = bench.wire(count - ended[0] - ended[1])[:3]
+    shifted = [
+        Mux(ended[1], two, Mux(ended[0], one, now))
+        for now, one, two in zip(places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True)
+    ]
+    bench.next(
+        count.eq(left + Mux(put, 1 + both, 0)),
+        *(
+            place.eq(Mux(put & (left == n), leader, Mux(put & (left + 1 == n), follower, Mux(left > n, was, 0))))
+            for n, (place, was) in enumerate(zip(places, shifted, strict=True))
+        ),
+    )
+    bench.claim("the first turn is shown", dut.first == places[0])
+    bench.claim("the second turn is shown", dut.second == places[1])
+    bench.claim("an entry is taken while there is room for two turns", dut.i.ready == (count <= 3))
+    for own, place in zip(bench.inside(dut, "turns"), places, strict=False):
+        bench.invariant(own == place)
+    bench.invariant(count <= 5)
+    for n, place in enumerate(places):
+        bench.invariant((place != 0) == (count > n))
+        bench.invariant(place != 3)
+    bench.cover("all places are taken", count == 5)
+    bench.cover("two turns end while an entry of two comes", put & ended.all() & both)
+    return bench
+
+
+def order_queue_bench():
+    """Entries that come while there was room, and as many more as may be in flight."""
+    bench = Bench()
+    dut = bench.add(OrderQueue(1, depth=8))
+    push, entry = bench.any(1, "push"), bench.any(1, "entry")
+    bench.set(dut.push, push)
+    bench.set(dut.i, entry)
+    # Three from the last cycle with room on: so two without.
+    without = bench.register(2, "without")
+    bench.next(without.eq(Mux(dut.room, 0, without + push)))
+    bench.assume(~push | dut.room | (without < 2))
+    got = take(bench, dut.o, "entries")
+    queue = keeps_order(bench, "order", push, entry, got, dut.o.payload, most=13)
+    inner = bench.inside(dut, "queue")
+    bench.claim("entries in flight fit when there is no room", inner.level <= 8)
+    stuck = (queue.level != 0) & ~dut.o.valid & dut.o.ready
+    answers_within(bench, "an entry is shown after its latency", stuck, dut.latency)
+    stopped = ~dut.room & (queue.level == 0)
+    answers_within(bench, "there is room again when all have left", stopped, 5)
+    bench.cover("queue is so full that it says so", ~dut.room & push & (without == 1))
+    return bench
+
+
+def result_bits(word):
+    """Return what a result of a gathering tree is to whoever sees it: a kind, and a pair or not."""
+    pair = word.kind == ResultKind.PAIR
+    body = word.body.pair.as_value()
+    return Cat(word.kind, Mux(pair, body, 0))
+
+
+def combiner_bench(*, free):
+    """Return a function that builds the bench of the combiner, its order free or not."""
+
+    def build():
+        bench = Bench()
+        dut = bench.add(Combiner(SMALL))
+        word = dut.o.payload
+        got = take(bench, dut.o, "output")
+        is_mark = bench.wire(word.kind == ResultKind.MARK)
+        stars = []
+        for n, i in enumerate(dut.i):
+            put = offer(bench, i)
+            kind = i.payload.kind
+            bench.assume(kind.as_value() != ResultKind.NONE.value)
+            if not free:
+                bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
+            mine = bench.wire(got & (is_mark | (word.side == n)))
+            keeps_order(
+                bench, f"side {'RS'[n]}", put, result_bits(i.payload), mine, result_bits(word), most=6
+            )
+            stars.append(bench.wire(got & (word.kind == ResultKind.STAR) & (word.side == n)))
+        bench.assume(~dut.order.valid | (dut.order.payload != 0))
+        offer(bench, dut.order)
+        if free:
+            order_is_free(bench, dut, got)
+        else:
+            first_sight = bench.wire(dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready))
+            keeps_sequence(
+                bench, "order", first_sight, turns_of(dut.order.payload), C(0, 1),
+                Cat(stars).any(), lambda _, n: word.side == (n == 1), most=8,
+            )  # fmt: skip
+            turns_hold(bench, got, word)
+        return bench
+
+    return build
+
+
+def turns_hold(bench, got, word):
+    """Claim that the results of a turn are not parted by others."""
+    inside, side = bench.register(1, "turn"), bench.register(1, "side")
+    result = bench.wire(got & (word.kind != ResultKind.MARK))
+    bench.next(inside.eq(Mux(result, word.kind == ResultKind.PAIR, inside)), side.eq(Mux(result, word.side, side)))
+    bench.claim("a turn has results of one side, up to its star", ~(result & inside) | (word.side == side))
+    bench.cover("a turn of S has a pair and a star", result & inside & side & (word.kind == ResultKind.STAR))
+
+
+def order_is_free(bench, dut, got):
+    """Claim that whatever is there is passed on once a mark has said so."""
+    word = dut.o.payload
+    free = bench.register(1, "free")
+    mark = got & (word.kind == ResultKind.MARK)
+    says = bench.register(1, "says")
+    for n, i in enumerate(dut.i):
+        is_mark = bench.wire(i.valid & i.ready & (i.payload.kind == ResultKind.MARK))
+        had = bench.register(1, "had")
+        bench.next(had.eq(had | is_mark))
+        bench.assume(~(is_mark & had))  # another one would keep what follows it waiting
+        if n == 0:
+            bench.next(says.eq(Mux(is_mark, i.payload.body.punctuation.free, says)))
+    bench.next(free.eq(Mux(mark, says, free)))
+    offered = Cat(i.valid & (i.payload.kind != ResultKind.MARK) for i in dut.i).any()
+    stuck = free & offered & dut.o.ready & ~dut.o.valid
+    answers_within(bench, "a result leaves while order is free", stuck, 3)
+    bench.cover("order becomes free, and a result leaves", got & free & (word.kind == ResultKind.PAIR))
+
+
+def dual_combiner():
+    """Both sides' results, two a word, in the order of their turns."""
+    parameters = SMALL.with_(tuples_per_word=2)
+    bench = Bench()
+    dut = bench.add(DualCombiner(parameters))
+    got = take(bench, dut.o, "output")
+    one, two = dut.o.payload.one, dut.o.payload.two
+    has_two = bench.wire(got & (two.kind.as_value() != ResultKind.NONE.value))
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind.as_value() < ResultKind.MARK.value)
+        pairs(bench, "RS"[n], put, result_bits(i.payload), [
+            (bench.wire(got & (one.side == n)), result_bits(one)),
+            (bench.wire(has_two & (two.side == n)), result_bits(two)),
+        ])  # fmt: skip
+    bench.assume(~dut.order.valid | (dut.order.payload[:2] != 0))
+    put = offer(bench, dut.order)
+    ends = [got & (one.kind == ResultKind.STAR), has_two & (two.kind == ResultKind.STAR)]
+    turn_order(bench, put, turns_of(dut.order.payload), ends, (one, two))
+    bench.cover("a word has the stars of both sides", Cat(ends).all() & (one.side != two.side))
+    bench.cover("a word has two pairs of a side", has_two & (two.kind == ResultKind.PAIR) & (one.kind == ResultKind.PAIR) & one.side)
+    return bench
+
+
+def pairs(bench, words, put, value, results):
+    """Claim what :func:`keeps_order` does, where up to two elements come out in a cycle."""
+    level, before = bench.register(5, "inside"), bench.register(5, "before")
+    watching, watched = bench.register(1, "watching"), bench.register(len(value), "watched")
+    choose = bench.wire(put & ~watching & bench.any(1, "choose"))
+    (first, one), (second, two) = results
+    count = bench.wire(first + second)
+    leaves = bench.wire(watching & (count > before))
+    bench.next(
+        level.eq(level + put - count),
+        watching.eq((watching | choose) & ~leaves),
+        before.eq(Mux(choose, level - count, before - Mux(before > count, count, before))),
+        watched.eq(Mux(choose, value, watched)),
+    )
+    bench.claim(f"side {words} gives nothing that did not go in", level >= count)
+    seen = Mux(first & (before == 0), one, two)
+    bench.claim(f"side {words} gives every result once, unchanged, in order", ~leaves | (seen == watched))
+    bench.cover(f"side {words} gives the result that is watched", leaves & (before != 0))
+
+
+def turn_order(bench, put, turns, ends, words):
+    """Claim that stars come in the order of turns, and results between them are of the turn."""
+    places = [bench.register(2, f"turn_{n}") for n in range(8)]
+    count = bench.register(4, "turns")
+    gone = bench.wire(ends[0] + ends[1])
+    left = bench.wire((count - gone)[:4])
+    lead = Mux(turns[0], 1, 2)
+    both = bench.wire(turns[1] & (turns[0] | turns[2]))
+    follow = Mux(turns[0], 2, 1)
+    shifted = [
+        Mux(gone == 2, two, Mux(gone == 1, one, now))
+        for now, one, two in zip(places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True)
+    ]
+    bench.next(
+        count.eq(left + Mux(put, 1 + both, 0)),
+        *(
+            place.eq(Mux(put & (left == n), lead, Mux(put & both & (left + 1 == n), follow, Mux(left > n, was, 0))))
+            for n, (place, was) in enumerate(zip(places, shifted, strict=True))
+        ),
+    )
+    one, two = words
+    bench.claim("no more turns end than the order has", gone <= count)
+    served = [Mux(one.side, 2, 1), Mux(two.side, 2, 1)]
+    bench.claim("the first turn's star comes first", ~ends[0] | (served[0] == places[0]))
+    second = Mux(ends[0], places[1], places[0])
+    bench.claim("the next turn's star comes next", ~ends[1] | (served[1] == second))
+
+
+def result_pairing():
+    """Results of one side, in rows of up to two."""
+    parameters = SMALL.with_(tuples_per_word=2)
+    bench = Bench()
+    dut = bench.add(ResultPairing(parameters, side=0))
+    put = offer(bench, dut.i)
+    bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
+    got = take(bench, dut.o, "rows")
+    row = dut.o.payload
+    double = bench.wire(got & (row.two.kind.as_value() != ResultKind.NONE.value))
+    pairs(bench, "R", put, result_bits(dut.i.payload), [
+        (got, result_bits(row.one)), (double, result_bits(row.two)),
+    ])  # fmt: skip
+    valid = dut.o.valid
+    kind, has_two = row.one.kind, row.two.kind.as_value() != ResultKind.NONE.value
+    bench.claim("a row ends with a star", ~got | (kind == ResultKind.PAIR) | ~has_two)
+    bench.claim("a mark has a row of its own", ~got | ((row.two.kind != ResultKind.MARK) & ((kind != ResultKind.MARK) | ~has_two)))
+    last = Mux(has_two, row.two.kind.as_value(), kind.as_value())
+    for name, value in {
+        "result": kind != ResultKind.MARK, "lone": (kind != ResultKind.MARK) & ~has_two,
+        "ends": last == ResultKind.STAR.value, "star": kind == ResultKind.STAR,
+        "mark": kind == ResultKind.MARK,
+    }.items():  # fmt: skip
+        bench.claim(f"flag {name} is that of the row, and zero without one", row[name] == (valid & value))
+    bench.cover("a row of a pair and a star", got & (kind == ResultKind.PAIR) & (row.two.kind == ResultKind.STAR))
+    return bench
+
+
+PROOFS = [
+    Proof(
+        name="turns",
+        says="an entry becomes one turn for each of its sides, R first, shown ahead of time",
+        component="Turns",
+        build=turns_bench,
+        depth=12,
+        mutate=(Turns,),
+    ),
+    Proof(
+        name="turn-queue",
+        says="turns are shown two at a time, in order, however many end",
+        component="TurnQueue",
+        build=turn_queue_bench,
+        depth=12,
+        induction=2,
+        mutate=(TurnQueue,),
+    ),
+    Proof(
+        name="order-queue",
+        says="entries leave in order, and those in flight find room",
+        component="OrderQueue, 8 entries",
+        build=order_queue_bench,
+        depth=14,
+        mutate=(OrderQueue,),
+    ),
+    Proof(
+        name="combiner",
+        says="results of a side leave in order, turns as the ingress closed groups",
+        component="Combiner",
+        build=combiner_bench(free=False),
+        depth=8,
+        mutate=(Combiner, combiners.side_flags),
+    ),
+    Proof(
+        name="combiner-free",
+        says="… and whatever is there while order is free",
+        component="Combiner, after a mark",
+        build=combiner_bench(free=True),
+        depth=9,
+        mutate=(Combiner.elaborate_sides,),
+    ),
+    Proof(
+        name="result-pairing",
+        says="results that wait share rows, in order, and never across a star or a mark",
+        component="ResultPairing",
+        build=result_pairing,
+        depth=9,
+        mutate=(ResultPairing,),
+    ),
+    Proof(
+        name="dual-combiner",
+        says="results leave two a word in the order of their turns, none lost or repeated",
+        component="DualCombiner",
+        build=dual_combiner,
+        depth=7,
+        mutate=(DualCombiner,),
+    ),
+]
