@@ -391,9 +391,9 @@ FACTS = (
 
 #: Mutants of a schedule that nobody can see.
 UNSEEN = {
-    "init=1 -> init=0": "the first probe is due by its flag, and its star sets the counter",
+    "init=1 -> init=0 (1)": "the first probe is due by its flag, and its star sets the counter",
     "probes + 1 -> probes - 1": "of the probes of a group, at most all but two are counted, then flags",
-    "probes == 1 -> probes != 1": "the first group ends with its first probe, which is due",
+    "probes == 1 -> probes != 1 (1)": "the first group ends with its first probe, which is due",
 }
 
 PROOFS = [

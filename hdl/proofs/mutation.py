@@ -2,11 +2,12 @@
 """Mutants: one change each in the source of a component, made in memory."""
 
 import ast
+from collections import Counter
 from contextlib import contextmanager
 import copy
 from dataclasses import dataclass
 import inspect
-from itertools import pairwise
+from itertools import islice, pairwise
 import sys
 import textwrap
 from types import FunctionType, ModuleType
@@ -69,13 +70,15 @@ class Mutant:
             setattr(self.owner, self.function, kept)
 
 
-def mutants_of(target):
+def mutants_of(target, *, of_reset=False):
     """Return the mutants of a component, or of a function.
 
     Parameters
     ----------
     target : type or function
         Of a component, all methods that ``elaborate`` is made of; otherwise this one function.
+    of_reset : bool
+        Mutants whose reset forgets something, instead of all others.
 
     Returns
     -------
@@ -92,31 +95,27 @@ def mutants_of(target):
         owner, names = sys.modules[target.__module__], [target.__name__]
         if "." in target.__qualname__:
             owner = vars(owner)[target.__qualname__.partition(".")[0]]
-    return [mutant for name in names for mutant in function_mutants(owner, name)]
+    every = reset_changes if of_reset else changes
+    return [mutant for name in names for mutant in function_mutants(owner, name, every)]
 
 
-def function_mutants(owner, name):
-    """Return the mutants of one function of ``owner``."""
+def function_mutants(owner, name, every):
+    """Return the mutants of one function of ``owner``: one for each of ``every`` change."""
     function = vars(owner)[name]
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    count = sum(1 for _ in changes(tree))
-    found = {}
-    for number in range(count):
+    made = []
+    for number, _ in enumerate(every(tree)):
         changed = copy.deepcopy(tree)
-        text = make_change(changed, number)
-        turn = sum(key[0] == text for key in found)
-        found[text, turn] = Mutant(
-            owner, name, f"{text} ({turn + 1})" if turn else text, compiled(changed, function)
-        )
-    return list(found.values())
-
-
-def make_change(tree, number):
-    """Make one of the changes in a tree; return it in words."""
-    for n, (node, change) in enumerate(changes(tree)):
-        if n == number:
-            return change(node)
-    raise IndexError(number)
+        node, change = next(islice(every(changed), number, None))
+        made.append((change(node), changed))
+    times = Counter(text for text, _ in made)
+    turns = Counter()
+    found = []
+    for text, changed in made:
+        turns[text] += 1
+        which = f"{text} ({turns[text]})" if times[text] > 1 else text
+        found.append(Mutant(owner, name, which, compiled(changed, function)))
+    return found
 
 
 def compiled(tree, function):
@@ -152,6 +151,30 @@ def changes(tree):
         elif isinstance(node, ast.AugAssign) and is_assignment(node.value):
             yield node, drop_assignment
         yield from negations(node)
+
+
+def reset_changes(tree):
+    """Yield every change by which reset forgets something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and is_signal(node):
+            if all(keyword.arg != "reset_less" for keyword in node.keywords):
+                yield node, leave_out_of_reset
+        elif isinstance(node, ast.AugAssign) and is_assignment(node.value):
+            if ".reset" in ast.unparse(node.value.func):
+                yield node, drop_assignment
+
+
+def is_signal(node):
+    """Does a call make a signal?"""
+    called_from = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+    return getattr(called_from, "id", "") == "Signal"
+
+
+def leave_out_of_reset(node):
+    """Let reset leave a signal as it is."""
+    before = ast.unparse(node)
+    node.keywords.append(ast.keyword("reset_less", ast.Constant(True)))
+    return f"{before} -> reset_less"
 
 
 def call_changes(node):

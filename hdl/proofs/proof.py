@@ -31,6 +31,8 @@ class Proof:
         ever. Zero if they are only shown for :py:`depth` cycles.
     mutate : sequence of type or function
         What the mutants are made of.
+    of_reset : bool
+        The mutants are those whose reset forgets something.
     spared : dict of str to str
         Mutants that it need not notice, by a part of their names, and why: they change nothing that
         can be seen, or they are another proof's.
@@ -43,6 +45,7 @@ class Proof:
     depth: int
     induction: int = 0
     mutate: tuple = ()
+    of_reset: bool = False
     spared: dict = field(default_factory=dict)
 
     @property
@@ -52,7 +55,9 @@ class Proof:
 
     def mutants(self):
         """Return the mutants that have to break it."""
-        every = [mutant for target in self.mutate for mutant in mutants_of(target)]
+        every = [
+            mutant for target in self.mutate for mutant in mutants_of(target, of_reset=self.of_reset)
+        ]
         return [mutant for mutant in every if self.reason(mutant) is None]
 
     def reason(self, mutant):

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about words on their way through the ingress: illegal ones, credits, what is compared."""
+
+from amaranth import *
+
+from hdl.comparison.comparator import Comparator
+from hdl.ingress import preparation as preparations
+from hdl.ingress.ingress import Ingress
+from hdl.ingress.preparation import ProbePreparation
+from hdl.parameters import KeyField
+from hdl.words import operands
+from hdl.words.inputs import Control, InputKind
+
+from .bench import Bench
+from .ingress import ingress_parameters, legal_words
+from .proof import Proof
+from .stream_rules import offer, take
+
+__all__ = ["PROOFS"]
+
+#: Cycles of which one brings an illegal word.
+MOMENTS = 5
+
+
+def illegal_word(parameters):
+    """Return a function that builds two ingresses, of which one gets an illegal word more."""
+
+    def build():
+        bench = Bench()
+        one, two = (bench.add(Ingress(parameters), name) for name in ("one", "two"))
+        cycle = bench.register(range(MOMENTS + 2), "cycle")
+        bench.next(cycle.eq(cycle + (cycle <= MOMENTS)))
+        moment = bench.constant(range(MOMENTS), "moment")
+        here = bench.wire(cycle == moment)
+        valid = bench.any(1, "valid")
+        word, wrong = (bench.any(one.i.payload.shape(), name) for name in ("word", "wrong"))
+        bench.assume(~legal_words(parameters, wrong))
+        bench.set(Value.cast(one.i.payload), Value.cast(word))
+        bench.set(Value.cast(two.i.payload), Mux(here, Value.cast(wrong), Value.cast(word)))
+        bench.set(one.i.valid, valid & ~here)
+        bench.set(two.i.valid, valid | here)
+        for dut in (one, two):
+            bench.set(dut.o.ready, 1)
+            bench.set(dut.room, 1)
+        bench.claim("tuples, groups and stars are the same", one.o.valid == two.o.valid)
+        rest = [
+            Value.cast(a.o.payload[name]) for name in ("kind", "body", "close", "star", "disorder", "free")
+            for a in (one, two)
+        ]
+        same = Cat(a == b for a, b in zip(rest[::2], rest[1::2], strict=True)).all()
+        bench.claim("words that leave are the same but for the fault", ~one.o.valid | same)
+        for name in ("closing", "accepted", "disorder"):
+            bench.claim(f"{name} is the same", getattr(one, name) == getattr(two, name))
+        bench.claim("order is told of the same sides", ~one.closing | (one.closing_sides == two.closing_sides))
+        counted = bench.register(range(20), "counted")
+        base = bench.register(range(20), "base")
+        bench.next(counted.eq(counted + two.illegal), base.eq(base + one.illegal))
+        bench.claim("the word is counted once at the most", (counted == base) | (counted == base + 1))
+        late = bench.past(bench.past(bench.past(cycle == MOMENTS)))
+        bench.claim("the word is counted", ~late | bench.first() | (counted == base + 1))
+        flagged = one.o.valid & two.o.payload.illegal & ~one.o.payload.illegal
+        bench.cover("a word after it carries the fault", flagged)
+        bench.claim("a fault is not forgotten for it", ~one.o.valid | two.o.payload.illegal | ~one.o.payload.illegal)
+        return bench
+
+    return build
+
+
+def credits_bench():
+    """Stars are told while there is room, and twice at the most without."""
+    bench = Bench()
+    dut = bench.add(Ingress(ingress_parameters()))
+    offer(bench, dut.i)
+    take(bench, dut.o, "words")
+    bench.set(dut.room, bench.any(1, "room"))
+    without = bench.register(3, "without")
+    bench.next(without.eq(Mux(dut.room, 0, without + (dut.closing & (without != 7)))))
+    total = bench.wire(without + dut.closing)
+    bench.claim("no more than two entries come without room", dut.room | (total <= 2))
+    bench.cover("two entries come without room", ~dut.room & (total == 2))
+    waits = bench.register(4, "waits")
+    stuck = dut.o.ready & dut.room & dut.i.valid & ~dut.i.ready
+    bench.next(waits.eq(Mux(stuck, waits + (waits != 15), 0)))
+    bench.claim("words are taken while there is room", waits <= 1)
+    return bench
+
+
+KEYS = (KeyField(name="x", bits=2), KeyField(name="y", bits=2, signed=False))
+
+
+def predicate_bench():
+    """A tuple becomes what it compares stored keys with, under the bounds set before it."""
+    parameters = ingress_parameters(comparator="band", keys=KEYS)
+    bench = Bench()
+    dut = bench.add(ProbePreparation(parameters))
+    word = bench.any(dut.i.payload.shape(), "word")
+    valid = bench.any(1, "valid")
+    bench.set(dut.i.valid, valid)
+    bench.set(Value.cast(dut.i.payload), Value.cast(word))
+    control, kind = word.word.body.control, word.word.kind
+    is_control = bench.wire(kind == InputKind.CONTROL)
+    key = word.word.body.tuple.key
+    stored = bench.constant(dut.o.payload.body.tuple.key.shape(), "stored")
+    meets = []
+    for n, field in enumerate(KEYS):
+        bits = field.bits
+        bounds = {}
+        for op, name, init in (
+            (Control.BOUND_LOW, "low", -(1 << bits)), (Control.BOUND_HIGH, "high", (1 << bits) - 1),
+        ):  # fmt: skip
+            sets = is_control & (control.op == op) & (control.index == n)
+            bench.assume(word.bounds[field.name][name] == sets)
+            bound = bench.register(signed(bits + 1), name, init=init)
+            nearest = bench.wire(
+                Mux(control.value < -(1 << bits), -(1 << bits), Mux(control.value > (1 << bits) - 1, (1 << bits) - 1, control.value))
+            )
+            bench.next(bound.eq(Mux(valid & sets, nearest, bound)))
+            bounds[name] = bound
+        # Stored without its sign.
+        own = stored[field.name] - (1 << bits - 1 if field.signed else 0)
+        difference = bench.wire(Mux(kind == InputKind.R, key[field.name] - own, own - key[field.name]))
+        meets.append((difference >= bounds["low"]) & (difference <= bounds["high"]))
+    expected, kinds, came = Cat(meets).all(), Value.cast(kind), valid
+    value = Value.cast(key)
+    for _ in range(dut.latency):
+        expected, kinds, came = bench.past(expected), bench.past(kinds), bench.past(came)
+        value = bench.past(value)
+    comparator = bench.add(Comparator(parameters, probe_side=0), "comparator")
+    bench.set(Value.cast(comparator.key), Value.cast(stored))
+    criterion = dut.o.payload.body.tuple.criterion
+    for path, _, part in comparator.criterion.signature.flatten(comparator.criterion):
+        bench.set(part, criterion[path[0]])
+    bench.claim("words leave after the latency", dut.o.valid == came)
+    bench.claim("kinds are kept", ~dut.o.valid | (dut.o.payload.kind.as_value() == kinds))
+    is_tuple = bench.wire(came & (kinds < 2))
+    found, was_tuple = comparator.match, bench.past(is_tuple)
+    bench.claim(
+        "a stored key matches if it lies inside the bounds",
+        ~was_tuple | (found == bench.past(expected)),
+    )
+    bench.claim(
+        "a tuple is stored as its key, the sign inverted",
+        ~is_tuple | (Value.cast(dut.o.payload.body.tuple.key) == (value ^ 0b10)),
+    )
+    bench.cover("a key matches by a bound that was set", was_tuple & found & (Value.cast(stored) != 0))
+    bench.cover("a key lies just outside", was_tuple & ~found)
+    return bench
+
+
+PROOFS = [
+    Proof(
+        name="illegal-word",
+        says="an illegal word changes nothing but its counter and the fault that words carry",
+        component=f"Ingress, an equality, in any of the first {MOMENTS} cycles",
+        build=illegal_word(ingress_parameters(timestamp_bits=2)),
+        depth=14,
+        mutate=(Ingress.elaborate_legality, Ingress.elaborate_time),
+    ),
+    Proof(
+        name="ingress-credits",
+        says="without room no more stars are told than the order queue keeps places for",
+        component="Ingress, an equality",
+        build=credits_bench,
+        depth=10,
+        mutate=(Ingress.elaborate_acceptance,),
+    ),
+    Proof(
+        name="band",
+        says="a probe matches a stored key exactly if the bounds in force say so",
+        component="ProbePreparation and Comparator, 2 fields of 2 bits",
+        build=predicate_bench,
+        depth=7,
+        mutate=(
+            ProbePreparation, preparations.place_range, preparations.unsigned_key, Comparator,
+            operands.saturated,
+        ),
+    ),
+]
