@@ -137,7 +137,7 @@ def changes(tree):
             yield node, change_operator
         elif isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
             yield node, change_comparison
-            if isinstance(node.comparators[0], ast.Constant):
+            if type(getattr(node.comparators[0], "value", None)) is int:
                 yield node, next_constant
         elif isinstance(node, ast.Call):
             yield from call_changes(node)

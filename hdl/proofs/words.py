@@ -14,12 +14,12 @@ from hdl.words.inputs import Control, InputKind
 from .bench import Bench
 from .ingress import ingress_parameters, legal_words
 from .proof import Proof
-from .stream_rules import offer, take
+from .stream_rules import keeps_order, offer, take
 
 __all__ = ["PROOFS"]
 
 #: Cycles of which one brings an illegal word.
-MOMENTS = 5
+MOMENTS = 3
 
 
 def illegal_word(parameters):
@@ -31,6 +31,7 @@ def illegal_word(parameters):
         cycle = bench.register(range(MOMENTS + 2), "cycle")
         bench.next(cycle.eq(cycle + (cycle <= MOMENTS)))
         moment = bench.constant(range(MOMENTS), "moment")
+        bench.assume(moment < MOMENTS)
         here = bench.wire(cycle == moment)
         valid = bench.any(1, "valid")
         word, wrong = (bench.any(one.i.payload.shape(), name) for name in ("word", "wrong"))
@@ -64,6 +65,37 @@ def illegal_word(parameters):
         return bench
 
     return build
+
+
+def words_bench():
+    """What leaves, against a model that sees one word after the other as it is taken."""
+    parameters = ingress_parameters(timestamp_bits=2)
+    bench = Bench()
+    dut = bench.add(Ingress(parameters))
+    put = offer(bench, dut.i)
+    bench.set(dut.room, bench.any(1, "room"))
+    got = take(bench, dut.o, "words")
+    word = dut.i.payload
+    is_tuple = bench.wire(Value.cast(word.kind) < 2)
+    clear = bench.wire((word.kind == InputKind.CONTROL) & (word.body.control.op == Control.CLEAR))
+    legal = bench.wire(legal_words(parameters, word))
+    time = word.body.tuple.timestamp
+    newest = bench.register(2, "newest")
+    disorder, illegal = bench.register(1, "disorder"), bench.register(1, "illegal")
+    late = bench.wire(is_tuple & (disorder | (time < newest)))
+    bench.next(
+        newest.eq(Mux(put & clear, 0, Mux(put & is_tuple, time, newest))),
+        disorder.eq(Mux(put & clear, 0, disorder | (put & late))),
+        illegal.eq(Mux(put & clear, 0, illegal | (put & ~legal))),
+    )
+    value = Cat(word.kind, Mux(is_tuple, time, 0), disorder, illegal)
+    out = dut.o.payload
+    seen = Cat(
+        out.kind, Mux(Value.cast(out.kind) < 2, out.body.tuple.timestamp, 0), out.disorder, out.illegal
+    )
+    keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24)
+    bench.cover("a word carries both faults", got & out.disorder & out.illegal)
+    return bench
 
 
 def credits_bench():
@@ -153,16 +185,37 @@ PROOFS = [
         says="an illegal word changes nothing but its counter and the fault that words carry",
         component=f"Ingress, an equality, in any of the first {MOMENTS} cycles",
         build=illegal_word(ingress_parameters(timestamp_bits=2)),
-        depth=14,
-        mutate=(Ingress.elaborate_legality, Ingress.elaborate_time),
+        depth=10,
+        mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
+        spared=dict.fromkeys(
+            (
+                "output.payload.illegal", "without illegal.eq", "If(advance)", "illegal & ~word.clear",
+                "~word.legal -> word.legal (2)", "~word.clear -> word.clear", "punctuation",
+            ),
+            "ingress-words, and punctuation of what is decided about legal words",
+        ),
+    ),
+    Proof(
+        name="ingress-words",
+        says="legal words whose time is in order leave once, in order, with the faults before them",
+        component="Ingress, an equality with timestamps of 2 bits",
+        build=words_bench,
+        depth=10,
+        mutate=(Ingress.elaborate_legality, Ingress.elaborate_time, Ingress.elaborate_acceptance),
     ),
     Proof(
         name="ingress-credits",
         says="without room no more stars are told than the order queue keeps places for",
         component="Ingress, an equality",
         build=credits_bench,
-        depth=10,
+        depth=9,
         mutate=(Ingress.elaborate_acceptance,),
+        spared={
+            **dict.fromkeys(("checked.payload", "~drop -> drop"), "ingress-words"),
+            "without checked.valid": "no word is taken any more: ingress-words",
+            "checked.valid.eq(words.valid & self.room & ~drop) and": "ingress-words",
+            "checked.ready & self.room -> checked.ready | self.room": "ingress-words",
+        },
     ),
     Proof(
         name="band",
