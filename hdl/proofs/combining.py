@@ -2,7 +2,6 @@
 """Proofs about the end of the result gathering network: turns, the order queue, the combiners."""
 
 from amaranth import *
-from amaranth.lib import data
 
 from hdl.trees import combiner as combiners
 from hdl.trees.combiner import Combiner
@@ -48,8 +47,13 @@ def turns_bench():
     bench.claim("a turn is zero while there is none", dut.o.valid | (dut.o.payload == 0))
     bench.claim("an entry is taken with its last turn", (inside != 0) | ~dut.o.valid)
     answers_within(bench, "a turn is shown while any is left", (inside != 0) & ~dut.o.valid, 1)
-    answers_within(bench, "an entry is taken while turns end", dut.i.valid & ~dut.i.ready & dut.o.ready, 3)
-    bench.cover("an entry of both sides ends", got & (dut.o.payload == 2) & bench.past(got & (dut.o.payload == 1)))
+    answers_within(
+        bench, "an entry is taken while turns end", dut.i.valid & ~dut.i.ready & dut.o.ready, 3
+    )
+    bench.cover(
+        "an entry of both sides ends",
+        got & (dut.o.payload == 2) & bench.past(got & (dut.o.payload == 1)),
+    )
     return bench
 
 
@@ -73,12 +77,20 @@ def turn_queue_bench():
     left = bench.wire(count - ended[0] - ended[1])[:3]
     shifted = [
         Mux(ended[1], two, Mux(ended[0], one, now))
-        for now, one, two in zip(places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True)
+        for now, one, two in zip(
+            places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True
+        )
     ]
     bench.next(
         count.eq(left + Mux(put, 1 + both, 0)),
         *(
-            place.eq(Mux(put & (left == n), leader, Mux(put & (left + 1 == n), follower, Mux(left > n, was, 0))))
+            place.eq(
+                Mux(
+                    put & (left == n),
+                    leader,
+                    Mux(put & (left + 1 == n), follower, Mux(left > n, was, 0)),
+                )
+            )
             for n, (place, was) in enumerate(zip(places, shifted, strict=True))
         ),
     )
@@ -144,7 +156,13 @@ def combiner_bench(*, free):
                 bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
             mine = bench.wire(got & (is_mark | (word.side == n)))
             keeps_order(
-                bench, f"side {'RS'[n]}", put, result_bits(i.payload), mine, result_bits(word), most=6
+                bench,
+                f"side {'RS'[n]}",
+                put,
+                result_bits(i.payload),
+                mine,
+                result_bits(word),
+                most=6,
             )
             stars.append(bench.wire(got & (word.kind == ResultKind.STAR) & (word.side == n)))
         bench.assume(~dut.order.valid | (dut.order.payload != 0))
@@ -152,7 +170,9 @@ def combiner_bench(*, free):
         if free:
             order_is_free(bench, dut, got)
         else:
-            first_sight = bench.wire(dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready))
+            first_sight = bench.wire(
+                dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready)
+            )
             keeps_sequence(
                 bench, "order", first_sight, turns_of(dut.order.payload), C(0, 1),
                 Cat(stars).any(), lambda _, n: word.side == (n == 1), most=8,
@@ -167,9 +187,16 @@ def turns_hold(bench, got, word):
     """Claim that the results of a turn are not parted by others."""
     inside, side = bench.register(1, "turn"), bench.register(1, "side")
     result = bench.wire(got & (word.kind != ResultKind.MARK))
-    bench.next(inside.eq(Mux(result, word.kind == ResultKind.PAIR, inside)), side.eq(Mux(result, word.side, side)))
-    bench.claim("a turn has results of one side, up to its star", ~(result & inside) | (word.side == side))
-    bench.cover("a turn of S has a pair and a star", result & inside & side & (word.kind == ResultKind.STAR))
+    bench.next(
+        inside.eq(Mux(result, word.kind == ResultKind.PAIR, inside)),
+        side.eq(Mux(result, word.side, side)),
+    )
+    bench.claim(
+        "a turn has results of one side, up to its star", ~(result & inside) | (word.side == side)
+    )
+    bench.cover(
+        "a turn of S has a pair and a star", result & inside & side & (word.kind == ResultKind.STAR)
+    )
 
 
 def order_is_free(bench, dut, got):
@@ -189,7 +216,9 @@ def order_is_free(bench, dut, got):
     offered = Cat(i.valid & (i.payload.kind != ResultKind.MARK) for i in dut.i).any()
     stuck = free & offered & dut.o.ready & ~dut.o.valid
     answers_within(bench, "a result leaves while order is free", stuck, 3)
-    bench.cover("order becomes free, and a result leaves", got & free & (word.kind == ResultKind.PAIR))
+    bench.cover(
+        "order becomes free, and a result leaves", got & free & (word.kind == ResultKind.PAIR)
+    )
 
 
 def dual_combiner():
@@ -212,7 +241,10 @@ def dual_combiner():
     ends = [got & (one.kind == ResultKind.STAR), has_two & (two.kind == ResultKind.STAR)]
     turn_order(bench, put, turns_of(dut.order.payload), ends, (one, two))
     bench.cover("a word has the stars of both sides", Cat(ends).all() & (one.side != two.side))
-    bench.cover("a word has two pairs of a side", has_two & (two.kind == ResultKind.PAIR) & (one.kind == ResultKind.PAIR) & one.side)
+    bench.cover(
+        "a word has two pairs of a side",
+        has_two & (two.kind == ResultKind.PAIR) & (one.kind == ResultKind.PAIR) & one.side,
+    )
     return bench
 
 
@@ -232,7 +264,9 @@ def pairs(bench, words, put, value, results):
     )
     bench.claim(f"side {words} gives nothing that did not go in", level >= count)
     seen = Mux(first & (before == 0), one, two)
-    bench.claim(f"side {words} gives every result once, unchanged, in order", ~leaves | (seen == watched))
+    bench.claim(
+        f"side {words} gives every result once, unchanged, in order", ~leaves | (seen == watched)
+    )
     bench.cover(f"side {words} gives the result that is watched", leaves & (before != 0))
 
 
@@ -247,12 +281,20 @@ def turn_order(bench, put, turns, ends, words):
     follow = Mux(turns[0], 2, 1)
     shifted = [
         Mux(gone == 2, two, Mux(gone == 1, one, now))
-        for now, one, two in zip(places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True)
+        for now, one, two in zip(
+            places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True
+        )
     ]
     bench.next(
         count.eq(left + Mux(put, 1 + both, 0)),
         *(
-            place.eq(Mux(put & (left == n), lead, Mux(put & both & (left + 1 == n), follow, Mux(left > n, was, 0))))
+            place.eq(
+                Mux(
+                    put & (left == n),
+                    lead,
+                    Mux(put & both & (left + 1 == n), follow, Mux(left > n, was, 0)),
+                )
+            )
             for n, (place, was) in enumerate(zip(places, shifted, strict=True))
         ),
     )
@@ -280,15 +322,23 @@ def result_pairing():
     valid = dut.o.valid
     kind, has_two = row.one.kind, row.two.kind.as_value() != ResultKind.NONE.value
     bench.claim("a row ends with a star", ~got | (kind == ResultKind.PAIR) | ~has_two)
-    bench.claim("a mark has a row of its own", ~got | ((row.two.kind != ResultKind.MARK) & ((kind != ResultKind.MARK) | ~has_two)))
+    bench.claim(
+        "a mark has a row of its own",
+        ~got | ((row.two.kind != ResultKind.MARK) & ((kind != ResultKind.MARK) | ~has_two)),
+    )
     last = Mux(has_two, row.two.kind.as_value(), kind.as_value())
     for name, value in {
         "result": kind != ResultKind.MARK, "lone": (kind != ResultKind.MARK) & ~has_two,
         "ends": last == ResultKind.STAR.value, "star": kind == ResultKind.STAR,
         "mark": kind == ResultKind.MARK,
     }.items():  # fmt: skip
-        bench.claim(f"flag {name} is that of the row, and zero without one", row[name] == (valid & value))
-    bench.cover("a row of a pair and a star", got & (kind == ResultKind.PAIR) & (row.two.kind == ResultKind.STAR))
+        bench.claim(
+            f"flag {name} is that of the row, and zero without one", row[name] == (valid & value)
+        )
+    bench.cover(
+        "a row of a pair and a star",
+        got & (kind == ResultKind.PAIR) & (row.two.kind == ResultKind.STAR),
+    )
     return bench
 
 

@@ -178,7 +178,10 @@ def group_schedule(parameters):
         starred = Mux(finish, own.group.since != 0, Cat(stars).any())
         bench.claim("a star follows when it has to", dut.star == starred)
         if parameters.side_by_side:
-            bench.claim("exhausted says that the next tuple of the other side ends the group", dut.exhausted == exhausted)
+            bench.claim(
+                "exhausted says that the next tuple of the other side ends the group",
+                dut.exhausted == exhausted,
+            )
             alone = own.probe(own.group, probe)[1]
             bench.claim("ripe says that the probe by itself ends the group", dut.ripe == alone)
             bench.claim("two tuples end one group at the most", sum(ends) <= 1)
@@ -225,7 +228,10 @@ def punctuation(parameters):
         bench.invariant(bench.inside(dut, "period") == period)
         bench.invariant(bench.inside(dut, "single") == (period == 1))
         bench.invariant(bench.inside(dut, "free") == (period > parameters.probes))
-        bench.claim("order is free from a word on if stars are rarer than groups end", dut.free == (next_period > parameters.probes))
+        bench.claim(
+            "order is free from a word on if stars are rarer than groups end",
+            dut.free == (next_period > parameters.probes),
+        )
         bench.claim(
             "the combiner is told of stars while order counts",
             dut.starring == (advance & dut.star.any() & (period <= parameters.probes)),
@@ -254,9 +260,14 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
         bench.assume(~(probe & other & ~leads & exhausted & advance))
         name = "RS"[n]
         parted = probe & other & ~leads & exhausted
-        bench.claim(f"{name}'s group ends when it has to", parted | (dut.close[n] == (finish | Cat(ends).any())))
+        bench.claim(
+            f"{name}'s group ends when it has to",
+            parted | (dut.close[n] == (finish | Cat(ends).any())),
+        )
         starred = Mux(finish, own.group.since != 0, Cat(stars).any())
-        bench.claim(f"a star follows {name}'s group when it has to", parted | (dut.star[n] == starred))
+        bench.claim(
+            f"a star follows {name}'s group when it has to", parted | (dut.star[n] == starred)
+        )
         schedule_states(bench, schedule, own)
         firsts.append(Mux(leads, ends[1], 0))
     if sides[0].parameters.side_by_side:
@@ -267,7 +278,8 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
         # S's star comes first if S's tuple, the first one, ends S's own group.
         tells = dut.star.all() & ~finish & ~apart
         bench.claim(
-            "S's star comes first if its group ended before R's", ~tells | (dut.s_first == firsts[1])
+            "S's star comes first if its group ended before R's",
+            ~tells | (dut.s_first == firsts[1]),
         )
     return apart
 
@@ -290,9 +302,17 @@ def word_halves():
     gone = bench.register(2, "gone")  # tuples of the word at hand that have gone on
     bench.next(gone.eq(Mux(advance, Mux(dut.last, 0, gone | dut.present), gone)))
     bench.claim("a tuple goes on once", (dut.present & gone) == 0)
-    bench.claim("all tuples have gone on with the last beat", ~dut.last | ((dut.present | gone) == tuples))
-    bench.claim("the first tuple goes on first", ~tuples.all() | (gone != 0) | dut.present.bit_select(first, 1))
-    bench.claim("two tuples go on together unless they part", ~tuples.all() | (gone != 0) | (dut.last == ~apart))
+    bench.claim(
+        "all tuples have gone on with the last beat", ~dut.last | ((dut.present | gone) == tuples)
+    )
+    bench.claim(
+        "the first tuple goes on first",
+        ~tuples.all() | (gone != 0) | dut.present.bit_select(first, 1),
+    )
+    bench.claim(
+        "two tuples go on together unless they part",
+        ~tuples.all() | (gone != 0) | (dut.last == ~apart),
+    )
     bench.claim("every other word takes one beat", tuples.all() | dut.last)
     second = bench.inside(dut, "second")
     bench.invariant(second == (gone != 0))
@@ -334,22 +354,33 @@ def word_facts(parameters):
         bench = Bench()
         layout = input_word(parameters)
         word = bench.any(layout, "word")
-        known = {name: bench.wire(Value.cast(value)) for name, value in facts.word_facts(parameters, word).items()}
+        known = {
+            name: bench.wire(Value.cast(value))
+            for name, value in facts.word_facts(parameters, word).items()
+        }
         control, is_control = word.body.control, word.kind == InputKind.CONTROL
         legal = legal_words(parameters, word)
         bench.claim("legal words are those that mean something", known["legal"] == legal)
         bench.claim(
             "an illegal word holds no tuple, ends no group and sets nothing",
             known["legal"]
-            | ~Cat(known[name] for name in ("is_r", "is_s", "finish", "set_precision", "bounds", "clear")).any(),
+            | ~Cat(
+                known[name]
+                for name in ("is_r", "is_s", "finish", "set_precision", "bounds", "clear")
+            ).any(),
         )
         both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
         bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
         bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
         bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
-        bench.claim("all control words but bounds end groups", known["finish"] == (is_control & legal & ~bound))
+        bench.claim(
+            "all control words but bounds end groups",
+            known["finish"] == (is_control & legal & ~bound),
+        )
         precision = bench.wire(is_control & (control.op == Control.PRECISION))
-        bench.claim("a precision is set by its control word only", known["set_precision"] == precision)
+        bench.claim(
+            "a precision is set by its control word only", known["set_precision"] == precision
+        )
         longest = 1 << parameters.probe_bits
         inside = (control.value > 0) & (control.value < longest)
         period = bench.wire(Mux(inside, control.value, longest))
@@ -358,7 +389,10 @@ def word_facts(parameters):
             ~precision | (known["wanted"] == period),
         )
         bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
-        bench.claim("a period longer than a group is told", ~precision | (known["unordered"] == (period > parameters.probes)))
+        bench.claim(
+            "a period longer than a group is told",
+            ~precision | (known["unordered"] == (period > parameters.probes)),
+        )
         limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
         for (op, (low, high)), bit in limits.items():
             of_op = is_control & (control.op == op)
@@ -377,7 +411,9 @@ def word_facts(parameters):
                     for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
                 ),
             )
-        bench.cover("a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW))
+        bench.cover(
+            "a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW)
+        )
         bench.cover("a precision sets a period", precision & (period == 3) & known["unordered"])
         return bench
 

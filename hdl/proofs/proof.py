@@ -55,11 +55,20 @@ class Proof:
 
     def mutants(self):
         """Return the mutants that have to break it."""
-        every = [
-            mutant for target in self.mutate for mutant in mutants_of(target, of_reset=self.of_reset)
-        ]
-        return [mutant for mutant in every if self.reason(mutant) is None]
+        return [mutant for mutant in self._every() if not self.is_spared(mutant)]
 
-    def reason(self, mutant):
-        """Return why a mutant is spared, or nothing if it is not."""
-        return next((why for part, why in self.spared.items() if part in mutant.name), None)
+    @property
+    def spares(self):
+        """How many mutants it need not notice."""
+        return sum(self.is_spared(mutant) for mutant in self._every())
+
+    def is_spared(self, mutant):
+        """Need it not notice a mutant?"""
+        return any(part in mutant.name for part in self.spared)
+
+    def _every(self):
+        return [
+            mutant
+            for target in self.mutate
+            for mutant in mutants_of(target, of_reset=self.of_reset)
+        ]

@@ -15,7 +15,7 @@ from hdl.words.results import ResultKind
 
 from .bench import Bench
 from .proof import Proof
-from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
+from .stream_rules import answers_within, keeps_sequence, offer, take
 
 __all__ = ["PROOFS"]
 
@@ -157,7 +157,10 @@ def match_queue_bench():
     inside = keeps_sequence(bench, "queue", comes, parts, kept, got, is_part, most=48)
     queue = bench.inside(dut, "queue")
     bench.claim("rows in flight fit when there is no room", queue.level <= 4)
-    bench.claim("room says that more than the rows in flight would have fitted", dut.room == (bench.past(queue.level) < 4 - in_flight))
+    bench.claim(
+        "room says that more than the rows in flight would have fitted",
+        dut.room == (bench.past(queue.level) < 4 - in_flight),
+    )
     # A row without matches that ends nothing takes a cycle of its own.
     stuck = dut.results.ready & ~dut.results.valid & (inside != 0)
     answers_within(bench, "a word leaves while any is inside", stuck, dut.latency + 6)
@@ -196,11 +199,21 @@ def walk_queue_bench(kind):
 
         most = 2 * (4 + (8 if kind is DeepWalkQueue else 0))
         inside = keeps_sequence(
-            bench, "queue", begin.any(), begin, bench.wire(Value.cast(walks)), take_it, is_part, most=most
+            bench,
+            "queue",
+            begin.any(),
+            begin,
+            bench.wire(Value.cast(walks)),
+            take_it,
+            is_part,
+            most=most,
         )
         queue = bench.inside(dut, "m").submodules["queue"]
         bench.claim("walks in flight fit when it is not ready", queue.level <= 4)
-        bench.claim("ready says that more than those in flight would have fitted", dut.ready == (bench.past(queue.level) < 4 - in_flight))
+        bench.claim(
+            "ready says that more than those in flight would have fitted",
+            dut.ready == (bench.past(queue.level) < 4 - in_flight),
+        )
         stuck = ~dut.filled & (inside != 0)
         answers_within(bench, "a walk is shown while any is inside", stuck, 2)
         bench.claim("nothing is shown that is not there", ~dut.filled | (inside != 0))
@@ -249,17 +262,32 @@ def group_collector_bench():
     bench.next(last.eq(Mux(close, ending.as_value(), last)))
     said = bench.view(ending, last)
     for name in ("star", "mark", "punctuation"):
-        bench.claim(f"a group keeps its {name}", ~waits | (Value.cast(dut.group.payload.ending[name]) == Value.cast(said[name])))
+        bench.claim(
+            f"a group keeps its {name}",
+            ~waits | (Value.cast(dut.group.payload.ending[name]) == Value.cast(said[name])),
+        )
     for name, (value, changes) in members.items():
         kept, known = bench.register(len(value), name), bench.register(1, "known")
-        bench.next(kept.eq(Mux(changes, value, kept)), known.eq(changes | (known & ~(got & (name in ("stop", "newest_tail"))))))
-        bench.claim(f"a group keeps its {name}", ~waits | ~known | (dut.group.payload[name] == kept))
+        bench.next(
+            kept.eq(Mux(changes, value, kept)),
+            known.eq(changes | (known & ~(got & (name in ("stop", "newest_tail"))))),
+        )
+        bench.claim(
+            f"a group keeps its {name}", ~waits | ~known | (dut.group.payload[name] == kept)
+        )
     bench.claim("a probe goes to the next slot", dut.add_to == Mux(add, 1 << count, 0))
-    bench.claim("ready was told a cycle before", bench.first() | (dut.ready == bench.past(dut.soon)))
-    bench.claim("nothing is added while a group waits, or is held", ~dut.ready | ~(waits | bench.past(got)))
+    bench.claim(
+        "ready was told a cycle before", bench.first() | (dut.ready == bench.past(dut.soon))
+    )
+    bench.claim(
+        "nothing is added while a group waits, or is held", ~dut.ready | ~(waits | bench.past(got))
+    )
     free = bench.register(2, "free")
     bench.next(free.eq(Mux(waits & ~got | close, 0, free + (free != 3))))
-    bench.claim("a group can begin as soon as the last one is not held", (free < 2) | dut.ready | bench.past(close))
+    bench.claim(
+        "a group can begin as soon as the last one is not held",
+        (free < 2) | dut.ready | bench.past(close),
+    )
     bench.cover("a group of two is taken", got & (held == 2))
     bench.cover("a group of none is taken", got & (held == 0))
     return bench
@@ -274,7 +302,9 @@ def population_bench():
     bench.set(dut.i, value)
     counted = bench.register(3, "counted")
     known = bench.register(1, "known")
-    bench.next(counted.eq(Mux(update, sum(value[n] for n in range(5)), counted)), known.eq(known | update))
+    bench.next(
+        counted.eq(Mux(update, sum(value[n] for n in range(5)), counted)), known.eq(known | update)
+    )
     bench.claim("ones are counted", ~bench.past(known) | (dut.o == bench.past(counted)))
     sums = bench.register(3, "counts")
     bench.next(sums.eq(counted))

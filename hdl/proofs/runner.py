@@ -35,6 +35,8 @@ class Outcome:
         Mutants that break it.
     survivors : list of str
         Those that do not.
+    spared : int
+        Mutants that it need not notice.
     seconds : float
     """
 
@@ -44,6 +46,7 @@ class Outcome:
     failures: list
     killed: list
     survivors: list
+    spared: int
     seconds: float
 
     @property
@@ -91,11 +94,11 @@ def run_proof(proof, *, mutants=None):
         translate(["proof"], folder, forget=bench.forgotten)
         failures = list(check(proof, bench, load("proof", folder)))
         killed, survivors = [], []
-        if not failures:
+        if not failures and mutants != 0:
             killed, survivors = hunt(proof, folder, plain(text), mutants, bench.forgotten)
     return Outcome(
         name=proof.name, claims=len(bench.claims), covers=len(bench.covers), failures=failures,
-        killed=killed, survivors=survivors, seconds=time.monotonic() - begun,
+        killed=killed, survivors=survivors, spared=proof.spares, seconds=time.monotonic() - begun,
     )  # fmt: skip
 
 

@@ -65,9 +65,7 @@ def queue_entries(bench, queue):
     bench.invariant(reserved == (head + queue.reserve)[:bits])
     bench.invariant(queue.filled == (queue.level != 0))
     rows = bench.inside(queue, "rows")
-    return [
-        (queue.level > n, bench.row(rows, (tail + n)[: bits - 1])) for n in range(queue.depth)
-    ]
+    return [(queue.level > n, bench.row(rows, (tail + n)[: bits - 1])) for n in range(queue.depth)]
 
 
 def entries_states(bench, watch, entries):

@@ -161,5 +161,7 @@ def keeps_sequence(bench, words, put, parts, kept, got, is_part, *, most):
     bench.claim(f"{words} never holds more than {most} parts", inside <= most)
     bench.claim(f"{words} gives nothing that did not go in", ~got | (inside != 0))
     bench.claim(f"{words} gives the parts of each element once, in order", ~arrives | right)
-    bench.cover(f"{words} gives the last of several parts", arrives & watching & bench.past(arrives))
+    bench.cover(
+        f"{words} gives the last of several parts", arrives & watching & bench.past(arrives)
+    )
     return inside

@@ -4,7 +4,8 @@
 from amaranth import *
 from amaranth.lib import data, stream
 
-from hdl.streams import delay as delays, registers
+from hdl.streams import delay as delays
+from hdl.streams import registers
 from hdl.streams.fork import StreamFork
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.streams.registers import StreamRegister
@@ -123,9 +124,7 @@ def steady_register():
     bench.set(dut.i.valid, valid)
     bench.set(dut.i.payload, value)
     bench.claim("payload leaves a cycle later, and only then", dut.o.valid == bench.past(valid))
-    bench.claim(
-        "payload is as it was", ~dut.o.valid | (dut.o.payload == bench.past(value))
-    )
+    bench.claim("payload is as it was", ~dut.o.valid | (dut.o.payload == bench.past(value)))
     bench.cover("payload leaves", dut.o.valid & (dut.o.payload == 3))
     return bench
 
@@ -154,9 +153,7 @@ def steady_queue():
     level = bench.inside(dut, "queue").level
     under_way = sum(valid for valid, _ in stages[1:])
     bench.claim("queue has room for all that is under way", level + under_way <= dut.depth)
-    bench.claim(
-        "queue offers a payload whenever it holds any", dut.o.valid == (level != 0)
-    )
+    bench.claim("queue offers a payload whenever it holds any", dut.o.valid == (level != 0))
     bench.claim(
         "room says whether one more than those under way would have fitted a cycle ago",
         dut.room == (bench.past(level) < dut.depth - STAGES - 1),
@@ -183,9 +180,7 @@ def pointers(bench, dut, queue, level, stages):
     # While `room` is up, as many may be under way as were let in while it could be seen.
     bench.invariant(~dut.room | (level + under_way + 1 <= dut.depth))
     row = bench.row(bench.inside(inner, "rows"), (tail + queue.before)[: width - 1])
-    bench.invariant(
-        ~queue.watching | (queue.before >= level) | (row == queue.watched)
-    )
+    bench.invariant(~queue.watching | (queue.before >= level) | (row == queue.watched))
     ahead = level
     for valid, payload in reversed(stages[1:]):
         here = queue.watching & valid & (queue.before == ahead)
@@ -200,7 +195,10 @@ def flagged():
     i = stream.Signature(shape).create(path=("i",))
     m = Module()
     o = registers.flagged_register(
-        m, "held", i, flags=lambda i: {"a": i.valid & i.payload.a, "both": i.payload.as_value().all()}
+        m,
+        "held",
+        i,
+        flags=lambda i: {"a": i.valid & i.payload.a, "both": i.payload.as_value().all()},
     )
     bench.add(m)
     put, got = offer(bench, i), take(bench, o, "output")

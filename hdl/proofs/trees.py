@@ -79,7 +79,9 @@ def deliver(bench, dut, put, chains):
             all_take = Cat(own.ready for own in dut.o).all()
             stuck = all_take & ~o.valid & (queue.level != 0)
             answers_within(bench, f"child {n} gets what is on its way while all take", stuck, 2)
-        bench.cover(f"child {n} is ahead of another one", got & put & ~Cat(o.ready for o in dut.o).all())
+        bench.cover(
+            f"child {n} is ahead of another one", got & put & ~Cat(o.ready for o in dut.o).all()
+        )
 
 
 def merger_bench(dut):
@@ -173,9 +175,7 @@ def ranks(bench, dut, got):
         bench.invariant(~(held & pair) | now_free | (own >= now_highest))
         now_highest = bench.wire(Mux(held, Mux(pair, own, 0), now_highest))
         is_mark = waiting.kind == ResultKind.MARK
-        now_free = bench.wire(
-            Mux(held & is_mark, waiting.body.punctuation.free, now_free)
-        )
+        now_free = bench.wire(Mux(held & is_mark, waiting.body.punctuation.free, now_free))
     bench.invariant(bench.inside(dut, "free") == now_free)
     # A port that was passed shows a stop.
     stop = bench.inside(dut, "stop")
@@ -222,13 +222,17 @@ def merger_stops():
     )
     bench.claim("a round ends as its ports did", ~here | (word.kind.as_value() == wanted))
     bench.claim(
-        "a stop carries the overflow of any port", ~here | (said.overflow == (one.overflow | two.overflow))
+        "a stop carries the overflow of any port",
+        ~here | (said.overflow == (one.overflow | two.overflow)),
     )
     bench.claim(
         "a stop carries the faults that all ports know of",
-        ~here | (Cat(said.disorder, said.illegal, said.free) == Cat(one.disorder, one.illegal, one.free)),
+        ~here
+        | (Cat(said.disorder, said.illegal, said.free) == Cat(one.disorder, one.illegal, one.free)),
     )
-    bench.cover("the last round ends with an overflow", here & (chosen == ROUNDS - 1) & said.overflow)
+    bench.cover(
+        "the last round ends with an overflow", here & (chosen == ROUNDS - 1) & said.overflow
+    )
     return bench
 
 
@@ -246,14 +250,15 @@ def merger_tree():
         mine = (word.kind != ResultKind.PAIR) | (pair.core == n)
         stops = word.kind != ResultKind.PAIR
         seen = Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row)))
-        keeps_order(
-            bench, f"core {n}", put, entering(i.payload), got & mine, seen, most=9
-        )
+        keeps_order(bench, f"core {n}", put, entering(i.payload), got & mine, seen, most=9)
     highest = bench.register(2, "highest")
     is_pair = word.kind == ResultKind.PAIR
     bench.next(highest.eq(Mux(got, Mux(is_pair, pair.core, 0), highest)))
     bench.claim("pairs leave in the order of cores", ~(got & is_pair) | (pair.core >= highest))
-    bench.cover("pairs of the first and of the last core leave in one round", got & is_pair & (highest == 0) & (pair.core == 2))
+    bench.cover(
+        "pairs of the first and of the last core leave in one round",
+        got & is_pair & (highest == 0) & (pair.core == 2),
+    )
     return bench
 
 
@@ -294,7 +299,8 @@ PROOFS = [
         depth=8,
         mutate=(Merger.elaborate_word,),
         spared=dict.fromkeys(
-            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"), "merger-order"
+            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"),
+            "merger-order",
         ),
     ),
     Proof(

@@ -96,12 +96,16 @@ def one_core_each():
         bench.set(dut.position, n)
         bench.set(dut.restart, restart)
         bench.set(dut.advance, advance)
-        bench.claim(f"core {n} has its turn after those before it", ~known | (dut.mine == (turn == n)))
+        bench.claim(
+            f"core {n} has its turn after those before it", ~known | (dut.mine == (turn == n))
+        )
         after = next_turn(turn, cores) == n
         bench.claim(f"core {n} knows whether its turn is the next", ~known | (dut.then == after))
         turn_states(bench, dut, turn, C(n, 2), known, cores)
     mine = Cat(dut.mine for dut in duts)
-    bench.claim("one core has its turn, never two", ~known | (mine.any() & ((mine & (mine - 1)) == 0)))
+    bench.claim(
+        "one core has its turn, never two", ~known | (mine.any() & ((mine & (mine - 1)) == 0))
+    )
     bench.cover("the turn comes round", bench.past(duts[-1].mine & advance) & duts[0].mine)
     return bench
 
@@ -169,7 +173,9 @@ def moving_span():
             ~known | (Cat(end.lane, end.row) == count),
         )
     rows = len(dut.second)
-    bench.claim("second is the row after the first", ~known | (dut.second == (dut.span.tail.row + 1)[:rows]))
+    bench.claim(
+        "second is the row after the first", ~known | (dut.second == (dut.span.tail.row + 1)[:rows])
+    )
     after = (dut.span.head.row + (dut.span.head.lane != 0))[:rows]
     bench.claim("stop is the row after the last that holds any", ~known | (dut.stop == after))
     bench.cover("span begins inside a row", known & dut.span.tail.lane & (dut.span.head.row == 2))
@@ -190,14 +196,18 @@ def occupancy():
     bench.assume(~comes | leaves | (held != 3))
     for name, value in (("restart", restart), ("comes", comes), ("leaves", leaves)):
         bench.set(getattr(dut, name), value)
-    bench.claim("full says that there are as many keys as there may be", ~known | (dut.full == (held == 3)))
+    bench.claim(
+        "full says that there are as many keys as there may be", ~known | (dut.full == (held == 3))
+    )
     bench.claim("vacant says that there is none", ~known | (dut.vacant == (held == 0)))
     bench.invariant(held <= 3)
     inner, came, left = (bench.inside(dut, name) for name in ("held", "came", "left"))
     bench.invariant(~known | ((inner + came - left) == held))
     bench.invariant(~known | ~(came & left))
     bench.cover("full after it was vacant", dut.full & (held == 3) & bench.past(comes))
-    bench.cover("vacant after it was full", known & dut.vacant & bench.past(bench.past(dut.full & known)))
+    bench.cover(
+        "vacant after it was full", known & dut.vacant & bench.past(bench.past(dut.full & known))
+    )
     return bench
 
 
@@ -236,7 +246,10 @@ def tracked_cores(cores):
         )
         for n, dut in enumerate(duts):
             tracked_core(bench, parameters, dut, n, window, known, restart, inputs["store"])
-        bench.cover("a window is displaced by a smaller one, which fills", known & window.full & (window.size == 2) & inputs["store"])
+        bench.cover(
+            "a window is displaced by a smaller one, which fills",
+            known & window.full & (window.size == 2) & inputs["store"],
+        )
         return bench
 
     return build
@@ -246,7 +259,8 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     """Claim that the span of a core is its share of the window."""
     cores = parameters.cores
     bench.claim(
-        f"core {n} stores what comes in its turn", ~known | (dut.stored == (store & (window.turn == n)))
+        f"core {n} stores what comes in its turn",
+        ~known | (dut.stored == (store & (window.turn == n))),
     )
     bits = len(Value.cast(dut.span.head))
     head, tail = bench.register(bits, "head"), bench.register(bits, "tail")
@@ -271,7 +285,9 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     bench.claim(f"core {n} settles at once without timestamps", dut.settled)
     # Shares follow from how many tuples the window holds, and from who holds the oldest.
     ahead = turns_left(window.owner, C(n, 2), cores)
-    expected = sum(Mux(window.held > ahead + cores * turn, 1, 0) for turn in range(parameters.sub_window))
+    expected = sum(
+        Mux(window.held > ahead + cores * turn, 1, 0) for turn in range(parameters.sub_window)
+    )
     bench.invariant(share == expected)
     bench.invariant(
         ~known | (window.turn == modulo(window.owner + window.held, cores, 2 * parameters.capacity))

@@ -45,23 +45,32 @@ def illegal_word(parameters):
             bench.set(dut.room, 1)
         bench.claim("tuples, groups and stars are the same", one.o.valid == two.o.valid)
         rest = [
-            Value.cast(a.o.payload[name]) for name in ("kind", "body", "close", "star", "disorder", "free")
+            Value.cast(a.o.payload[name])
+            for name in ("kind", "body", "close", "star", "disorder", "free")
             for a in (one, two)
         ]
         same = Cat(a == b for a, b in zip(rest[::2], rest[1::2], strict=True)).all()
         bench.claim("words that leave are the same but for the fault", ~one.o.valid | same)
         for name in ("closing", "accepted", "disorder"):
             bench.claim(f"{name} is the same", getattr(one, name) == getattr(two, name))
-        bench.claim("order is told of the same sides", ~one.closing | (one.closing_sides == two.closing_sides))
+        bench.claim(
+            "order is told of the same sides",
+            ~one.closing | (one.closing_sides == two.closing_sides),
+        )
         counted = bench.register(range(20), "counted")
         base = bench.register(range(20), "base")
         bench.next(counted.eq(counted + two.illegal), base.eq(base + one.illegal))
-        bench.claim("the word is counted once at the most", (counted == base) | (counted == base + 1))
+        bench.claim(
+            "the word is counted once at the most", (counted == base) | (counted == base + 1)
+        )
         late = bench.past(bench.past(bench.past(cycle == MOMENTS)))
         bench.claim("the word is counted", ~late | bench.first() | (counted == base + 1))
         flagged = one.o.valid & two.o.payload.illegal & ~one.o.payload.illegal
         bench.cover("a word after it carries the fault", flagged)
-        bench.claim("a fault is not forgotten for it", ~one.o.valid | two.o.payload.illegal | ~one.o.payload.illegal)
+        bench.claim(
+            "a fault is not forgotten for it",
+            ~one.o.valid | two.o.payload.illegal | ~one.o.payload.illegal,
+        )
         return bench
 
     return build
@@ -91,7 +100,10 @@ def words_bench():
     value = Cat(word.kind, Mux(is_tuple, time, 0), disorder, illegal)
     out = dut.o.payload
     seen = Cat(
-        out.kind, Mux(Value.cast(out.kind) < 2, out.body.tuple.timestamp, 0), out.disorder, out.illegal
+        out.kind,
+        Mux(Value.cast(out.kind) < 2, out.body.tuple.timestamp, 0),
+        out.disorder,
+        out.illegal,
     )
     keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24)
     bench.cover("a word carries both faults", got & out.disorder & out.illegal)
@@ -144,13 +156,19 @@ def predicate_bench():
             bench.assume(word.bounds[field.name][name] == sets)
             bound = bench.register(signed(bits + 1), name, init=init)
             nearest = bench.wire(
-                Mux(control.value < -(1 << bits), -(1 << bits), Mux(control.value > (1 << bits) - 1, (1 << bits) - 1, control.value))
+                Mux(
+                    control.value < -(1 << bits),
+                    -(1 << bits),
+                    Mux(control.value > (1 << bits) - 1, (1 << bits) - 1, control.value),
+                )
             )
             bench.next(bound.eq(Mux(valid & sets, nearest, bound)))
             bounds[name] = bound
         # Stored without its sign.
         own = stored[field.name] - (1 << bits - 1 if field.signed else 0)
-        difference = bench.wire(Mux(kind == InputKind.R, key[field.name] - own, own - key[field.name]))
+        difference = bench.wire(
+            Mux(kind == InputKind.R, key[field.name] - own, own - key[field.name])
+        )
         meets.append((difference >= bounds["low"]) & (difference <= bounds["high"]))
     expected, kinds, came = Cat(meets).all(), Value.cast(kind), valid
     value = Value.cast(key)
@@ -174,7 +192,9 @@ def predicate_bench():
         "a tuple is stored as its key, the sign inverted",
         ~is_tuple | (Value.cast(dut.o.payload.body.tuple.key) == (value ^ 0b10)),
     )
-    bench.cover("a key matches by a bound that was set", was_tuple & found & (Value.cast(stored) != 0))
+    bench.cover(
+        "a key matches by a bound that was set", was_tuple & found & (Value.cast(stored) != 0)
+    )
     bench.cover("a key lies just outside", was_tuple & ~found)
     return bench
 
@@ -189,8 +209,13 @@ PROOFS = [
         mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
         spared=dict.fromkeys(
             (
-                "output.payload.illegal", "without illegal.eq", "If(advance)", "illegal & ~word.clear",
-                "~word.legal -> word.legal (2)", "~word.clear -> word.clear", "punctuation",
+                "output.payload.illegal",
+                "without illegal.eq",
+                "If(advance)",
+                "illegal & ~word.clear",
+                "~word.legal -> word.legal (2)",
+                "~word.clear -> word.clear",
+                "punctuation",
             ),
             "ingress-words, and punctuation of what is decided about legal words",
         ),
@@ -224,7 +249,10 @@ PROOFS = [
         build=predicate_bench,
         depth=7,
         mutate=(
-            ProbePreparation, preparations.place_range, preparations.unsigned_key, Comparator,
+            ProbePreparation,
+            preparations.place_range,
+            preparations.unsigned_key,
+            Comparator,
             operands.saturated,
         ),
     ),
