@@ -48,44 +48,6 @@ class Bench:
         self._names += 1
         return f"{stem}_{self._names}"
 
-    def name(self, stem):
-        """Return a name that no other signal of the bench has."""
-        self._names += 1
-        return f"{stem}_{self._names}"
-
-    def add(self, component, name="dut"):
-        """Put a component into the bench; return it."""
-        self._inner[name] = fragment = Fragment.get(component, None)
-        self.m.submodules[name] = fragment
-        return component
-
-    def inside(self, name, *path, of="dut"):
-        """Return a signal inside a component, of the submodule at ``path``.
-
-        Invariants are about these: an induction begins in any state that they allow.
-        """
-        signals = {
-            signal.name: signal
-            for statements in self._fragment(of, path).statements.values()
-            for statement in statements
-            for signal in statement._lhs_signals()
-        }
-        return signals[name]
-
-    def row(self, address, *path, of="dut"):
-        """Return a row of the memory at ``path`` inside a component."""
-        instance = self._fragment(of, path)
-        place, row = Signal.like(address), Signal(Shape.cast(instance._data.shape).width)
-        self.m.d.comb += place.eq(address)
-        instance.read_port(domain="comb", addr=place, data=row, en=C(1), transparent_for=())
-        return row
-
-    def _fragment(self, of, path):
-        fragment = self._inner[of]
-        for step in path:
-            fragment = next(child for child, name, _ in fragment.subfragments if name == step)
-        return fragment
-
     def add(self, component, name="dut"):
         """Put a component into the bench; return it."""
         with self._variables_of():
@@ -217,5 +179,5 @@ class Bench:
         return self._said[output] or output
 
     def rtlil(self):
-        """Return the bench as RTLIL: every statement is an output, everything arbitrary an input."""
+        """Return the bench as RTLIL: statements are outputs, what is arbitrary are inputs."""
         return rtlil.convert(self.m, ports=self._ports)

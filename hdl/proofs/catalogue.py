@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """All proofs, by name."""
 
-from . import combining, ingress, queues, resets, streams, trees, window, words
+from . import (
+    combining,
+    distribution,
+    engine_queues,
+    facts,
+    groups,
+    merging,
+    orders,
+    resets,
+    serializers,
+    steady,
+    streams,
+    window,
+    words,
+)
 
 __all__ = ["PROOFS"]
 
-PROOFS = {
-    proof.name: proof
-    for module in (streams, trees, window, ingress, queues, combining, resets, words)
-    for proof in module.PROOFS
-}
+MODULES = (
+    streams, steady, distribution, merging, orders, combining, window, groups, facts, words,
+    serializers, engine_queues, resets,
+)  # fmt: skip
+
+PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

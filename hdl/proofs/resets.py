@@ -24,11 +24,8 @@ from hdl.trees.turns import Turns
 from hdl.window.tracker import WindowTracker
 
 from .bench import Bench
-from .ingress import ingress_parameters
 from .proof import Proof
-from .queues import scan_parameters
-from .trees import SMALL
-from .window import window_parameters
+from .small import SMALL, ingress_parameters, scan_parameters, window_parameters
 
 __all__ = ["PROOFS"]
 
@@ -115,12 +112,11 @@ def meaning(path, members, shown):
     return members[shown[path]][1] if path in shown else C(1)
 
 
-def reset_proof(name, component, make, mutate, *, cycles, depth, says="", spared=None, **options):
+def reset_proof(name, component, make, mutate, *, cycles, depth, spared=None, **options):
     """Return the proof about the reset of a component."""
     return Proof(
         name=f"reset-{name}",
-        says=f"reset of {cycles} {'cycle' if cycles == 1 else 'cycles'} leads from any state to that"
-        f" after power-up{says}",
+        says=f"reset, {cycles} cycles of it, leads from any state to the one after power-up",
         component=component,
         build=twins(make, cycles=cycles, **options),
         depth=depth,
@@ -144,8 +140,8 @@ PROOFS = [
     ),
     reset_proof(
         "stream-register-early", "StreamRegister, an early flag",
-        lambda: StreamRegister(WORD, early=["early"]), (StreamRegister.elaborate,), cycles=2, depth=9,
-        spared={"Signal(init=1)": "nothing is valid in the second cycle of reset, so it gets ready"},
+        lambda: StreamRegister(WORD, early=["early"]), (StreamRegister.elaborate,), cycles=2,
+        depth=9, spared={"Signal(init=1)": "nothing is valid in the second cycle: it gets ready"},
     ),
     reset_proof(
         "pointer-queue", "PointerQueue, 4 places", lambda: PointerQueue(1, depth=4, reserve=1),
@@ -185,7 +181,8 @@ PROOFS = [
         "turn-queue", "TurnQueue", TurnQueue, (TurnQueue,), cycles=1, depth=8, quiet=("ended",),
     ),
     reset_proof(
-        "group-collector", "GroupCollector, 2 probes", lambda: GroupCollector(scan_parameters(), hold=2),
+        "group-collector", "GroupCollector, 2 probes",
+        lambda: GroupCollector(scan_parameters(), hold=2),
         (GroupCollector,), cycles=2, depth=8, quiet=("add", "close"),
         rules=lambda values: ~values["close"] | values["add"] | (values["count"] != 0),
     ),
@@ -196,7 +193,8 @@ PROOFS = [
     ),
     reset_proof(
         "lane-serializer", "LaneSerializer, 3 lanes",
-        lambda: LaneSerializer(scan_parameters(lanes=3), bits=2), (LaneSerializer,), cycles=1, depth=9,
+        lambda: LaneSerializer(scan_parameters(lanes=3), bits=2), (LaneSerializer,), cycles=1,
+        depth=9,
     ),
     reset_proof(
         "order-queue", "OrderQueue, 8 entries", lambda: OrderQueue(1, depth=8), (OrderQueue,),

@@ -34,8 +34,9 @@ def document(pairs):
     ]
     for proof, outcome in pairs:
         lines.append(
-            f"| `{proof.name}` | {proof.says} | {proof.component} | {outcome.claims} | {proof.reach} "
-            f"| {len(outcome.killed)} | {outcome.spared or ''} | {outcome.seconds:.0f} |"
+            f"| `{proof.name}` | {proof.says} | {proof.component} | {outcome.claims} "
+            f"| {proof.reach} | {len(outcome.killed)} | {outcome.spared or ''} "
+            f"| {outcome.seconds:.0f} |"
         )
     claims, killed = (sum(counted) for counted in zip(*map(counts, pairs), strict=True))
     proofs = len(pairs)

@@ -3,7 +3,6 @@
 
 from amaranth import *
 
-from hdl.parameters import JoinParameters, KeyField
 from hdl.window.count_expiry import CountExpiry
 from hdl.window.moving_span import MovingSpan
 from hdl.window.occupancy import Occupancy
@@ -12,72 +11,10 @@ from hdl.window.turn import Turn
 
 from .bench import Bench
 from .proof import Proof
+from .small import window_parameters
+from .window_model import Window, count_states, next_turn, turn_states, turns_left
 
-__all__ = ["PROOFS", "window_parameters"]
-
-
-def window_parameters(cores=3, sub_window=2, lanes=1, timestamp_bits=0):
-    """Return small parameters of a window."""
-    return JoinParameters(
-        cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=timestamp_bits,
-        keys=(KeyField(name="x", bits=1),), probe_bits=0,
-    )  # fmt: skip
-
-
-def next_turn(turn, cores):
-    """Return whose turn it is after this one."""
-    return Mux(turn == cores - 1, 0, turn + 1)
-
-
-def turns_left(turn, position, cores):
-    """Return how many turns come before that of ``position``."""
-    return Mux(position >= turn, position - turn, position + cores - turn)
-
-
-class Window:
-    """What a count-based window is, as a machine that sees every tuple.
-
-    Parameters
-    ----------
-    bench : Bench
-    parameters : JoinParameters
-    restart, begin, advance : Value
-        The window is empty from here on; … and has ``size``; a tuple comes.
-
-    Attributes
-    ----------
-    turn : Signal
-        The core that stores the next tuple.
-    owner : Signal
-        The one that holds the oldest.
-    size, held : Signal
-        Tuples that the window may have, and has.
-    """
-
-    def __init__(self, bench, parameters, *, restart, begin, size, advance):
-        cores, capacity = parameters.cores, parameters.capacity
-        self.turn = bench.register(range(max(2, cores)), "turn")
-        self.owner = bench.register(range(max(2, cores)), "owner")
-        self.size = bench.register(range(capacity + 1), "size", init=capacity)
-        self.held = bench.register(range(capacity + 1), "held")
-        self.full = bench.wire(self.held == self.size)
-        bench.next(
-            self.turn.eq(Mux(restart, 0, Mux(advance, next_turn(self.turn, cores), self.turn))),
-            self.owner.eq(
-                Mux(restart, 0, Mux(advance & self.full, next_turn(self.owner, cores), self.owner))
-            ),
-            self.held.eq(Mux(restart, 0, self.held + (advance & ~self.full))),
-            self.size.eq(Mux(restart & begin, size, self.size)),
-        )
-        bench.invariant((self.turn < cores) & (self.owner < cores))
-        bench.invariant((self.held <= self.size) & (self.size > 0) & (self.size <= capacity))
-
-
-def turn_states(bench, dut, turn, position, known, cores):
-    """Say which states a :class:`Turn` has."""
-    left, here = (bench.inside(dut, name) for name in ("left", "here"))
-    bench.invariant(~known | (left == turns_left(turn, position, cores)))
-    bench.invariant(~known | (here == (turn == position)))
+__all__ = ["PROOFS"]
 
 
 def one_core_each():
@@ -138,21 +75,6 @@ def count_expiry():
     bench.cover("a window of one tuple displaces", dut.displaces & (window.size == 1))
     bench.cover("a full window of all displaces", dut.displaces & (window.size == 4) & position)
     return bench
-
-
-def count_states(bench, dut, window, position, known, cores):
-    """Say which states a :class:`CountExpiry` has."""
-    size, single, left, filled, last_missing, displaces = (
-        bench.inside(dut, name)
-        for name in ("size", "single", "left", "filled", "last_missing", "displaces")
-    )
-    bench.invariant(size == window.size)
-    bench.invariant(single == (size == 1))
-    bench.invariant(~known | (filled == window.full))
-    bench.invariant(~known | filled | (left == window.size - window.held))
-    bench.invariant(~known | filled | (last_missing == (left == 1)))
-    bench.invariant(~known | (displaces == (filled & (window.owner == position))))
-    turn_states(bench, bench.inside(dut, "turn"), window.owner, position, known, cores)
 
 
 def moving_span():
@@ -305,7 +227,7 @@ def modulo(value, number, most):
 
 def tracker_states(bench, dut, window, position, known, cores, restart):
     """Say which states a :class:`WindowTracker` has."""
-    by_count, keys, turn = (bench.inside(dut, name) for name in ("by_count", "keys", "turn"))
+    by_count, turn = (bench.inside(dut, name) for name in ("by_count", "turn"))
     turn_states(bench, turn, window.turn, position, known, cores)
     count_states(bench, by_count, window, position, known, cores)
     bench.invariant(bench.inside(dut, "empty") == restart)
@@ -316,6 +238,7 @@ TIMED = dict.fromkeys(
     ("begin_time.eq", "forget.eq", "timed.eq(0)", "If(begin_count) -> If(1)"),
     "of use with timestamps only: window-timed",
 )
+
 
 PROOFS = [
     Proof(
@@ -360,7 +283,7 @@ PROOFS = [
             name=f"window-{cores}",
             says="every tuple is stored in one core, spans are shares of the last tuples, under any"
             " interleaving of tuples and control words",
-            component=f"WindowTracker, {cores} {'core' if cores == 1 else 'cores'}, windows of 1 to {2 * cores}",
+            component=f"WindowTracker, cores: {cores}, windows of 1 to {2 * cores}",
             build=tracked_cores(cores),
             depth=12,
             induction=2,

@@ -12,8 +12,9 @@ from hdl.words import operands
 from hdl.words.inputs import Control, InputKind
 
 from .bench import Bench
-from .ingress import ingress_parameters, legal_words
+from .facts import legal_words
 from .proof import Proof
+from .small import ingress_parameters
 from .stream_rules import keeps_order, offer, take
 
 __all__ = ["PROOFS"]

@@ -1,140 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about the root of the distribution tree: groups, stars, words."""
-
-from typing import NamedTuple
+"""Proofs about the groups that the ingress closes."""
 
 from amaranth import *
 
-from hdl.ingress import word_facts as facts
 from hdl.ingress.group_schedule import GroupSchedule
 from hdl.ingress.punctuation import Punctuation
 from hdl.ingress.word_halves import WordHalves
-from hdl.parameters import JoinParameters, KeyField
-from hdl.words import operands
-from hdl.words.inputs import Control, InputKind, input_word, value_ranges
 
 from .bench import Bench
+from .group_specification import Specification, schedule_states
 from .proof import Proof
+from .small import ingress_parameters
 
-__all__ = ["PROOFS", "ingress_parameters"]
-
-
-def ingress_parameters(**changes):
-    """Return small parameters of an ingress; groups of three, stars up to four probes apart."""
-    few = {
-        "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
-        "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",
-    }  # fmt: skip
-    return JoinParameters(**{**few, **changes})
-
-
-class Group(NamedTuple):
-    """The open group of a side, as ``host/punctuation.py`` has it.
-
-    Attributes
-    ----------
-    count, others, since : Value
-        Probes in the group, tuples of the other side since its first one, probes since the last
-        star.
-    """
-
-    count: Value
-    others: Value
-    since: Value
-
-
-class Specification:
-    """When groups end: one tuple after the other, with plain counters.
-
-    Parameters
-    ----------
-    bench : Bench
-    parameters : JoinParameters
-    period : Value
-        Probes from star to star.
-    """
-
-    def __init__(self, bench, parameters, period):
-        self.bench = bench
-        self.parameters = parameters
-        self.period = period
-        self.limit = parameters.cores * parameters.slack
-        longest = 1 << parameters.probe_bits
-        self.group = Group(
-            bench.register(range(parameters.probes + 1), "count"),
-            bench.register(range(self.limit + 1), "others"),
-            bench.register(range(longest + 1), "since"),
-        )
-        bench.invariant(self.group.count < parameters.probes)
-        bench.invariant((self.group.count == 0) | (self.group.others < self.limit))
-        bench.invariant((self.group.count != 0) | (self.group.others == 0))
-        bench.invariant(self.group.count <= self.group.since)
-        bench.invariant(self.group.since < period)
-        bench.invariant((period > parameters.probes) | (self.group.count == self.group.since))
-
-    @property
-    def free(self):
-        """Whether stars are so rare that mergers need not keep the order of cores."""
-        return self.period > self.parameters.probes
-
-    def probe(self, group, comes):
-        """Return the group after a probe of this side, whether it ended, and with a star."""
-        count, since = group.count + 1, group.since + 1
-        due = since == self.period
-        ends = comes & (due | (count == self.parameters.probes))
-        star = ends & (due | ~self.free)
-        after = Group(
-            Mux(comes, Mux(ends, 0, count), group.count),
-            Mux(ends, 0, group.others),
-            Mux(star, 0, Mux(comes, since, group.since)),
-        )
-        return self.kept(after), ends, star
-
-    def other(self, group, comes):
-        """Return the same after a tuple of the other side."""
-        counts = comes & (group.count != 0)
-        ends = counts & (group.others + 1 == self.limit)
-        star = ends & ~self.free
-        after = Group(
-            Mux(ends, 0, group.count),
-            Mux(ends, 0, group.others + counts),
-            Mux(star, 0, group.since),
-        )
-        return self.kept(after), ends, star
-
-    def kept(self, group):
-        """Return a group with the widths of registers."""
-        return Group(
-            *(
-                self.bench.view(own, value[: len(own)])
-                for own, value in zip(self.group, group, strict=True)
-            )
-        )
-
-    def follow(self, *, advance, finish, after):
-        """Go on to a group when a word is taken; a control word ends everything."""
-        for own, value in zip(self.group, after, strict=True):
-            self.bench.next(own.eq(Mux(advance, Mux(finish, 0, value), own)))
-
-
-def schedule_states(bench, dut, specification):
-    """Say which states a :class:`GroupSchedule` has."""
-    begun, grouped, filled, passed, exhausted, left, due, unstarred = (
-        bench.inside(dut, name)
-        for name in (
-            "begun", "grouped", "filled", "passed", "exhausted", "left", "due", "unstarred",
-        )
-    )  # fmt: skip
-    group = specification.group
-    probes = specification.parameters.probes
-    bench.invariant(begun == (group.count != 0))
-    bench.invariant(~begun | (grouped == group.count))
-    bench.invariant(~begun | (passed == group.others))
-    bench.invariant(filled == (group.count == probes - 1))
-    bench.invariant(exhausted == (begun & (group.others == specification.limit - 1)))
-    bench.invariant(left == specification.period - group.since)
-    bench.invariant(due == (left == 1))
-    bench.invariant(unstarred == (group.since != 0))
+__all__ = ["PROOFS"]
 
 
 def group_schedule(parameters):
@@ -321,124 +199,25 @@ def word_halves():
     return bench
 
 
-#: Of an index with timestamps, which has all operations.
-FULL = {"engine": "index", "comparator": "band", "timestamp_bits": 2, "bucket_bits": 1}
-
-
-def legal_words(parameters, word):
-    """Return whether a word is legal, as the comments of :class:`Control` have it."""
-    control, is_control = word.body.control, word.kind == InputKind.CONTROL
-    index = control.index
-    known = {
-        Control.CLEAR: C(1), Control.FLUSH: C(1), Control.PRECISION: C(1),
-        Control.BOUND_LOW: index < len(parameters.keys),
-        Control.BOUND_HIGH: index < len(parameters.keys),
-        Control.WINDOW: index < 2, Control.LIFESPAN: index < 2,
-        Control.DISTINCT: index < 2, Control.COORDINATE: index < len(parameters.keys),
-    }  # fmt: skip
-    if not parameters.timestamp_bits:
-        del known[Control.LIFESPAN]
-    if parameters.engine != "index":
-        del known[Control.DISTINCT], known[Control.COORDINATE]
-    executed = Cat((control.op == op) & legal for op, legal in known.items()).any()
-    tuples = (word.kind == InputKind.R) | (word.kind == InputKind.S)
-    if parameters.tuples_per_word == 2:
-        tuples |= word.kind == InputKind.BOTH
-    return tuples | (is_control & executed)
-
-
-def word_facts(parameters):
-    """Return a function that builds the bench of what a word says by itself."""
-
-    def build():
-        bench = Bench()
-        layout = input_word(parameters)
-        word = bench.any(layout, "word")
-        known = {
-            name: bench.wire(Value.cast(value))
-            for name, value in facts.word_facts(parameters, word).items()
-        }
-        control, is_control = word.body.control, word.kind == InputKind.CONTROL
-        legal = legal_words(parameters, word)
-        bench.claim("legal words are those that mean something", known["legal"] == legal)
-        bench.claim(
-            "an illegal word holds no tuple, ends no group and sets nothing",
-            known["legal"]
-            | ~Cat(
-                known[name]
-                for name in ("is_r", "is_s", "finish", "set_precision", "bounds", "clear")
-            ).any(),
-        )
-        both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
-        bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
-        bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
-        bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
-        bench.claim(
-            "all control words but bounds end groups",
-            known["finish"] == (is_control & legal & ~bound),
-        )
-        precision = bench.wire(is_control & (control.op == Control.PRECISION))
-        bench.claim(
-            "a precision is set by its control word only", known["set_precision"] == precision
-        )
-        longest = 1 << parameters.probe_bits
-        inside = (control.value > 0) & (control.value < longest)
-        period = bench.wire(Mux(inside, control.value, longest))
-        bench.claim(
-            "a period of zero, or beyond the probe index, is the longest",
-            ~precision | (known["wanted"] == period),
-        )
-        bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
-        bench.claim(
-            "a period longer than a group is told",
-            ~precision | (known["unordered"] == (period > parameters.probes)),
-        )
-        limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
-        for (op, (low, high)), bit in limits.items():
-            of_op = is_control & (control.op == op)
-            bench.claim(
-                f"values of {op.name} beyond their range are told",
-                known["limits"][bit : bit + 2]
-                == Cat(of_op & (control.value < low), of_op & (control.value > high)),
-            )
-        if parameters.comparator == "band":
-            bench.claim(
-                "a bound is set by its control word only",
-                known["bounds"]
-                == Cat(
-                    is_control & (control.op == op) & (control.index == n)
-                    for n, _ in enumerate(parameters.keys)
-                    for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
-                ),
-            )
-        bench.cover(
-            "a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW)
-        )
-        bench.cover("a precision sets a period", precision & (period == 3) & known["unordered"])
-        return bench
-
-    return build
-
-
-FACTS = (
-    facts.word_facts, facts.is_clear, operands.executes, operands.is_legal, operands.ends_groups,
-    operands.bounds_set, operands.value_limits,
-)  # fmt: skip
-
 #: Mutants of a schedule that nobody can see.
 UNSEEN = {
     "init=1 -> init=0 (1)": "the first probe is due by its flag, and its star sets the counter",
-    "probes + 1 -> probes - 1": "of the probes of a group, at most all but two are counted, then flags",
+    "probes + 1 -> probes - 1": "at most all but two probes of a group are counted, then flags",
+    "limit + 1 -> limit - 1": "of the tuples of the other side the last is told by a flag",
     "probes == 1 -> probes != 1 (1)": "the first group ends with its first probe, which is due",
 }
+
+
+#: … and of the precision in force.
+PERIOD = {"init=1 -> init=0 (1)": "a period of one counts by its flag alone"}
 
 PROOFS = [
     Proof(
         name="group-schedule",
         says="groups end and stars follow as the host's specification has it",
-        component="GroupSchedule, groups of 3, 12 tuples of the other side",
-        build=group_schedule(ingress_parameters(cores=2)),
-        depth=17,
+        component="GroupSchedule, groups of 3, 4 tuples of the other side",
+        build=group_schedule(ingress_parameters()),
+        depth=12,
         induction=1,
         mutate=(GroupSchedule,),
         spared=UNSEEN,
@@ -448,7 +227,7 @@ PROOFS = [
         says="… and so they do for two tuples at hand, as for one after the other",
         component="GroupSchedule, side by side",
         build=group_schedule(ingress_parameters(engine="index", tuples_per_word=2)),
-        depth=50,
+        depth=13,
         induction=1,
         mutate=(GroupSchedule,),
         spared=UNSEEN,
@@ -461,15 +240,17 @@ PROOFS = [
         depth=12,
         induction=1,
         mutate=(Punctuation,),
+        spared=PERIOD,
     ),
     Proof(
         name="punctuation-pairs",
         says="… with two tuples at hand, and the order of their stars",
         component="Punctuation, side by side",
         build=punctuation(ingress_parameters(engine="index", tuples_per_word=2)),
-        depth=50,
+        depth=13,
         induction=1,
         mutate=(Punctuation,),
+        spared=PERIOD,
     ),
     Proof(
         name="word-halves",
@@ -479,23 +260,5 @@ PROOFS = [
         depth=8,
         induction=2,
         mutate=(WordHalves,),
-    ),
-    Proof(
-        name="word-facts",
-        says="what a word says by itself; one that is illegal says nothing",
-        component="word_facts, index with timestamps",
-        build=word_facts(ingress_parameters(**FULL)),
-        depth=2,
-        induction=1,
-        mutate=FACTS,
-    ),
-    Proof(
-        name="word-facts-pairs",
-        says="… of words of up to two tuples",
-        component="word_facts, scan, two tuples",
-        build=word_facts(ingress_parameters(tuples_per_word=2)),
-        depth=2,
-        induction=1,
-        mutate=FACTS,
     ),
 ]
