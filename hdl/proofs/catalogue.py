@@ -13,6 +13,7 @@ from . import (
     serializers,
     steady,
     streams,
+    time,
     window,
     words,
 )
@@ -20,7 +21,7 @@ from . import (
 __all__ = ["PROOFS"]
 
 MODULES = (
-    streams, steady, distribution, merging, orders, combining, window, groups, facts, words,
+    streams, steady, distribution, merging, orders, combining, window, time, groups, facts, words,
     serializers, engine_queues, resets,
 )  # fmt: skip
 

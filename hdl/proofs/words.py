@@ -15,7 +15,7 @@ from .bench import Bench
 from .facts import legal_words
 from .proof import Proof
 from .small import ingress_parameters
-from .stream_rules import keeps_order, offer, take
+from .stream_rules import answers_within, keeps_order, offer, take
 
 __all__ = ["PROOFS"]
 
@@ -106,7 +106,15 @@ def words_bench():
         out.disorder,
         out.illegal,
     )
-    keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24)
+    inside = keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24).level
+    stuck = (inside != 0) & ~dut.o.valid & dut.o.ready & dut.room
+    answers_within(bench, "a word leaves after its latency", stuck, dut.latency)
+    free = bench.register(1, "free")
+    bench.next(free.eq(Mux(got, out.free, free)))
+    stars = bench.wire(got & out.star.any() & ~free)
+    keeps_order(
+        bench, "order", dut.closing, dut.closing_sides, stars, out.star, most=24,
+    )  # fmt: skip
     bench.cover("a word carries both faults", got & out.disorder & out.illegal)
     return bench
 
@@ -217,6 +225,7 @@ PROOFS = [
                 "~word.legal -> word.legal (2)",
                 "~word.clear -> word.clear",
                 "punctuation",
+                "closing_sides",
             ),
             "ingress-words, and punctuation of what is decided about legal words",
         ),
@@ -227,7 +236,17 @@ PROOFS = [
         component="Ingress, an equality with timestamps of 2 bits",
         build=words_bench,
         depth=10,
-        mutate=(Ingress.elaborate_legality, Ingress.elaborate_time, Ingress.elaborate_acceptance),
+        mutate=(
+            Ingress.elaborate_legality,
+            Ingress.elaborate_time,
+            Ingress.elaborate_acceptance,
+            Ingress.elaborate_groups,
+        ),
+        spared={
+            "self.illegal.eq": "illegal-word",
+            "advance & ~word.legal": "illegal-word",
+            "~word.legal -> word.legal (1)": "illegal-word",
+        },
     ),
     Proof(
         name="ingress-credits",
