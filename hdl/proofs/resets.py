@@ -182,7 +182,7 @@ PROOFS = [
     ),
     reset_proof(
         "group-collector", "GroupCollector, 2 probes",
-        lambda: GroupCollector(scan_parameters(), hold=2),
+        lambda: GroupCollector(scan_parameters(), hold=3),
         (GroupCollector,), cycles=2, depth=8, quiet=("add", "close"),
         rules=lambda values: ~values["close"] | values["add"] | (values["count"] != 0),
     ),
@@ -197,7 +197,8 @@ PROOFS = [
         depth=9,
     ),
     reset_proof(
-        "order-queue", "OrderQueue, 8 entries", lambda: OrderQueue(1, depth=8), (OrderQueue,),
+        "order-queue", "OrderQueue, 8 entries", lambda: OrderQueue(1, depth=8),
+        (OrderQueue, PointerQueue),
         cycles=LONG, after=STAGES, depth=LONG + STAGES + 8, quiet=("push",),
         spared={"Signal.like(queue.level)": "it follows what is reset while reset lasts"},
     ),

@@ -10,6 +10,7 @@ from hdl.ingress.preparation import ProbePreparation
 from hdl.parameters import KeyField
 from hdl.words import operands
 from hdl.words.inputs import Control, InputKind
+from hdl.words.prepared import decision_members
 
 from .bench import Bench
 from .facts import legal_words
@@ -143,7 +144,7 @@ KEYS = (KeyField(name="x", bits=2), KeyField(name="y", bits=2, signed=False))
 
 def predicate_bench():
     """A tuple becomes what it compares stored keys with, under the bounds set before it."""
-    parameters = ingress_parameters(comparator="band", keys=KEYS)
+    parameters = ingress_parameters(comparator="band", keys=KEYS, timestamp_bits=1)
     bench = Bench()
     dut = bench.add(ProbePreparation(parameters))
     word = bench.any(dut.i.payload.shape(), "word")
@@ -204,8 +205,26 @@ def predicate_bench():
     bench.cover(
         "a key matches by a bound that was set", was_tuple & found & (Value.cast(stored) != 0)
     )
+    passes(bench, dut, word, came, is_tuple, kinds)
     bench.cover("a key lies just outside", was_tuple & ~found)
     return bench
+
+
+def passes(bench, dut, word, came, is_tuple, kinds):
+    """Claim that all that is not compared passes as it is."""
+    names = sorted(decision_members())
+    beside = Cat(word[name] for name in names)
+    time, control = word.word.body.tuple.timestamp, Value.cast(word.word.body.control)
+    in_range = ~Value.cast(word.limits).any()
+    for _ in range(dut.latency):
+        beside, time, in_range = bench.past(beside), bench.past(time), bench.past(in_range)
+        control = bench.past(control)
+    out = dut.o.payload
+    bench.claim("decisions pass", ~came | (Cat(out[name] for name in names) == beside))
+    bench.claim("timestamps pass", ~is_tuple | (out.body.tuple.timestamp == time))
+    executed = came & in_range & (kinds == InputKind.CONTROL.value)
+    same = Value.cast(out.body.control) == control
+    bench.claim("control words pass if their value is in range", ~executed | same)
 
 
 PROOFS = [
@@ -275,5 +294,17 @@ PROOFS = [
             Comparator,
             operands.saturated,
         ),
+        spared={
+            **dict.fromkeys(
+                (
+                    "sums.first < 0 -> ",
+                    "sums.final < 0 -> sums.final <= 0 (2)",
+                    "sums.final < 0 -> sums.final < 1 (2)",
+                ),
+                "zero is in the field, and clamped to zero",
+            ),
+            "above.eq(packed(group, self.key, guard=1) - low) and": "both have to hold",
+            "Cat(matches).all()": "both fields are in one group",
+        },
     ),
 ]
