@@ -148,11 +148,16 @@ def dual_combiner():
     got = take(bench, dut.o, "output")
     one, two = dut.o.payload.one, dut.o.payload.two
     has_two = bench.wire(got & (two.kind.as_value() != ResultKind.NONE.value))
+    is_mark = bench.wire(one.kind == ResultKind.MARK)
+    bench.claim("a mark is alone in its word", ~got | ~is_mark | ~has_two)
+    bench.claim("a mark is in the first place", ~has_two | (two.kind != ResultKind.MARK))
     for n, i in enumerate(dut.i):
         put = offer(bench, i)
-        bench.assume(i.payload.kind.as_value() < ResultKind.MARK.value)
+        kind = i.payload.kind
+        bench.assume(kind.as_value() != ResultKind.NONE.value)
+        bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
         pairs(bench, "RS"[n], put, entering(i.payload), [
-            (bench.wire(got & (one.side == n)), leaving(one, n)),
+            (bench.wire(got & (is_mark | (one.side == n))), leaving(one, n)),
             (bench.wire(has_two & (two.side == n)), leaving(two, n)),
         ])  # fmt: skip
     bench.assume(~dut.order.valid | (dut.order.payload[:2] != 0))
@@ -229,15 +234,24 @@ def result_pairing():
     """Results of one side, in rows of up to two."""
     parameters = SMALL.with_(tuples_per_word=2)
     bench = Bench()
-    dut = bench.add(ResultPairing(parameters, side=0))
+    dut = bench.add(ResultPairing(parameters, side=1))
     put = offer(bench, dut.i)
     bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
     got = take(bench, dut.o, "rows")
     row = dut.o.payload
     double = bench.wire(got & (row.two.kind.as_value() != ResultKind.NONE.value))
-    pairs(bench, "R", put, entering(dut.i.payload), [
-        (got, leaving(row.one, 0)), (double, leaving(row.two, 0)),
+    word = dut.i.payload
+    frees = (word.kind == ResultKind.MARK) & word.body.punctuation.free
+    gives = (row.one.kind == ResultKind.MARK) & row.free
+    pairs(bench, "S", put, Cat(entering(word), frees), [
+        (got, Cat(leaving(row.one, 1), gives)), (double, Cat(leaving(row.two, 1), 0)),
     ])  # fmt: skip
+    stuck = dut.i.valid & ~dut.i.ready & dut.o.ready
+    answers_within(bench, "results are taken while rows leave", stuck, 2)
+    shares_rows(bench, dut, put, got)
+    for name, result, there in (("first", row.one, got), ("second", row.two, double)):
+        of_side = result.side == (result.kind != ResultKind.MARK)
+        bench.claim(f"the {name} result is of the side, unless it is a mark", ~there | of_side)
     valid = dut.o.valid
     kind, has_two = row.one.kind, row.two.kind.as_value() != ResultKind.NONE.value
     bench.claim("a row ends with a star", ~got | (kind == ResultKind.PAIR) | ~has_two)
@@ -261,6 +275,16 @@ def result_pairing():
     return bench
 
 
+def shares_rows(bench, dut, put, got):
+    """Claim that pairs which wait behind a row that is not taken share rows."""
+    count, only = bench.register(4, "count"), bench.register(1, "only", init=1)
+    only_pairs = ~got & (~put | (dut.i.payload.kind == ResultKind.PAIR))
+    bench.next(only.eq(only & only_pairs), count.eq(count + put))
+    rows = bench.inside(dut, "queue").level
+    # Two rows of one pair each stand in the register at the output.
+    bench.claim("pairs that wait share rows", ~only | (rows == 0) | (2 * rows <= count - 2))
+
+
 PROOFS = [
     Proof(
         name="combiner",
@@ -279,8 +303,19 @@ PROOFS = [
         says="… and whatever is there while order is free",
         component="Combiner, after a mark",
         build=combiner_bench(free=True),
-        depth=7,
+        depth=9,
         mutate=(Combiner.elaborate_sides,),
+        spared=dict.fromkeys(
+            (
+                "turns.o.payload & Cat",
+                "~free",
+                "served.any() | both_marks",
+                "without both_marks",
+                "without output.valid",
+                "without served",
+            ),
+            "combiner",
+        ),
     ),
     Proof(
         name="result-pairing",

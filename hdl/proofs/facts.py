@@ -77,6 +77,10 @@ def word_facts(parameters):
         longest = 1 << parameters.probe_bits
         inside = (control.value > 0) & (control.value < longest)
         period = bench.wire(Mux(inside, control.value, longest))
+        clear = is_control & (control.op == Control.CLEAR)
+        bench.claim("CLEAR is seen", known["clear"] == clear)
+        if parameters.tuples_per_word == 2:
+            bench.claim("the side of the first tuple is told", known["first"] == word.first)
         bench.claim(
             "a period of zero, or beyond the probe index, is the longest",
             ~precision | (known["wanted"] == period),
