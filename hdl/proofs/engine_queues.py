@@ -168,11 +168,16 @@ PROOFS = [
             component=f"WalkQueue, 4 visits, 2 banks{also}",
             build=walk_queue_bench(kind),
             depth=11,
-            mutate=(WalkQueue,),
+            mutate=(mutated,),
         )
-        for name, kind, also in (
-            ("walk-queue", WalkQueue, ""),
-            ("walk-queue-deep", DeepWalkQueue, ", with the short queue of a deep one"),
+        for name, kind, also, mutated in (
+            ("walk-queue", WalkQueue, "", WalkQueue.elaborate),
+            (
+                "walk-queue-deep",
+                DeepWalkQueue,
+                ", with the short queue of a deep one",
+                WalkQueue.elaborate_front,
+            ),
         )
     ),
     Proof(

@@ -116,6 +116,10 @@ def words_bench():
     keeps_order(
         bench, "order", dut.closing, dut.closing_sides, stars, out.star, most=24,
     )  # fmt: skip
+    sides = Cat(out.kind == InputKind.R, out.kind == InputKind.S)
+    keeps_order(
+        bench, "counter", dut.accepted.any(), dut.accepted, got & sides.any(), sides, most=24
+    )  # fmt: skip
     bench.cover("a word carries both faults", got & out.disorder & out.illegal)
     return bench
 
