@@ -93,6 +93,7 @@ PROOFS = [
         build=distribution_tree,
         depth=14,
         induction=3,
-        mutate=(DistributionTree,),
+        mutate=(DistributionTree, DistributionNode),
+        spared={"node.reset": "reset-distribution-tree"},
     ),
 ]

@@ -109,6 +109,9 @@ def ranks(bench, dut, got):
         is_mark = waiting.kind == ResultKind.MARK
         now_free = bench.wire(Mux(held & is_mark, waiting.body.punctuation.free, now_free))
     bench.invariant(bench.inside(dut, "free") == now_free)
+    shown = bench.inside(dut, "pair").any()
+    stuck = free & shown & dut.o.ready & ~dut.o.valid
+    answers_within(bench, "a pair that a port shows leaves while order is free", stuck, 2)
     # A port that was passed shows a stop.
     stop = bench.inside(dut, "stop")
     bench.invariant(now_free | ~now_highest | stop[0])
@@ -203,7 +206,14 @@ PROOFS = [
         depth=10,
         induction=3,
         mutate=(Merger, mergers.port_flags),
-        spared={"overflow": "merger-stops", "without chosen.body.punctuation": "merger-stops"},
+        spared={
+            **dict.fromkeys(
+                ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (2)"),
+                "of two ports, the one whose mark is awaited has no pair to be overtaken",
+            ),
+            "overflow": "merger-stops",
+            "without chosen.body.punctuation": "merger-stops",
+        },
     ),
     Proof(
         name="merger-stops",
@@ -223,6 +233,7 @@ PROOFS = [
         component="MergerTree, 3 cores, arity 2",
         build=merger_tree,
         depth=9,
-        mutate=(MergerTree,),
+        mutate=(MergerTree, Merger.with_digit),
+        spared={"merger.reset": "reset-merger-tree"},
     ),
 ]

@@ -201,7 +201,10 @@ PROOFS = [
         "order-queue", "OrderQueue, 8 entries", lambda: OrderQueue(1, depth=8),
         (OrderQueue, PointerQueue),
         cycles=LONG, after=STAGES, depth=LONG + STAGES + 8, quiet=("push",),
-        spared={"Signal.like(queue.level)": "it follows what is reset while reset lasts", "init=self.reserve": "nobody looks at the room of this queue"},
+        spared={
+            "Signal.like(queue.level)": "it follows what is reset while reset lasts",
+            "init=self.reserve": "nobody looks at the room of this queue",
+        },
     ),
     reset_proof(
         "distribution-tree", "DistributionTree, 3 leaves",
