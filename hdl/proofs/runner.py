@@ -96,6 +96,8 @@ def run_proof(proof, *, mutants=None):
         killed, survivors = [], []
         if not failures and mutants != 0:
             killed, survivors = hunt(proof, folder, plain(text), mutants, bench.forgotten)
+            if mutants is None and not killed:
+                failures.append("no mutant breaks it")
     return Outcome(
         name=proof.name, claims=len(bench.claims), covers=len(bench.covers), failures=failures,
         killed=killed, survivors=survivors, spared=proof.spares, seconds=time.monotonic() - begun,
