@@ -120,7 +120,7 @@ def matches_of(row, lane):
 
 
 def match_queue_bench():
-    """Rows of two lanes that come while there was room, and two more."""
+    """Rows of two lanes that come while there was room a cycle ago."""
     parameters = scan_parameters()
     in_flight = 2
     bench = Bench()
@@ -129,8 +129,9 @@ def match_queue_bench():
     row = bench.any(dut.matches.shape(), "row")
     bench.set(dut.matches_valid, comes)
     bench.set(Value.cast(dut.matches), Value.cast(row))
-    # Rows set out while there is room, and are under way for two cycles.
-    bench.assume(~comes | bench.past(bench.past(dut.room)))
+    # A row is read while there is room, and is here a cycle later: one that was read before the
+    # register fell comes beside those that the register does not know of yet.
+    bench.assume(~comes | bench.past(dut.room))
     got = take(bench, dut.results, "results")
     base = Numbering(bench, comes, row.ending, row.last).base
     matches = Cat(matches_of(row, lane) for lane in range(2))
@@ -145,7 +146,7 @@ def match_queue_bench():
         probe, lane = n % 2, n // 2
         return result_is(dut.results.payload, 0, number + probe, lane, place, 0, 1)
 
-    inside = keeps_sequence(bench, "queue", comes, parts, kept, got, is_part, most=48)
+    inside = keeps_sequence(bench, "queue", comes, parts, kept, got, is_part, most=60)
     queue = bench.inside(dut, "queue")
     bench.claim("rows in flight fit when there is no room", queue.level <= 4)
     bench.claim(
@@ -154,7 +155,7 @@ def match_queue_bench():
     )
     # A row without matches that ends nothing takes a cycle of its own.
     stuck = dut.results.ready & ~dut.results.valid & (inside != 0)
-    answers_within(bench, "a word leaves while any is inside", stuck, dut.latency + 6)
+    answers_within(bench, "a word leaves while any is inside", stuck, dut.latency + 3)
     bench.cover("queue is full", queue.level == 4)
     return bench
 
@@ -187,7 +188,7 @@ PROOFS = [
         says="rows that come while there was room leave as their matches, in order; none is lost",
         component="MatchQueue, 4 rows of 2 lanes and 2 probes",
         build=match_queue_bench,
-        depth=10,
+        depth=12,
         mutate=(MatchQueue,),
     ),
 ]
