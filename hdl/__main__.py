@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl``: generate, list presets, lint, say how large and deep a design is, route it."""
+"""``python -m hdl``: generate, list presets, lint, say how large and deep it is, route, prove."""
 
 import argparse
 from pathlib import Path
@@ -10,6 +10,7 @@ from amaranth._toolchain.yosys import YosysError
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .presets import PRESETS
+from .proofs.commands import add_commands as add_proofs
 
 __all__ = ["main"]
 
@@ -70,6 +71,7 @@ def parser():
     command.add_argument("bundle", metavar="DIR")
     command.set_defaults(run=lint)
     add_commands(commands)
+    add_proofs(commands)
     return top
 
 

@@ -138,6 +138,13 @@ TOOLS = (
         required=False,
     ),
     Tool(
+        name="python-sat",
+        needed=">=1.8.dev20,<2",
+        purpose="formal proofs (make formal)",
+        source="make setup-fpga",
+        required=False,
+    ),
+    Tool(
         name="gtkwave",
         needed="",
         purpose="shows waves of `make sim WAVES=1`",

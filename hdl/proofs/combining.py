@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about the combiners: two sides become one stream."""
+
+from amaranth import *
+
+from hdl.trees import combiner as combiners
+from hdl.trees.combiner import Combiner
+from hdl.trees.dual_combiner import DualCombiner
+from hdl.trees.result_pairing import ResultPairing
+from hdl.words.results import ResultKind
+
+from .bench import Bench
+from .orders import turns_of
+from .proof import Proof
+from .small import SMALL
+from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
+
+__all__ = ["PROOFS"]
+
+
+def entering(word):
+    """Return what a result at an input is: its kind, and a pair, or errors.
+
+    The faults of marks are left out: both sides' marks have the same.
+    """
+    errors = word.body.punctuation
+    known = word.kind != ResultKind.MARK
+    said = Cat(errors.overflow, known & errors.disorder, known & errors.illegal)
+    return Cat(word.kind, Mux(word.kind == ResultKind.PAIR, word.body.pair.as_value(), said))
+
+
+def leaving(word, side):
+    """Return the same of a result at the output, as that of ``side``."""
+    errors = word.body.punctuation
+    known = word.kind != ResultKind.MARK
+    said = Cat(errors.overflow[1 - side], known & errors.disorder, known & errors.illegal)
+    return Cat(word.kind, Mux(word.kind == ResultKind.PAIR, word.body.pair.as_value(), said))
+
+
+def star_errors(bench, got, word):
+    """Claim that a star knows of the overflow of the side that was probed only."""
+    star = got & (word.kind == ResultKind.STAR)
+    own = word.body.punctuation.overflow.bit_select(word.side, 1)
+    bench.claim("a star tells no overflow of the side that it is of", ~star | ~own)
+
+
+def combiner_bench(*, free):
+    """Return a function that builds the bench of the combiner, its order free or not."""
+
+    def build():
+        bench = Bench()
+        dut = bench.add(Combiner(SMALL))
+        word = dut.o.payload
+        got = take(bench, dut.o, "output")
+        is_mark = bench.wire(word.kind == ResultKind.MARK)
+        star_errors(bench, got, word)
+        stars, queues, marked = [], [], []
+        for n, i in enumerate(dut.i):
+            put = offer(bench, i)
+            kind = i.payload.kind
+            bench.assume(kind.as_value() != ResultKind.NONE.value)
+            if not free:
+                bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
+            mine = bench.wire(got & (is_mark | (word.side == n)))
+            queues.append(
+                keeps_order(
+                    bench, f"side {'RS'[n]}", put, entering(i.payload),
+                    mine, leaving(word, n), most=6,
+                )
+            )  # fmt: skip
+            marked.append(bench.register(1, "marked"))
+            bench.next(marked[n].eq(marked[n] | (put & (kind == ResultKind.MARK))))
+            stars.append(bench.wire(got & (word.kind == ResultKind.STAR) & (word.side == n)))
+        bench.assume(~dut.order.valid | (dut.order.payload != 0))
+        offer(bench, dut.order)
+        if free:
+            order_is_free(bench, dut, got)
+        else:
+            marks_first = bench.constant(1, "marks_first")  # there is nothing but marks
+            first_sight = bench.wire(
+                dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready)
+            )
+            keeps_sequence(
+                bench, "order", first_sight, turns_of(dut.order.payload), C(0, 1),
+                Cat(stars).any(), lambda _, n: word.side == (n == 1), most=8,
+            )  # fmt: skip
+            turns_hold(bench, got, word)
+            waiting = Cat(queue.level != 0 for queue in queues).all() & ~dut.o.valid & dut.o.ready
+            stuck = waiting & dut.order.valid & ~Cat(marked).any()
+            answers_within(bench, "a result leaves while both sides have one", stuck, 3)
+            bench.assume(~marks_first | ~put_other(bench, dut))
+            stuck = waiting & marks_first & Cat(marked).all()
+            answers_within(bench, "marks leave when both sides show one", stuck, 3)
+        return bench
+
+    return build
+
+
+def put_other(bench, dut):
+    """Return whether something that is no mark goes in."""
+    others = [i.valid & i.ready & (i.payload.kind != ResultKind.MARK) for i in dut.i]
+    return bench.wire(Cat(others).any())
+
+
+def turns_hold(bench, got, word):
+    """Claim that the results of a turn are not parted by others."""
+    inside, side = bench.register(1, "turn"), bench.register(1, "side")
+    result = bench.wire(got & (word.kind != ResultKind.MARK))
+    bench.next(
+        inside.eq(Mux(result, word.kind == ResultKind.PAIR, inside)),
+        side.eq(Mux(result, word.side, side)),
+    )
+    bench.claim(
+        "a turn has results of one side, up to its star", ~(result & inside) | (word.side == side)
+    )
+    bench.cover(
+        "a turn of S has a pair and a star", result & inside & side & (word.kind == ResultKind.STAR)
+    )
+
+
+def order_is_free(bench, dut, got):
+    """Claim that whatever is there is passed on once a mark has said so."""
+    word = dut.o.payload
+    free = bench.register(1, "free")
+    mark = got & (word.kind == ResultKind.MARK)
+    says = bench.register(1, "says")
+    for n, i in enumerate(dut.i):
+        is_mark = bench.wire(i.valid & i.ready & (i.payload.kind == ResultKind.MARK))
+        had = bench.register(1, "had")
+        bench.next(had.eq(had | is_mark))
+        bench.assume(~(is_mark & had))  # another one would keep what follows it waiting
+        if n == 0:
+            bench.next(says.eq(Mux(is_mark, i.payload.body.punctuation.free, says)))
+    bench.next(free.eq(Mux(mark, says, free)))
+    offered = Cat(i.valid & (i.payload.kind != ResultKind.MARK) for i in dut.i).any()
+    stuck = free & offered & dut.o.ready & ~dut.o.valid
+    answers_within(bench, "a result leaves while order is free", stuck, 3)
+    bench.cover(
+        "order becomes free, and a result leaves", got & free & (word.kind == ResultKind.PAIR)
+    )
+
+
+def dual_combiner():
+    """Both sides' results, two a word, in the order of their turns."""
+    parameters = SMALL.with_(tuples_per_word=2)
+    bench = Bench()
+    dut = bench.add(DualCombiner(parameters))
+    got = take(bench, dut.o, "output")
+    one, two = dut.o.payload.one, dut.o.payload.two
+    has_two = bench.wire(got & (two.kind.as_value() != ResultKind.NONE.value))
+    is_mark = bench.wire(one.kind == ResultKind.MARK)
+    bench.claim("a mark is alone in its word", ~got | ~is_mark | ~has_two)
+    bench.claim("a mark is in the first place", ~has_two | (two.kind != ResultKind.MARK))
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        kind = i.payload.kind
+        bench.assume(kind.as_value() != ResultKind.NONE.value)
+        bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
+        pairs(bench, "RS"[n], put, entering(i.payload), [
+            (bench.wire(got & (is_mark | (one.side == n))), leaving(one, n)),
+            (bench.wire(has_two & (two.side == n)), leaving(two, n)),
+        ])  # fmt: skip
+    bench.assume(~dut.order.valid | (dut.order.payload[:2] != 0))
+    put = offer(bench, dut.order)
+    ends = [got & (one.kind == ResultKind.STAR), has_two & (two.kind == ResultKind.STAR)]
+    turn_order(bench, put, turns_of(dut.order.payload), ends, (one, two))
+    bench.cover("a word has the stars of both sides", Cat(ends).all() & (one.side != two.side))
+    bench.cover(
+        "a word has two pairs of a side",
+        has_two & (two.kind == ResultKind.PAIR) & (one.kind == ResultKind.PAIR) & one.side,
+    )
+    return bench
+
+
+def pairs(bench, words, put, value, results):
+    """Claim what :func:`keeps_order` does, where up to two elements come out in a cycle."""
+    level, before = bench.register(5, "inside"), bench.register(5, "before")
+    watching, watched = bench.register(1, "watching"), bench.register(len(value), "watched")
+    choose = bench.wire(put & ~watching & bench.any(1, "choose"))
+    (first, one), (second, two) = results
+    count = bench.wire(first + second)
+    leaves = bench.wire(watching & (count > before))
+    bench.next(
+        level.eq(level + put - count),
+        watching.eq((watching | choose) & ~leaves),
+        before.eq(Mux(choose, level - count, before - Mux(before > count, count, before))),
+        watched.eq(Mux(choose, value, watched)),
+    )
+    bench.claim(f"side {words} gives nothing that did not go in", level >= count)
+    seen = Mux(first & (before == 0), one, two)
+    bench.claim(
+        f"side {words} gives every result once, unchanged, in order", ~leaves | (seen == watched)
+    )
+    bench.cover(f"side {words} gives the result that is watched", leaves & (before != 0))
+
+
+def turn_order(bench, put, turns, ends, words):
+    """Claim that stars come in the order of turns, and results between them are of the turn."""
+    places = [bench.register(2, f"turn_{n}") for n in range(8)]
+    count = bench.register(4, "turns")
+    gone = bench.wire(ends[0] + ends[1])
+    left = bench.wire((count - gone)[:4])
+    lead = Mux(turns[0], 1, 2)
+    both = bench.wire(turns[1] & (turns[0] | turns[2]))
+    follow = Mux(turns[0], 2, 1)
+    shifted = [
+        Mux(gone == 2, two, Mux(gone == 1, one, now))
+        for now, one, two in zip(
+            places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True
+        )
+    ]
+    bench.next(
+        count.eq(left + Mux(put, 1 + both, 0)),
+        *(
+            place.eq(
+                Mux(
+                    put & (left == n),
+                    lead,
+                    Mux(put & both & (left + 1 == n), follow, Mux(left > n, was, 0)),
+                )
+            )
+            for n, (place, was) in enumerate(zip(places, shifted, strict=True))
+        ),
+    )
+    one, two = words
+    bench.claim("no more turns end than the order has", gone <= count)
+    served = [Mux(one.side, 2, 1), Mux(two.side, 2, 1)]
+    bench.claim("the first turn's star comes first", ~ends[0] | (served[0] == places[0]))
+    second = Mux(ends[0], places[1], places[0])
+    bench.claim("the next turn's star comes next", ~ends[1] | (served[1] == second))
+
+
+def result_pairing():
+    """Results of one side, in rows of up to two."""
+    parameters = SMALL.with_(tuples_per_word=2)
+    bench = Bench()
+    dut = bench.add(ResultPairing(parameters, side=1))
+    put = offer(bench, dut.i)
+    bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
+    got = take(bench, dut.o, "rows")
+    row = dut.o.payload
+    double = bench.wire(got & (row.two.kind.as_value() != ResultKind.NONE.value))
+    word = dut.i.payload
+    frees = (word.kind == ResultKind.MARK) & word.body.punctuation.free
+    gives = (row.one.kind == ResultKind.MARK) & row.free
+    pairs(bench, "S", put, Cat(entering(word), frees), [
+        (got, Cat(leaving(row.one, 1), gives)), (double, Cat(leaving(row.two, 1), 0)),
+    ])  # fmt: skip
+    stuck = dut.i.valid & ~dut.i.ready & dut.o.ready
+    answers_within(bench, "results are taken while rows leave", stuck, 2)
+    shares_rows(bench, dut, put, got)
+    for name, result, there in (("first", row.one, got), ("second", row.two, double)):
+        of_side = result.side == (result.kind != ResultKind.MARK)
+        bench.claim(f"the {name} result is of the side, unless it is a mark", ~there | of_side)
+    valid = dut.o.valid
+    kind, has_two = row.one.kind, row.two.kind.as_value() != ResultKind.NONE.value
+    bench.claim("a row ends with a star", ~got | (kind == ResultKind.PAIR) | ~has_two)
+    bench.claim(
+        "a mark has a row of its own",
+        ~got | ((row.two.kind != ResultKind.MARK) & ((kind != ResultKind.MARK) | ~has_two)),
+    )
+    last = Mux(has_two, row.two.kind.as_value(), kind.as_value())
+    for name, value in {
+        "result": kind != ResultKind.MARK, "lone": (kind != ResultKind.MARK) & ~has_two,
+        "ends": last == ResultKind.STAR.value, "star": kind == ResultKind.STAR,
+        "mark": kind == ResultKind.MARK,
+    }.items():  # fmt: skip
+        bench.claim(
+            f"flag {name} is that of the row, and zero without one", row[name] == (valid & value)
+        )
+    bench.cover(
+        "a row of a pair and a star",
+        got & (kind == ResultKind.PAIR) & (row.two.kind == ResultKind.STAR),
+    )
+    return bench
+
+
+def shares_rows(bench, dut, put, got):
+    """Claim that pairs which wait behind a row that is not taken share rows."""
+    count, only = bench.register(4, "count"), bench.register(1, "only", init=1)
+    only_pairs = ~got & (~put | (dut.i.payload.kind == ResultKind.PAIR))
+    bench.next(only.eq(only & only_pairs), count.eq(count + put))
+    rows = bench.inside(dut, "queue").level
+    # Two rows of one pair each stand in the register at the output.
+    bench.claim("pairs that wait share rows", ~only | (rows == 0) | (2 * rows <= count - 2))
+
+
+PROOFS = [
+    Proof(
+        name="combiner",
+        says="results of a side leave in order, turns as the ingress closed groups",
+        component="Combiner",
+        build=combiner_bench(free=False),
+        depth=7,
+        mutate=(Combiner, combiners.side_flags),
+        spared={
+            **dict.fromkeys(("Mux(free", "without free.eq", "~r.result"), "combiner-free"),
+            "side.valid & (kind == ResultKind.PAIR) -> ": "what is not valid may be anything",
+        },
+    ),
+    Proof(
+        name="combiner-free",
+        says="… and whatever is there while order is free",
+        component="Combiner, after a mark",
+        build=combiner_bench(free=True),
+        depth=9,
+        mutate=(Combiner.elaborate_sides,),
+        spared=dict.fromkeys(
+            (
+                "turns.o.payload & Cat",
+                "~free",
+                "served.any() | both_marks",
+                "without both_marks",
+                "without output.valid",
+                "without served",
+            ),
+            "combiner",
+        ),
+    ),
+    Proof(
+        name="result-pairing",
+        says="results that wait share rows, in order, and never across a star or a mark",
+        component="ResultPairing",
+        build=result_pairing,
+        depth=8,
+        mutate=(ResultPairing,),
+    ),
+    Proof(
+        name="dual-combiner",
+        says="results leave two a word in the order of their turns, none lost or repeated",
+        component="DualCombiner",
+        build=dual_combiner,
+        depth=6,
+        mutate=(DualCombiner.elaborate_word,),
+    ),
+]

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``prove`` of ``python -m hdl``."""
+
+__all__ = ["add_commands"]
+
+
+def prove(options):
+    """Run proofs; print a line for each of them."""
+    from .catalogue import PROOFS
+    from .runner import run_proofs
+    from .table import table, update
+
+    unknown = [name for name in options.names if name not in PROOFS]
+    if unknown:
+        raise ValueError(f"There are no proofs called {unknown!r}; there are: {', '.join(PROOFS)}")
+    proofs = [PROOFS[name] for name in options.names or PROOFS]
+    pairs = []
+    for outcome in run_proofs(proofs, mutants=None if options.mutants else 0, jobs=options.jobs):
+        proof = PROOFS[outcome.name]
+        pairs.append((proof, outcome))
+        print("\n".join(table(proof, outcome)), flush=True)
+    claims = sum(outcome.claims for _, outcome in pairs)
+    killed = sum(len(outcome.killed) for _, outcome in pairs)
+    survivors = sum(len(outcome.survivors) for _, outcome in pairs)
+    good = all(outcome.good for _, outcome in pairs)
+    tried = f", {killed} mutants killed, {survivors} survive" if options.mutants else ""
+    print(f"{len(pairs)} proofs, {claims} properties{tried}: {'all good' if good else 'FAILED'}")
+    if options.document and good and options.mutants and not options.names:
+        update(options.document, pairs)
+    return 0 if good else 1
+
+
+def add_commands(commands):
+    """Add the command to those of ``python -m hdl``."""
+    command = commands.add_parser("prove", help="prove properties of components (make formal)")
+    command.add_argument("names", nargs="*", metavar="NAME", help="proofs; all of them by default")
+    command.add_argument(
+        "--mutants", action="store_true", help="also change the components, and see each proof fail"
+    )
+    command.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at a time")
+    command.add_argument(
+        "--document", metavar="FILE",
+        help="keep the table there, once all proofs have run with their mutants and are good",
+    )  # fmt: skip
+    command.set_defaults(run=prove)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about what waits inside the engines: walks and groups."""
+
+from amaranth import *
+
+from hdl.index.walk_queue import WalkQueue
+from hdl.scan.group_collector import GroupCollector
+from hdl.scan.population import PopulationCount
+
+from .bench import Bench
+from .proof import Proof
+from .small import index_parameters, scan_parameters
+from .stream_rules import answers_within, keeps_sequence, take
+
+__all__ = ["PROOFS"]
+
+
+class DeepWalkQueue(WalkQueue):
+    """A queue that is not too deep to be looked through, but has the short queue of a deep one."""
+
+    SHALLOW = 2
+
+
+def walk_queue_bench(kind):
+    """Return a function that builds the bench of a queue of walks."""
+
+    def build():
+        in_flight = 2
+        bench = Bench()
+        dut = bench.add(kind(index_parameters(), depth=4, in_flight=in_flight))
+        begin = bench.any(2, "begin")
+        walks = bench.any(dut.walks.shape(), "walks")
+        take_it = bench.any(1, "take")
+        bench.set(dut.begin, begin)
+        bench.set(Value.cast(dut.walks), Value.cast(walks))
+        bench.set(dut.take, take_it)
+        bench.assume(~take_it | dut.filled)
+        bench.assume((begin == 0) | bench.past(dut.ready, init=1))
+        first = dut.first
+
+        def is_part(held, n):
+            of = bench.view(walks, held)
+            same = Cat(first[name] == of[name] for name in ("probe", "group", "queue")).all()
+            entry = of.entries[n]
+            return same & Cat(first[name] == entry[name] for name, _ in entry.shape()).all()
+
+        most = 2 * (4 + (8 if kind is DeepWalkQueue else 0))
+        inside = keeps_sequence(
+            bench,
+            "queue",
+            begin.any(),
+            begin,
+            bench.wire(Value.cast(walks)),
+            take_it,
+            is_part,
+            most=most,
+        )
+        queue = bench.inside(dut, "m").submodules["queue"]
+        bench.claim("walks in flight fit when it is not ready", queue.level <= 4)
+        bench.claim(
+            "ready says that more than those in flight would have fitted",
+            dut.ready == (bench.past(queue.level) < 4 - in_flight),
+        )
+        stuck = ~dut.filled & (inside != 0)
+        answers_within(bench, "a walk is shown while any is inside", stuck, 2)
+        bench.claim("nothing is shown that is not there", ~dut.filled | (inside != 0))
+        bench.cover("queue stops the visits", ~dut.ready)
+        return bench
+
+    return build
+
+
+def group_collector_bench():
+    """Groups of up to two probes, held for three cycles."""
+    parameters = scan_parameters()
+    bench = Bench()
+    dut = bench.add(GroupCollector(parameters, hold=3))
+    add, close = bench.any(1, "add"), bench.any(1, "close")
+    span, ending = bench.any(dut.span.shape(), "span"), bench.any(dut.ending.shape(), "ending")
+    second, stop = bench.any(len(dut.second), "second"), bench.any(len(dut.stop), "stop")
+    for name, value in (
+        ("add", add), ("close", close), ("second", second), ("stop", stop),
+    ):  # fmt: skip
+        bench.set(getattr(dut, name), value)
+    bench.set(Value.cast(dut.span), Value.cast(span))
+    bench.set(Value.cast(dut.ending), Value.cast(ending))
+    bench.assume(~(add | close) | dut.ready)
+    count = bench.register(2, "count")
+    bench.assume(~add | (count < 2))
+    # A full group is closed by its last probe.
+    bench.assume(close | ~(add & (count == 1)))
+    got = take(bench, dut.group, "group")
+    members = {
+        "first": (span.tail.row, bench.wire((add | close) & (count == 0))),
+        "second": (second, bench.wire((add | close) & (count == 0))),
+        "oldest_head": (span.head.row, bench.wire((add | close) & (count == 0))),
+        "stop": (stop, add),
+        "newest_tail": (span.tail.row, add),
+    }
+    bench.next(count.eq(Mux(close, 0, count + add)))
+    waits = bench.register(1, "waits")
+    bench.next(waits.eq((waits | close) & ~got))
+    held = bench.register(2, "held")
+    bench.next(held.eq(Mux(close, count + add, held)))
+    bench.claim("a closed group waits until it is taken", dut.group.valid == waits)
+    bench.claim("count is that of its probes", ~waits | (dut.group.payload.ending.count == held))
+    bench.claim("probes held are counted", waits | (dut.count == count))
+    last = bench.register(len(ending.as_value()), "ending")
+    bench.next(last.eq(Mux(close, ending.as_value(), last)))
+    said = bench.view(ending, last)
+    for name in ("star", "mark", "punctuation"):
+        bench.claim(
+            f"a group keeps its {name}",
+            ~waits | (Value.cast(dut.group.payload.ending[name]) == Value.cast(said[name])),
+        )
+    for name, (value, changes) in members.items():
+        kept, known = bench.register(len(value), name), bench.register(1, "known")
+        bench.next(
+            kept.eq(Mux(changes, value, kept)),
+            known.eq(changes | (known & ~(got & (name in ("stop", "newest_tail"))))),
+        )
+        bench.claim(
+            f"a group keeps its {name}", ~waits | ~known | (dut.group.payload[name] == kept)
+        )
+    bench.claim("a probe goes to the next slot", dut.add_to == Mux(add, 1 << count, 0))
+    bench.claim(
+        "ready was told a cycle before", bench.first() | (dut.ready == bench.past(dut.soon))
+    )
+    bench.claim(
+        "nothing is added while a group waits, or is held",
+        ~dut.ready | ~(waits | bench.past(got) | bench.past(bench.past(got))),
+    )
+    free = bench.register(2, "free")
+    bench.next(free.eq(Mux(waits & ~got | close, 0, free + (free != 3))))
+    bench.claim(
+        "a group can begin as soon as the last one is not held",
+        (free < 3) | dut.ready | bench.past(close),
+    )
+    bench.cover("a group of two is taken", got & (held == 2))
+    bench.cover("a group of none is taken", got & (held == 0))
+    return bench
+
+
+def population_bench():
+    """Five bits, counted in two steps."""
+    bench = Bench()
+    dut = bench.add(PopulationCount(5))
+    update, value = bench.any(1, "update"), bench.any(5, "value")
+    bench.set(dut.update, update)
+    bench.set(dut.i, value)
+    counted = bench.register(3, "counted")
+    known = bench.register(1, "known")
+    bench.next(
+        counted.eq(Mux(update, sum(value[n] for n in range(5)), counted)), known.eq(known | update)
+    )
+    bench.claim("ones are counted", ~bench.past(known) | (dut.o == bench.past(counted)))
+    sums = bench.register(3, "counts")
+    bench.next(sums.eq(counted))
+    bench.cover("five are counted", bench.past(known) & (dut.o == 5))
+    return bench
+
+
+PROOFS = [
+    *(
+        Proof(
+            name=name,
+            says="the walks of a visit set out once each, in order; those in flight find room",
+            component=f"WalkQueue, 4 visits, 2 banks{also}",
+            build=walk_queue_bench(kind),
+            depth=11,
+            mutate=(mutated,),
+        )
+        for name, kind, also, mutated in (
+            ("walk-queue", WalkQueue, "", WalkQueue.elaborate),
+            (
+                "walk-queue-deep",
+                DeepWalkQueue,
+                ", with the short queue of a deep one",
+                WalkQueue.elaborate_front,
+            ),
+        )
+    ),
+    Proof(
+        name="group-collector",
+        says="a group has its own probes, rows and ending, and waits until it is taken",
+        component="GroupCollector, 2 probes, held for 3 cycles",
+        build=group_collector_bench,
+        depth=10,
+        mutate=(GroupCollector,),
+        spared={"self.hold - 1 -> self.hold + 1 (1)": "it has bits that nobody looks at"},
+    ),
+    Proof(
+        name="population-count",
+        says="the ones of a word are counted",
+        component="PopulationCount, 5 bits",
+        build=population_bench,
+        depth=6,
+        mutate=(PopulationCount,),
+    ),
+]

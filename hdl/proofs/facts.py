@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about what an input word says by itself."""
+
+from amaranth import *
+
+from hdl.ingress import word_facts as facts
+from hdl.words import operands
+from hdl.words.inputs import Control, InputKind, input_word, value_ranges
+
+from .bench import Bench
+from .proof import Proof
+from .small import ingress_parameters
+
+__all__ = ["PROOFS", "legal_words"]
+
+
+#: Of an index with timestamps, which has all operations.
+FULL = {"engine": "index", "comparator": "band", "timestamp_bits": 2, "bucket_bits": 1}
+
+
+def legal_words(parameters, word):
+    """Return whether a word is legal, as the comments of :class:`Control` have it."""
+    control, is_control = word.body.control, word.kind == InputKind.CONTROL
+    index = control.index
+    known = {
+        Control.CLEAR: C(1), Control.FLUSH: C(1), Control.PRECISION: C(1),
+        Control.BOUND_LOW: index < len(parameters.keys),
+        Control.BOUND_HIGH: index < len(parameters.keys),
+        Control.WINDOW: index < 2, Control.LIFESPAN: index < 2,
+        Control.DISTINCT: index < 2, Control.COORDINATE: index < len(parameters.keys),
+    }  # fmt: skip
+    if not parameters.timestamp_bits:
+        del known[Control.LIFESPAN]
+    if parameters.engine != "index":
+        del known[Control.DISTINCT], known[Control.COORDINATE]
+    executed = Cat((control.op == op) & legal for op, legal in known.items()).any()
+    tuples = (word.kind == InputKind.R) | (word.kind == InputKind.S)
+    if parameters.tuples_per_word == 2:
+        tuples |= word.kind == InputKind.BOTH
+    return tuples | (is_control & executed)
+
+
+def word_facts(parameters):
+    """Return a function that builds the bench of what a word says by itself."""
+
+    def build():
+        bench = Bench()
+        layout = input_word(parameters)
+        word = bench.any(layout, "word")
+        known = {
+            name: bench.wire(Value.cast(value))
+            for name, value in facts.word_facts(parameters, word).items()
+        }
+        control, is_control = word.body.control, word.kind == InputKind.CONTROL
+        legal = legal_words(parameters, word)
+        bench.claim("legal words are those that mean something", known["legal"] == legal)
+        bench.claim(
+            "an illegal word holds no tuple, ends no group and sets nothing",
+            known["legal"]
+            | ~Cat(
+                known[name]
+                for name in ("is_r", "is_s", "finish", "set_precision", "bounds", "clear")
+            ).any(),
+        )
+        both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
+        bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
+        bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
+        bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
+        bench.claim(
+            "all control words but bounds end groups",
+            known["finish"] == (is_control & legal & ~bound),
+        )
+        precision = bench.wire(is_control & (control.op == Control.PRECISION))
+        bench.claim(
+            "a precision is set by its control word only", known["set_precision"] == precision
+        )
+        longest = 1 << parameters.probe_bits
+        inside = (control.value > 0) & (control.value < longest)
+        period = bench.wire(Mux(inside, control.value, longest))
+        clear = is_control & (control.op == Control.CLEAR)
+        bench.claim("CLEAR is seen", known["clear"] == clear)
+        if parameters.tuples_per_word == 2:
+            bench.claim("the side of the first tuple is told", known["first"] == word.first)
+        bench.claim(
+            "a period of zero, or beyond the probe index, is the longest",
+            ~precision | (known["wanted"] == period),
+        )
+        bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
+        bench.claim(
+            "a period longer than a group is told",
+            ~precision | (known["unordered"] == (period > parameters.probes)),
+        )
+        limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
+        for (op, (low, high)), bit in limits.items():
+            of_op = is_control & (control.op == op)
+            bench.claim(
+                f"values of {op.name} beyond their range are told",
+                known["limits"][bit : bit + 2]
+                == Cat(of_op & (control.value < low), of_op & (control.value > high)),
+            )
+        if parameters.comparator == "band":
+            bench.claim(
+                "a bound is set by its control word only",
+                known["bounds"]
+                == Cat(
+                    is_control & (control.op == op) & (control.index == n)
+                    for n, _ in enumerate(parameters.keys)
+                    for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
+                ),
+            )
+        bench.cover(
+            "a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW)
+        )
+        bench.cover("a precision sets a period", precision & (period == 2) & ~known["unordered"])
+        return bench
+
+    return build
+
+
+FACTS = (
+    facts.word_facts, facts.is_clear, operands.executes, operands.is_legal, operands.ends_groups,
+    operands.bounds_set, operands.value_limits,
+)  # fmt: skip
+
+
+PROOFS = [
+    Proof(
+        name="word-facts",
+        says="what a word says by itself; one that is illegal says nothing",
+        component="word_facts, index with timestamps",
+        build=word_facts(ingress_parameters(**FULL)),
+        depth=2,
+        induction=1,
+        mutate=FACTS,
+    ),
+    Proof(
+        name="word-facts-pairs",
+        says="… of words of up to two tuples",
+        component="word_facts, scan, two tuples",
+        build=word_facts(ingress_parameters(tuples_per_word=2)),
+        depth=2,
+        induction=1,
+        mutate=FACTS,
+    ),
+]

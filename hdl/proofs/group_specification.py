@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When groups end and stars follow, as a machine that counts one tuple after the other."""
+
+from typing import NamedTuple
+
+from amaranth import *
+
+__all__ = ["Group", "Specification", "schedule_states"]
+
+
+class Group(NamedTuple):
+    """The open group of a side, as ``host/punctuation.py`` has it.
+
+    Attributes
+    ----------
+    count, others, since : Value
+        Probes in the group, tuples of the other side since its first one, probes since the last
+        star.
+    """
+
+    count: Value
+    others: Value
+    since: Value
+
+
+class Specification:
+    """When groups end: one tuple after the other, with plain counters.
+
+    Parameters
+    ----------
+    bench : Bench
+    parameters : JoinParameters
+    period : Value
+        Probes from star to star.
+    """
+
+    def __init__(self, bench, parameters, period):
+        self.bench = bench
+        self.parameters = parameters
+        self.period = period
+        self.limit = parameters.cores * parameters.slack
+        longest = 1 << parameters.probe_bits
+        self.group = Group(
+            bench.register(range(parameters.probes + 1), "count"),
+            bench.register(range(self.limit + 1), "others"),
+            bench.register(range(longest + 1), "since"),
+        )
+        bench.invariant(self.group.count < parameters.probes)
+        bench.invariant((self.group.count == 0) | (self.group.others < self.limit))
+        bench.invariant((self.group.count != 0) | (self.group.others == 0))
+        bench.invariant(self.group.count <= self.group.since)
+        bench.invariant(self.group.since < period)
+        bench.invariant((period > parameters.probes) | (self.group.count == self.group.since))
+
+    @property
+    def free(self):
+        """Whether stars are so rare that mergers need not keep the order of cores."""
+        return self.period > self.parameters.probes
+
+    def probe(self, group, comes):
+        """Return the group after a probe of this side, whether it ended, and with a star."""
+        count, since = group.count + 1, group.since + 1
+        due = since == self.period
+        ends = comes & (due | (count == self.parameters.probes))
+        star = ends & (due | ~self.free)
+        after = Group(
+            Mux(comes, Mux(ends, 0, count), group.count),
+            Mux(ends, 0, group.others),
+            Mux(star, 0, Mux(comes, since, group.since)),
+        )
+        return self.kept(after), ends, star
+
+    def other(self, group, comes):
+        """Return the same after a tuple of the other side."""
+        counts = comes & (group.count != 0)
+        ends = counts & (group.others + 1 == self.limit)
+        star = ends & ~self.free
+        after = Group(
+            Mux(ends, 0, group.count),
+            Mux(ends, 0, group.others + counts),
+            Mux(star, 0, group.since),
+        )
+        return self.kept(after), ends, star
+
+    def kept(self, group):
+        """Return a group with the widths of registers."""
+        return Group(
+            *(
+                self.bench.view(own, value[: len(own)])
+                for own, value in zip(self.group, group, strict=True)
+            )
+        )
+
+    def follow(self, *, advance, finish, after):
+        """Go on to a group when a word is taken; a control word ends everything."""
+        for own, value in zip(self.group, after, strict=True):
+            self.bench.next(own.eq(Mux(advance, Mux(finish, 0, value), own)))
+
+
+def schedule_states(bench, dut, specification):
+    """Say which states a :class:`GroupSchedule` has."""
+    begun, grouped, filled, passed, exhausted, left, due, unstarred = (
+        bench.inside(dut, name)
+        for name in (
+            "begun", "grouped", "filled", "passed", "exhausted", "left", "due", "unstarred",
+        )
+    )  # fmt: skip
+    group = specification.group
+    probes = specification.parameters.probes
+    bench.invariant(begun == (group.count != 0))
+    bench.invariant(~begun | (grouped == group.count))
+    bench.invariant(~begun | (passed == group.others))
+    bench.invariant(filled == (group.count == probes - 1))
+    bench.invariant(exhausted == (begun & (group.others == specification.limit - 1)))
+    bench.invariant(left == specification.period - group.since)
+    bench.invariant(due == (left == 1))
+    bench.invariant(unstarred == (group.since != 0))

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about the groups that the ingress closes."""
+
+from amaranth import *
+
+from hdl.ingress.group_schedule import GroupSchedule
+from hdl.ingress.punctuation import Punctuation
+from hdl.ingress.word_halves import WordHalves
+
+from .bench import Bench
+from .group_specification import Specification, schedule_states
+from .proof import Proof
+from .small import ingress_parameters
+
+__all__ = ["PROOFS"]
+
+
+def group_schedule(parameters):
+    """Return a function that builds the bench of one side's schedule."""
+
+    def build():
+        bench = Bench()
+        dut = bench.add(GroupSchedule(parameters))
+        longest = 1 << parameters.probe_bits
+        period = bench.register(range(longest + 1), "period", init=1)
+        bench.invariant((period > 0) & (period <= longest))
+        wanted = bench.any(range(longest + 1), "wanted")
+        bench.assume((wanted > 0) & (wanted <= longest))
+        probe, other, finish, advance = (
+            bench.any(1, name) for name in ("probe", "other", "finish", "advance")
+        )
+        bench.assume(~finish | ~(probe | other))
+        own = Specification(bench, parameters, period)
+        leads = C(1)
+        if parameters.side_by_side:
+            leads = bench.any(1, "leads")
+            bench.set(dut.leads, leads)
+            # The ingress parts two tuples of which the first one would end the group.
+            exhausted = (own.group.count != 0) & (own.group.others == own.limit - 1)
+            bench.assume(~(probe & other & ~leads & exhausted))
+        else:
+            bench.assume(~(probe & other))
+        next_period = bench.wire(Mux(finish, wanted, period))
+        bench.next(period.eq(Mux(advance, next_period, period)))
+        for name, value in (
+            ("period", next_period), ("single", next_period == 1), ("free", own.free),
+            ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
+        ):  # fmt: skip
+            bench.set(getattr(dut, name), value)
+        one, *ended_one = own.other(own.group, other & ~leads)
+        two, *ended_two = own.probe(one, probe)
+        after, *ended_three = own.other(two, other & leads)
+        ends, stars = zip(ended_one, ended_two, ended_three, strict=True)
+        own.follow(advance=advance, finish=finish, after=after)
+        bench.claim("a group ends when it has to", dut.close == (finish | Cat(ends).any()))
+        starred = Mux(finish, own.group.since != 0, Cat(stars).any())
+        bench.claim("a star follows when it has to", dut.star == starred)
+        if parameters.side_by_side:
+            bench.claim(
+                "exhausted says that the next tuple of the other side ends the group",
+                dut.exhausted == exhausted,
+            )
+            alone = own.probe(own.group, probe)[1]
+            bench.claim("ripe says that the probe by itself ends the group", dut.ripe == alone)
+            bench.claim("two tuples end one group at the most", sum(ends) <= 1)
+        schedule_states(bench, dut, own)
+        bench.cover("a group ends as it has waited too long", advance & ends[2] & dut.star)
+        bench.cover("a full group ends without a star", ends[1] & ~dut.star)
+        return bench
+
+    return build
+
+
+def punctuation(parameters):
+    """Return a function that builds the bench of both sides' schedules under one precision."""
+
+    def build():
+        bench = Bench()
+        dut = bench.add(Punctuation(parameters))
+        longest = 1 << parameters.probe_bits
+        period = bench.register(range(longest + 1), "period", init=1)
+        bench.invariant((period > 0) & (period <= longest))
+        wanted = bench.any(range(longest + 1), "wanted")
+        bench.assume((wanted > 0) & (wanted <= longest))
+        finish, changes, advance = (
+            bench.any(1, name) for name in ("finish", "set_precision", "advance")
+        )
+        probes = bench.any(2, "probes")
+        bench.assume(~finish | (probes == 0))
+        bench.assume(~changes | finish)
+        first = bench.any(1, "first") if parameters.side_by_side else C(0)
+        if parameters.side_by_side:
+            bench.set(dut.first, first)
+        else:
+            bench.assume(~probes.all())
+        for name, value in (
+            ("probes", probes), ("finish", finish), ("set_precision", changes),
+            ("wanted", wanted), ("single", wanted == 1), ("unordered", wanted > parameters.probes),
+            ("advance", advance),
+        ):  # fmt: skip
+            bench.set(getattr(dut, name), value)
+        next_period = bench.wire(Mux(changes, wanted, period))
+        bench.next(period.eq(Mux(advance, next_period, period)))
+        sides = [Specification(bench, parameters, period) for _ in range(2)]
+        apart = both_sides(bench, dut, sides, probes, first, finish, advance)
+        bench.invariant(bench.inside(dut, "period") == period)
+        bench.invariant(bench.inside(dut, "single") == (period == 1))
+        bench.invariant(bench.inside(dut, "free") == (period > parameters.probes))
+        bench.claim(
+            "order is free from a word on if stars are rarer than groups end",
+            dut.free == (next_period > parameters.probes),
+        )
+        bench.claim(
+            "the combiner is told of stars while order counts",
+            dut.starring == (advance & dut.star.any() & (period <= parameters.probes)),
+        )
+        bench.cover("both groups end at once", advance & dut.star.all() & ~finish & ~apart)
+        return bench
+
+    return build
+
+
+def both_sides(bench, dut, sides, probes, first, finish, advance):
+    """Claim what becomes of the groups of both sides; return whether two tuples have to part."""
+    schedules = bench.inside(dut, "schedules")
+    apart, firsts = C(0), []
+    for n, (own, schedule) in enumerate(zip(sides, schedules, strict=True)):
+        probe, other = probes[n], probes[1 - n]
+        leads = (first == n) if own.parameters.side_by_side else C(1)
+        exhausted = (own.group.count != 0) & (own.group.others == own.limit - 1)
+        apart = apart | (other & probe & ~leads & exhausted)
+        one, *ended_one = own.other(own.group, other & ~leads)
+        two, *ended_two = own.probe(one, probe)
+        after, *ended_three = own.other(two, other & leads)
+        ends, stars = zip(ended_one, ended_two, ended_three, strict=True)
+        own.follow(advance=advance, finish=finish, after=after)
+        # Of two tuples that part only one is at hand at a time.
+        bench.assume(~(probe & other & ~leads & exhausted & advance))
+        name = "RS"[n]
+        parted = probe & other & ~leads & exhausted
+        bench.claim(
+            f"{name}'s group ends when it has to",
+            parted | (dut.close[n] == (finish | Cat(ends).any())),
+        )
+        starred = Mux(finish, own.group.since != 0, Cat(stars).any())
+        bench.claim(
+            f"a star follows {name}'s group when it has to", parted | (dut.star[n] == starred)
+        )
+        schedule_states(bench, schedule, own)
+        firsts.append(Mux(leads, ends[1], 0))
+    if sides[0].parameters.side_by_side:
+        bench.claim(
+            "two tuples part if the first one ends the other side's group",
+            ~probes.all() | (dut.apart == apart),
+        )
+        # S's star comes first if S's tuple, the first one, ends S's own group.
+        tells = dut.star.all() & ~finish & ~apart
+        bench.claim(
+            "S's star comes first if its group ended before R's",
+            ~tells | (dut.s_first == firsts[1]),
+        )
+    return apart
+
+
+def word_halves():
+    """Words of one tuple, of two, or of none, that go on as soon as they may."""
+    bench = Bench()
+    dut = bench.add(WordHalves())
+    advance, apart = bench.any(1, "advance"), bench.any(1, "apart")
+    tuples, first = bench.any(2, "tuples"), bench.any(1, "first")
+    for name, value in (
+        ("tuples", tuples), ("first", first), ("apart", apart), ("advance", advance),
+    ):  # fmt: skip
+        bench.set(getattr(dut, name), value)
+    # A word is at hand until its last beat is taken.
+    stays = bench.past(advance & ~dut.last)
+    waits = bench.past(~advance)
+    same = (tuples == bench.past(tuples)) & (first == bench.past(first))
+    bench.assume(~(stays | (waits & ~bench.first())) | same)
+    gone = bench.register(2, "gone")  # tuples of the word at hand that have gone on
+    bench.next(gone.eq(Mux(advance, Mux(dut.last, 0, gone | dut.present), gone)))
+    bench.claim("a tuple goes on once", (dut.present & gone) == 0)
+    bench.claim(
+        "all tuples have gone on with the last beat", ~dut.last | ((dut.present | gone) == tuples)
+    )
+    bench.claim(
+        "the first tuple goes on first",
+        ~tuples.all() | (gone != 0) | dut.present.bit_select(first, 1),
+    )
+    bench.claim(
+        "two tuples go on together unless they part",
+        ~tuples.all() | (gone != 0) | (dut.last == ~apart),
+    )
+    bench.claim("every other word takes one beat", tuples.all() | dut.last)
+    second = bench.inside(dut, "second")
+    bench.invariant(second == (gone != 0))
+    bench.invariant(~second | ((gone == (1 << bench.past(first))) & bench.past(tuples).all()))
+    bench.cover("S goes on before R", gone[1] & dut.present[0] & dut.last)
+    return bench
+
+
+#: Mutants of a schedule that nobody can see.
+UNSEEN = {
+    "init=1 -> init=0 (1)": "the first probe is due by its flag, and its star sets the counter",
+    "probes + 1 -> probes - 1": "at most all but two probes of a group are counted, then flags",
+    "limit + 1 -> limit - 1": "of the tuples of the other side the last is told by a flag",
+    "probes == 1 -> probes != 1 (1)": "the first group ends with its first probe, which is due",
+}
+
+
+#: … and of the precision in force.
+PERIOD = {"init=1 -> init=0 (1)": "a period of one counts by its flag alone"}
+
+PROOFS = [
+    Proof(
+        name="group-schedule",
+        says="groups end and stars follow as the host's specification has it",
+        component="GroupSchedule, groups of 3, 4 tuples of the other side",
+        build=group_schedule(ingress_parameters()),
+        depth=12,
+        induction=1,
+        mutate=(GroupSchedule,),
+        spared=UNSEEN,
+    ),
+    Proof(
+        name="group-schedule-pairs",
+        says="… and so they do for two tuples at hand, as for one after the other",
+        component="GroupSchedule, side by side",
+        build=group_schedule(ingress_parameters(engine="index", tuples_per_word=2)),
+        depth=13,
+        induction=1,
+        mutate=(GroupSchedule,),
+        spared=UNSEEN,
+    ),
+    Proof(
+        name="punctuation",
+        says="both sides' groups follow the precision in force, from its control word on",
+        component="Punctuation, groups of 3",
+        build=punctuation(ingress_parameters()),
+        depth=12,
+        induction=1,
+        mutate=(Punctuation,),
+        spared=PERIOD,
+    ),
+    Proof(
+        name="punctuation-pairs",
+        says="… with two tuples at hand, and the order of their stars",
+        component="Punctuation, side by side",
+        build=punctuation(ingress_parameters(engine="index", tuples_per_word=2)),
+        depth=13,
+        induction=1,
+        mutate=(Punctuation,),
+        spared=PERIOD,
+    ),
+    Proof(
+        name="word-halves",
+        says="the tuples of a word go on once each, the first one first",
+        component="WordHalves",
+        build=word_halves,
+        depth=8,
+        induction=2,
+        mutate=(WordHalves,),
+    ),
+]

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about the result gathering tree."""
+
+from amaranth import *
+
+from hdl.trees import merger as mergers
+from hdl.trees.merger import Merger, MergerTree
+from hdl.words.results import ResultKind
+
+from .bench import Bench
+from .proof import Proof
+from .small import SMALL
+from .states import early_states, entries_states, held_in, register_states
+from .stream_rules import answers_within, keeps_order, offer, take
+
+__all__ = ["PROOFS"]
+
+
+def merger_bench(dut):
+    """Return a bench with a merger whose ports show stops of one kind each round."""
+    bench = Bench()
+    bench.add(dut)
+    return bench
+
+
+def pair_of(bench, dut, word, port):
+    """Return what a word out of the merger was at a port: whether it stops, and the pair."""
+    stops = word.kind != ResultKind.PAIR
+    pair, shape = word.body.pair, dut.i[port].payload.body.pair
+    core = pair.core[: len(shape.core)]
+    return Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row, core)))
+
+
+def is_of(dut, word, port):
+    """Is a word out of the merger one of this port, or of all?"""
+    digit = word.body.pair.core[len(dut.i[port].payload.body.pair.core) :]
+    return (word.kind != ResultKind.PAIR) | (digit == port)
+
+
+def entering(word):
+    """Return what :func:`pair_of` has of a word, of one at a port."""
+    stops, pair = word.kind != ResultKind.PAIR, word.body.pair
+    return Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row, pair.core)))
+
+
+def merger_order():
+    """Two ports: what comes out of each is what went in, up to the stop of every round."""
+    dut = Merger(SMALL, level=1, ports=2)
+    bench = merger_bench(dut)
+    got = take(bench, dut.o, "output")
+    output = bench.inside(dut, "output")
+    register_states(bench, output)
+    early_states(bench, output)
+    ports = [bench.inside(dut, "m").submodules[f"port_{n}"] for n in range(2)]
+    for n, (i, port) in enumerate(zip(dut.i, ports, strict=True)):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind.as_value() != ResultKind.NONE.value)
+        mine = bench.wire(got & is_of(dut, dut.o.payload, n))
+        queue = keeps_order(
+            bench, f"port {n}", put, entering(i.payload),
+            mine, pair_of(bench, dut, dut.o.payload, n), most=4,
+        )  # fmt: skip
+        register_states(bench, port)
+        early_states(bench, port, flags=lambda payload: flags_of(payload.word))
+        for held, payload in held_in(bench, port):
+            bench.invariant(~held | (payload.word.kind.as_value() != ResultKind.NONE.value))
+        leaving = [
+            (held & is_of(dut, word, n), pair_of(bench, dut, word, n))
+            for held, word in held_in(bench, output)
+        ]
+        waiting = [(held, entering(payload.word)) for held, payload in held_in(bench, port)]
+        entries_states(bench, queue, leaving + waiting)
+    offered = Cat(i.valid for i in dut.i).all()
+    answers_within(
+        bench, "a word leaves while every port offers one", dut.o.ready & offered & ~got, 3
+    )
+    ranks(bench, dut, got)
+    return bench
+
+
+def flags_of(word):
+    """Return what the register at a port says of a word, early."""
+    pair = word.kind == ResultKind.PAIR
+    return Cat(pair, ~pair, word.kind == ResultKind.MARK)
+
+
+def ranks(bench, dut, got):
+    """Claim that pairs leave in the order of their ports, unless a mark said that they need not."""
+    word = dut.o.payload
+    digit = word.body.pair.core[1:]
+    is_pair = word.kind == ResultKind.PAIR
+    highest, free = bench.register(1, "highest"), bench.register(1, "free")
+    bench.next(
+        highest.eq(Mux(got, Mux(is_pair, digit, 0), highest)),
+        free.eq(Mux(got & (word.kind == ResultKind.MARK), word.body.punctuation.free, free)),
+    )
+    bench.claim(
+        "pairs leave in the order of ports while order counts",
+        ~(got & is_pair) | free | (digit >= highest),
+    )
+    # What the merger has decided already, and what of it is in the output register.
+    output = bench.inside(dut, "output")
+    now_free, now_highest = free, highest
+    for held, waiting in held_in(bench, output):
+        pair = waiting.kind == ResultKind.PAIR
+        own = waiting.body.pair.core[1:]
+        bench.invariant(~(held & pair) | now_free | (own >= now_highest))
+        now_highest = bench.wire(Mux(held, Mux(pair, own, 0), now_highest))
+        is_mark = waiting.kind == ResultKind.MARK
+        now_free = bench.wire(Mux(held & is_mark, waiting.body.punctuation.free, now_free))
+    bench.invariant(bench.inside(dut, "free") == now_free)
+    shown = bench.inside(dut, "pair").any()
+    stuck = free & shown & dut.o.ready & ~dut.o.valid
+    answers_within(bench, "a pair that a port shows leaves while order is free", stuck, 2)
+    # A port that was passed shows a stop.
+    stop = bench.inside(dut, "stop")
+    bench.invariant(now_free | ~now_highest | stop[0])
+    bench.cover("pairs of both ports leave in one round", got & is_pair & highest)
+    bench.cover("a port overtakes while order is free", got & is_pair & (digit < highest))
+
+
+#: Rounds of which one is looked at.
+ROUNDS = 2
+
+
+def merger_stops():
+    """Every round has one stop, which carries the errors of all ports."""
+    dut = Merger(SMALL, level=0, ports=2)
+    bench = merger_bench(dut)
+    got = take(bench, dut.o, "output")
+    bench.inside(dut, "output")
+    chosen = bench.constant(range(ROUNDS), "chosen")
+    bench.assume(chosen < ROUNDS)
+    is_mark = bench.constant(1, "is_mark")
+    wanted = Mux(is_mark, ResultKind.MARK.value, ResultKind.STAR.value)
+    seen = []
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        stops = put & (i.payload.kind != ResultKind.PAIR)
+        number = bench.register(range(ROUNDS + 2), "number")
+        bench.next(number.eq(number + (stops & (number <= ROUNDS))))
+        kept = bench.register(len(i.payload.body.as_value()), f"kept_{n}")
+        here = stops & (number == chosen)
+        bench.next(kept.eq(Mux(here, i.payload.body.as_value(), kept)))
+        bench.assume(~here | (i.payload.kind.as_value() == wanted))
+        bench.assume(i.payload.kind.as_value() != ResultKind.NONE.value)
+        seen.append((number, bench.view(i.payload.body, kept)))
+    word = dut.o.payload
+    stops = got & (word.kind != ResultKind.PAIR)
+    number = bench.register(range(ROUNDS + 2), "number")
+    bench.next(number.eq(number + (stops & (number <= ROUNDS))))
+    here = stops & (number == chosen)
+    said, one, two = (body.punctuation for body in (word.body, seen[0][1], seen[1][1]))
+    bench.claim(
+        "a round ends only when all ports have ended it",
+        ~stops | (number > ROUNDS) | ((seen[0][0] > number) & (seen[1][0] > number)),
+    )
+    bench.claim("a round ends as its ports did", ~here | (word.kind.as_value() == wanted))
+    bench.claim(
+        "a stop carries the overflow of any port",
+        ~here | (said.overflow == (one.overflow | two.overflow)),
+    )
+    bench.claim(
+        "a stop carries the faults that all ports know of",
+        ~here
+        | (Cat(said.disorder, said.illegal, said.free) == Cat(one.disorder, one.illegal, one.free)),
+    )
+    bench.cover(
+        "the last round ends with an overflow", here & (chosen == ROUNDS - 1) & said.overflow
+    )
+    return bench
+
+
+def merger_tree():
+    """Three cores, two levels: what a core emits comes out with its number, in order."""
+    parameters = SMALL.with_(cores=3)
+    bench = Bench()
+    dut = bench.add(MergerTree(parameters))
+    got = take(bench, dut.o, "output")
+    word = dut.o.payload
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind.as_value() < 2)
+        pair = word.body.pair
+        mine = (word.kind != ResultKind.PAIR) | (pair.core == n)
+        stops = word.kind != ResultKind.PAIR
+        seen = Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row)))
+        keeps_order(bench, f"core {n}", put, entering(i.payload), got & mine, seen, most=9)
+    highest = bench.register(2, "highest")
+    is_pair = word.kind == ResultKind.PAIR
+    bench.next(highest.eq(Mux(got, Mux(is_pair, pair.core, 0), highest)))
+    bench.claim("pairs leave in the order of cores", ~(got & is_pair) | (pair.core >= highest))
+    bench.cover(
+        "pairs of the first and of the last core leave in one round",
+        got & is_pair & (highest == 0) & (pair.core == 2),
+    )
+    return bench
+
+
+PROOFS = [
+    Proof(
+        name="merger-order",
+        says="the words of a port leave in order up to the one stop of each round, ports in turn",
+        component="Merger, 2 ports",
+        build=merger_order,
+        depth=10,
+        induction=3,
+        mutate=(Merger, mergers.port_flags),
+        spared={
+            **dict.fromkeys(
+                ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (2)"),
+                "of two ports, the one whose mark is awaited has no pair to be overtaken",
+            ),
+            "overflow": "merger-stops",
+            "without chosen.body.punctuation": "merger-stops",
+        },
+    ),
+    Proof(
+        name="merger-stops",
+        says="a round ends once, when all ports have, and with the errors of all",
+        component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
+        build=merger_stops,
+        depth=8,
+        mutate=(Merger.elaborate_word,),
+        spared=dict.fromkeys(
+            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"),
+            "merger-order",
+        ),
+    ),
+    Proof(
+        name="merger-tree",
+        says="what a core emits leaves with its number, in order, cores in turn",
+        component="MergerTree, 3 cores, arity 2",
+        build=merger_tree,
+        depth=9,
+        mutate=(MergerTree, Merger.with_digit),
+        spared={"merger.reset": "reset-merger-tree"},
+    ),
+]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the components in the proofs: as small as it gets, with everything in them."""
+
+from hdl.parameters import JoinParameters, KeyField
+
+__all__ = [
+    "SMALL",
+    "index_parameters",
+    "ingress_parameters",
+    "scan_parameters",
+    "window_parameters",
+]
+
+
+#: As small as it gets, with everything in it.
+SMALL = JoinParameters(
+    cores=2, sub_window=1, keys=(KeyField(name="x", bits=2),), probe_bits=1, fan_in=2, fan_out=2
+)
+
+
+class Impatient(JoinParameters):
+    """An accelerator whose groups wait for a few tuples of the other side only."""
+
+    slack = 4
+
+
+def ingress_parameters(**changes):
+    """Return small parameters of an ingress; groups of three, stars up to four probes apart."""
+    few = {
+        "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
+        "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",
+    }  # fmt: skip
+    return Impatient(**{**few, **changes})
+
+
+def scan_parameters(lanes=2, probes=2):
+    """Return small parameters of a scan."""
+    return JoinParameters(
+        cores=2, sub_window=2, lanes=lanes, probes=probes, probe_bits=2,
+        keys=(KeyField(name="x", bits=1),),
+    )  # fmt: skip
+
+
+def index_parameters():
+    """Return small parameters of an index with two banks."""
+    return JoinParameters(
+        cores=8, sub_window=1, keys=(KeyField(name="x", bits=1),), engine="index", probe_bits=0,
+        bucket_bits=2,
+    )  # fmt: skip
+
+
+def window_parameters(cores=3, sub_window=2, lanes=1, timestamp_bits=0):
+    """Return small parameters of a window."""
+    return JoinParameters(
+        cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=timestamp_bits,
+        keys=(KeyField(name="x", bits=1),), probe_bits=0,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about windows of a lifespan: what leaves because time has passed."""
+
+from amaranth import *
+
+from hdl.window.time_expiry import TimeExpiry
+from hdl.window.tracker import WindowTracker
+
+from .bench import Bench
+from .proof import Proof
+from .small import window_parameters
+from .stream_rules import answers_within
+
+__all__ = ["PROOFS"]
+
+#: Bits of a timestamp, and keys that a core can hold.
+BITS, KEYS = 2, 2
+
+
+def timed_window():
+    """One core; tuples are presented one after the other, and stored a cycle after they settled."""
+    parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS)
+    bench = Bench()
+    dut = bench.add(WindowTracker(parameters))
+    begins = {name: bench.any(1, name) for name in ("begin_time", "empty", "forget")}
+    present, wanted = bench.any(1, "present"), bench.any(1, "wanted")
+    time = bench.any(BITS, "time")
+    size = bench.any(len(dut.size), "size")
+    accepted = bench.wire(present & dut.settled)
+    store = bench.wire(bench.past(accepted) & wanted)
+    arrival = bench.past(time)
+    waited = bench.past(present & ~dut.settled)
+    newest = bench.register(BITS, "newest")
+    bench.next(newest.eq(Mux(present, time, newest)))
+    bench.assume(~present | (time >= newest))
+    bench.assume(~waited | (present & (time == bench.past(time))))
+    asks = bench.wire(Cat(begins.values()).any())
+    bench.assume(~asks | ~(present | bench.past(accepted)))
+    bench.assume(~bench.past(asks) | ~present)
+    bench.assume(~bench.first() | (begins["begin_time"] & ~present))
+    bench.assume(~begins["begin_time"] | ((size >= 0) & (size < 1 << BITS)))
+    for name, value in (
+        ("present", present), ("timestamp", time), ("store", store), ("arrival", arrival),
+        ("position", 0), ("size", size), ("begin_count", 0), *begins.items(),
+    ):  # fmt: skip
+        bench.set(getattr(dut, name), value)
+    follow_window(bench, dut, begins, size, present, time, store, arrival)
+    return bench
+
+
+def follow_window(bench, dut, begins, size, present, time, store, arrival):
+    """Claim what leaves and what stays, by a list of the times of what is stored."""
+    lifespan = bench.register(BITS, "lifespan")
+    bench.next(lifespan.eq(Mux(begins["begin_time"], size, lifespan)))
+    clears = bench.past(begins["begin_time"] | begins["empty"], init=1)
+    times = [bench.register(BITS, f"time_{n}") for n in range(KEYS)]
+    count = bench.register(range(KEYS + 2), "count")
+    tail = Value.cast(dut.span.tail)
+    leaves = bench.inside(dut, "keys").leaves
+    stays = bench.wire(count - leaves)[: len(count)]
+    moved = [Mux(leaves, after, now) for now, after in zip(times, [*times[1:], C(0)], strict=True)]
+    bench.next(
+        count.eq(Mux(clears, 0, stays + dut.stored)),
+        *(
+            own.eq(Mux(dut.stored & (stays == n), arrival, was))
+            for n, (own, was) in enumerate(zip(times, moved, strict=True))
+        ),
+    )
+    known = ~bench.first()
+    outlived = times[0] + lifespan < time
+    bench.claim(
+        "nothing leaves before it has outlived the lifespan", ~leaves | (present & outlived)
+    )
+    bench.claim("nothing leaves that is not there", ~leaves | (count != 0))
+    settled = bench.wire(present & dut.settled & known)
+    bench.claim(
+        "when a tuple has settled, nothing older is left", ~settled | (count == 0) | ~outlived
+    )
+    stale = (count == 0) & dut.stored & (arrival + lifespan < time)
+    bench.claim("… nor on its way in", ~settled | ~stale)
+    span = (Value.cast(dut.span.head) - tail)[: len(tail)]
+    bench.claim("the span has as many keys as there are", ~known | clears | (span == count))
+    full = bench.wire(count == KEYS)
+    bench.claim("a tuple is stored while there is room", ~known | (dut.stored == (store & ~full)))
+    overflow = bench.register(1, "overflow")
+    forgets = bench.past(begins["forget"])
+    bench.next(overflow.eq(Mux(forgets, 0, overflow | (store & full))))
+    bench.claim("an overflow is told, and stays until it is forgotten", dut.overflow == overflow)
+    answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 4)
+    bench.cover("two keys leave for one tuple", leaves & bench.past(leaves))
+    bench.cover("overflow", dut.overflow)
+
+
+PROOFS = [
+    Proof(
+        name="window-timed",
+        says="keys leave when they have outlived the lifespan, before the tuple at hand settles,"
+        " not sooner; an overflow is told",
+        component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
+        build=timed_window,
+        depth=11,
+        mutate=(TimeExpiry,),
+        spared={
+            "rows + 1 -> rows - 1": "two more deadlines fit into the register behind the queue"
+        },
+    ),
+]

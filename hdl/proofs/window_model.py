@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a count-based window is, as a machine that sees every tuple."""
+
+from amaranth import *
+
+__all__ = ["Window", "count_states", "next_turn", "turn_states", "turns_left"]
+
+
+def next_turn(turn, cores):
+    """Return whose turn it is after this one."""
+    return Mux(turn == cores - 1, 0, turn + 1)
+
+
+def turns_left(turn, position, cores):
+    """Return how many turns come before that of ``position``."""
+    return Mux(position >= turn, position - turn, position + cores - turn)
+
+
+class Window:
+    """What a count-based window is, as a machine that sees every tuple.
+
+    Parameters
+    ----------
+    bench : Bench
+    parameters : JoinParameters
+    restart, begin, advance : Value
+        The window is empty from here on; … and has ``size``; a tuple comes.
+
+    Attributes
+    ----------
+    turn : Signal
+        The core that stores the next tuple.
+    owner : Signal
+        The one that holds the oldest.
+    size, held : Signal
+        Tuples that the window may have, and has.
+    """
+
+    def __init__(self, bench, parameters, *, restart, begin, size, advance):
+        cores, capacity = parameters.cores, parameters.capacity
+        self.turn = bench.register(range(max(2, cores)), "turn")
+        self.owner = bench.register(range(max(2, cores)), "owner")
+        self.size = bench.register(range(capacity + 1), "size", init=capacity)
+        self.held = bench.register(range(capacity + 1), "held")
+        self.full = bench.wire(self.held == self.size)
+        bench.next(
+            self.turn.eq(Mux(restart, 0, Mux(advance, next_turn(self.turn, cores), self.turn))),
+            self.owner.eq(
+                Mux(restart, 0, Mux(advance & self.full, next_turn(self.owner, cores), self.owner))
+            ),
+            self.held.eq(Mux(restart, 0, self.held + (advance & ~self.full))),
+            self.size.eq(Mux(restart & begin, size, self.size)),
+        )
+        bench.invariant((self.turn < cores) & (self.owner < cores))
+        bench.invariant((self.held <= self.size) & (self.size > 0) & (self.size <= capacity))
+
+
+def turn_states(bench, dut, turn, position, known, cores):
+    """Say which states a :class:`Turn` has."""
+    left, here = (bench.inside(dut, name) for name in ("left", "here"))
+    bench.invariant(~known | (left == turns_left(turn, position, cores)))
+    bench.invariant(~known | (here == (turn == position)))
+
+
+def count_states(bench, dut, window, position, known, cores):
+    """Say which states a :class:`CountExpiry` has."""
+    size, single, left, filled, last_missing, displaces = (
+        bench.inside(dut, name)
+        for name in ("size", "single", "left", "filled", "last_missing", "displaces")
+    )
+    bench.invariant(size == window.size)
+    bench.invariant(single == (size == 1))
+    bench.invariant(~known | (filled == window.full))
+    bench.invariant(~known | filled | (left == window.size - window.held))
+    bench.invariant(~known | filled | (last_missing == (left == 1)))
+    bench.invariant(~known | (displaces == (filled & (window.owner == position))))
+    turn_states(bench, bench.inside(dut, "turn"), window.owner, position, known, cores)

