@@ -3,6 +3,9 @@
 
 from amaranth import *
 
+from hdl.streams.registers import StreamRegister
+from hdl.window.age_flags import AgeFlags
+from hdl.window.deadline_queue import DeadlineQueue
 from hdl.window.time_expiry import TimeExpiry
 from hdl.window.tracker import WindowTracker
 
@@ -18,32 +21,37 @@ BITS, KEYS = 2, 2
 
 
 def timed_window():
-    """One core; tuples are presented one after the other, and stored a cycle after they settled."""
+    """One core; tuples come through a register, and are stored a cycle after they settled."""
     parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS)
     bench = Bench()
     dut = bench.add(WindowTracker(parameters))
     begins = {name: bench.any(1, name) for name in ("begin_time", "empty", "forget")}
-    present, wanted = bench.any(1, "present"), bench.any(1, "wanted")
-    time = bench.any(BITS, "time")
+    words = bench.add(StreamRegister(BITS), "words")
+    wanted, go = bench.any(1, "wanted"), bench.any(1, "go")
+    present, time = words.o.valid, words.o.payload
     size = bench.any(len(dut.size), "size")
-    accepted = bench.wire(present & dut.settled)
+    accepted = bench.wire(present & dut.settled & go)
     store = bench.wire(bench.past(accepted) & wanted)
     arrival = bench.past(time)
-    waited = bench.past(present & ~dut.settled)
     newest = bench.register(BITS, "newest")
     bench.next(newest.eq(Mux(present, time, newest)))
     bench.assume(~present | (time >= newest))
-    bench.assume(~waited | (present & (time == bench.past(time))))
     asks = bench.wire(Cat(begins.values()).any())
     bench.assume(~asks | ~(present | bench.past(accepted)))
     bench.assume(~bench.past(asks) | ~present)
     bench.assume(~bench.first() | (begins["begin_time"] & ~present))
     bench.assume(~begins["begin_time"] | ((size >= 0) & (size < 1 << BITS)))
     for name, value in (
-        ("present", present), ("timestamp", time), ("store", store), ("arrival", arrival),
+        ("present", present), ("store", store), ("arrival", arrival),
+        ("coming", words.i.payload), ("fills", words.i.ready), ("moves", ~present | accepted),
         ("position", 0), ("size", size), ("begin_count", 0), *begins.items(),
     ):  # fmt: skip
         bench.set(getattr(dut, name), value)
+    for port, value in (
+        (words.i.valid, bench.any(1, "comes")), (words.i.payload, bench.any(BITS, "coming")),
+        (words.o.ready, accepted),
+    ):  # fmt: skip
+        bench.set(port, value)
     follow_window(bench, dut, begins, size, present, time, store, arrival)
     return bench
 
@@ -86,7 +94,7 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
     forgets = bench.past(begins["forget"])
     bench.next(overflow.eq(Mux(forgets, 0, overflow | (store & full))))
     bench.claim("an overflow is told, and stays until it is forgotten", dut.overflow == overflow)
-    answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 4)
+    answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 9)
     bench.cover("two keys leave for one tuple", leaves & bench.past(leaves))
     bench.cover("overflow", dut.overflow)
 
@@ -98,10 +106,7 @@ PROOFS = [
         " not sooner; an overflow is told",
         component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
         build=timed_window,
-        depth=11,
-        mutate=(TimeExpiry,),
-        spared={
-            "rows + 1 -> rows - 1": "two more deadlines fit into the register behind the queue"
-        },
+        depth=13,
+        mutate=(TimeExpiry, AgeFlags, DeadlineQueue),
     ),
 ]

@@ -7,6 +7,7 @@ from hdl.comparison.comparator import Comparator
 from hdl.ingress import preparation as preparations
 from hdl.ingress.ingress import Ingress
 from hdl.ingress.preparation import ProbePreparation
+from hdl.ingress.time_order import TimeOrder
 from hdl.parameters import KeyField
 from hdl.words import operands
 from hdl.words.inputs import Control, InputKind
@@ -237,7 +238,7 @@ PROOFS = [
         says="an illegal word changes nothing but its counter and the fault that words carry",
         component=f"Ingress, an equality, in any of the first {MOMENTS} cycles",
         build=illegal_word(ingress_parameters(timestamp_bits=2)),
-        depth=10,
+        depth=11,
         mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
         spared=dict.fromkeys(
             (
@@ -258,10 +259,11 @@ PROOFS = [
         says="legal words whose time is in order leave once, in order, with the faults before them",
         component="Ingress, an equality with timestamps of 2 bits",
         build=words_bench,
-        depth=10,
+        depth=11,
         mutate=(
             Ingress.elaborate_legality,
-            Ingress.elaborate_time,
+            Ingress.elaborate_order,
+            TimeOrder,
             Ingress.elaborate_acceptance,
             Ingress.elaborate_groups,
         ),
