@@ -58,6 +58,26 @@ def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
     each_cycle(dut, steps)
 
 
+def test_the_first_key_of_a_window_is_known_three_cycles_after_it_was_stored():
+    """So the tuple behind it, which is at hand while it is stored, waits for as long."""
+    dut = TimeExpiry(JoinParameters(cores=1, sub_window=16, timestamp_bits=16))
+
+    def steps(put, get):
+        put(begin=1, size=10)
+        yield
+        put(begin=0, restart=1)
+        yield
+        put(restart=0, timed=1, coming=[7], fills=1, moves=1)
+        yield
+        put(moves=0, present=1, store=1, arrival=5)
+        for cycle in range(4):
+            assert get("settled") == (cycle >= 3)
+            yield
+            put(store=0)
+
+    each_cycle(dut, steps)
+
+
 def test_nothing_leaves_a_window_that_is_not_timed():
     dut = TimeExpiry(JoinParameters(cores=1, sub_window=4, timestamp_bits=8))
 
