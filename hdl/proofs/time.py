@@ -94,7 +94,7 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
     forgets = bench.past(begins["forget"])
     bench.next(overflow.eq(Mux(forgets, 0, overflow | (store & full))))
     bench.claim("an overflow is told, and stays until it is forgotten", dut.overflow == overflow)
-    answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 9)
+    answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 4)
     bench.cover("two keys leave for one tuple", leaves & bench.past(leaves))
     bench.cover("overflow", dut.overflow)
 

@@ -86,7 +86,7 @@ class DeadlineQueue(wiring.Component):
     def elaborate_memory(self, m, add, last):
         """Keep numbers in memory; return what is read of it, whether the number that is added goes
         past it, and a signal to take either."""
-        m.submodules.memory = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
+        m.submodules.numbers = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
         m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
         head, come, written = (
             Signal.like(ahead.head, name=name) for name in ("head", "come", "written")
