@@ -12,7 +12,7 @@ from hdl.window.tracker import WindowTracker
 from .bench import Bench
 from .proof import Proof
 from .small import window_parameters
-from .stream_rules import answers_within
+from .stream_rules import answers_within, keeps_order
 
 __all__ = ["PROOFS"]
 
@@ -99,6 +99,33 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
     bench.cover("overflow", dut.overflow)
 
 
+def deadline_queue():
+    """A queue of four, which is full now and then."""
+    bench = Bench()
+    dut = bench.add(DeadlineQueue(2, depth=2 * KEYS))
+    add, take = bench.any(1, "add"), bench.any(1, "take")
+    value = bench.any(2, "value")
+    bench.assume(~take | dut.oldest_valid)
+    for name, given in (("add", add), ("take", take), ("last", value)):
+        bench.set(getattr(dut, name), given)
+    queue = keeps_order(bench, "queue", add, value, take, dut.oldest, most=2 * KEYS)
+    bench.assume(~add | (queue.level < 2 * KEYS))
+    bench.claim(
+        "there is a following one only behind an oldest", dut.oldest_valid | ~dut.following_valid
+    )
+    bench.claim("nothing is shown that is not there", ~dut.oldest_valid | (queue.level != 0))
+    waits = (queue.level != 0) & ~dut.oldest_valid
+    answers_within(bench, "the oldest one shows", waits, dut.latency)
+    next_one = bench.past(dut.following)
+    moved = bench.past(dut.following_valid & take)
+    bench.claim("the following one is the next oldest", ~moved | (dut.oldest == next_one))
+    bench.cover(
+        "one that went through memory is taken",
+        take & bench.past(bench.past(take)) & (queue.level == 2),
+    )
+    return bench
+
+
 PROOFS = [
     Proof(
         name="window-timed",
@@ -107,6 +134,30 @@ PROOFS = [
         component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
         build=timed_window,
         depth=13,
-        mutate=(TimeExpiry, AgeFlags, DeadlineQueue),
+        mutate=(TimeExpiry, AgeFlags),
+        spared={
+            "without flags.ageless": "all windows of this bench are time-based",
+            "Elif(self.leaves | ~known) -> Elif(1)": "a key that lives is asked about again",
+        },
+    ),
+    Proof(
+        name="deadline-queue",
+        says="a queue of deadlines loses, repeats and reorders nothing, in memory or past it",
+        component=f"DeadlineQueue, {2 * KEYS} places in memory",
+        build=deadline_queue,
+        depth=19,
+        mutate=(DeadlineQueue,),
+        spared=dict.fromkeys(
+            (
+                "~self.following_valid | moves -> ~self.following_valid & moves",
+                "~self.following_valid -> self.following_valid",
+                "init=1 -> init=0",
+                "If(into & ~out) -> If(1)",
+                "without held.eq(held + 1)",
+                "without held.eq(held - 1)",
+                "without none.eq(held == 1)",
+            ),
+            "numbers move up later, or all through the memory: slower, within the bound",
+        ),
     ),
 ]

@@ -35,8 +35,13 @@ def test_names_of_proofs_are_told_apart():
     assert len(PROOFS) == sum(len(module.PROOFS) for module in MODULES)
 
 
-def test_every_proof_has_claims_covers_and_mutants():
-    for proof in PROOFS.values():
+@pytest.mark.parametrize(
+    "names",
+    [pytest.param(QUICK, id="quick"), pytest.param(PROOFS, id="all", marks=pytest.mark.long)],
+)
+def test_every_proof_has_claims_covers_and_mutants(names):
+    for name in names:
+        proof = PROOFS[name]
         bench = proof.build()
         assert bench.claims
         assert len(set(bench.claims)) == len(bench.claims), proof.name
