@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .bench import Bench
 from .mutation import mutants_of
@@ -55,18 +56,20 @@ class Proof:
 
     def mutants(self):
         """Return the mutants that have to break it."""
-        return [mutant for mutant in self._every() if not self.is_spared(mutant)]
+        return [mutant for mutant in self.every if not self.is_spared(mutant)]
 
     @property
     def spares(self):
         """How many mutants it need not notice."""
-        return sum(self.is_spared(mutant) for mutant in self._every())
+        return sum(self.is_spared(mutant) for mutant in self.every)
 
     def is_spared(self, mutant):
         """Need it not notice a mutant?"""
         return any(part in mutant.name for part in self.spared)
 
-    def _every(self):
+    @cached_property
+    def every(self):
+        """All mutants, those that it need not notice included."""
         return [
             mutant
             for target in self.mutate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes side by side with a memory while it is read."""
+"""Registers behind values that go on together."""
 
 from amaranth import *
 
