@@ -10,13 +10,13 @@ from .tools import YOSYS, find_tool, run_tool
 __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 
 #: Components that flattening leaves alone: cores, and those with registers of their own for reset,
-#: or for what a block RAM is written. Flattened, Yosys would merge these into one with the fan-out
-#: of the whole chip, and would do the same to what sibling nodes of the distribution tree hold. It
-#: also synthesizes one core, not all.
+#: for what a block RAM is written, or for what is multiplied. Flattened, Yosys would merge these
+#: into one with the fan-out of the whole chip, and would do the same to what sibling nodes of the
+#: distribution tree hold. It also synthesizes one core, not all.
 KEEP = (
     "activity_tree*", "*combiner*", "counter_bank*", "distribution_node*", "distribution_tree*",
-    "ingress*", "join_core*", "late_block_ram*", "merger*", "order_queue*", "*region*",
-    "reset_node*",
+    "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*", "merger*", "order_queue*",
+    "*region*", "reset_node*",
 )  # fmt: skip
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.

@@ -37,9 +37,9 @@ class FieldHash:
     upper ``bucket_width`` bits are added. Which keys collide depends on the seed: for two keys and
     a seed drawn at random the probability is at most ``4 / 2 ** bucket_width``.
 
-    A multiplication is done in two steps, so that there can be a register between them:
-    :meth:`products` multiplies limbs of :data:`LIMB` bits, one multiplier each, and :meth:`total`
-    adds the products.
+    A multiplication is done in two steps, so that there can be registers between them:
+    :meth:`operands` are limbs of :data:`LIMB` bits, a multiplier for each two, and :meth:`total`
+    adds their products.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class FieldHash:
     width : int
         Bits of the product that count; zero if nothing is multiplied.
     layout : StructLayout
-        Of what :meth:`products` returns.
+        Of what :meth:`gathered` returns.
     """
 
     def __init__(self, parameters, n):
@@ -68,15 +68,21 @@ class FieldHash:
         self.width = min(self.multiplied + bits, 2 * SEED_BITS) if self.multiplied else 0
         members = {"plain": self.plain}
         members |= {
-            f"product_{i}_{j}": i_bits + j_bits
-            for i, i_bits in limbs(self.multiplied)
-            for j, j_bits in limbs(self.width)
-            if i + j < self.width
+            f"product_{i}_{j}": i_bits + j_bits for (i, i_bits), (j, j_bits) in self.limbs()
         }
         self.layout = data.StructLayout(members)
 
-    def products(self, value, seed):
-        """Return the products of all limbs, as :attr:`layout` has them.
+    def limbs(self):
+        """Return the limbs that are multiplied: where both begin, and their bits."""
+        return [
+            (one, other)
+            for one in limbs(self.multiplied)
+            for other in limbs(self.width)
+            if one[0] + other[0] < self.width
+        ]
+
+    def operands(self, value, seed):
+        """Return the operands of all multipliers, two each.
 
         Parameters
         ----------
@@ -85,28 +91,31 @@ class FieldHash:
         seed : Value
             Of the field.
         """
-        value = Value.cast(value)
-        rest = value[self.plain :]
+        rest = Value.cast(value)[self.plain :]
         multiplier = Cat(seed, seed)[2 * SEED_BITS - self.width :]
-        return Cat(
-            value[: self.plain],
-            *(
-                rest[i : i + i_bits] * multiplier[j : j + j_bits]
-                for i, i_bits in limbs(self.multiplied)
-                for j, j_bits in limbs(self.width)
-                if i + j < self.width
-            ),
-        )
+        return [
+            (rest[i : i + i_bits], multiplier[j : j + j_bits])
+            for (i, i_bits), (j, j_bits) in self.limbs()
+        ]
+
+    def gathered(self, value, products):
+        """Return the products, and what of the field is not multiplied, as one value.
+
+        Parameters
+        ----------
+        value : Value
+            The field.
+        products : sequence of Value
+            Of the :meth:`operands`.
+        """
+        return Cat(Value.cast(value)[: self.plain], *products)
 
     def total(self, products):
-        """Return the hash, of ``bits`` bits, of what :meth:`products` has returned."""
+        """Return the hash, of ``bits`` bits, of what was :meth:`gathered`, as a view of it."""
         upper = Const(0)
         if self.width:
             shifted = [
-                products[f"product_{i}_{j}"].shift_left(i + j)
-                for i, _ in limbs(self.multiplied)
-                for j, _ in limbs(self.width)
-                if i + j < self.width
+                products[f"product_{i}_{j}"].shift_left(i + j) for (i, _), (j, _) in self.limbs()
             ]
             upper = reduce(add, shifted)[self.width - self.bits : self.width]
         return (products.plain + upper)[: self.bits]

@@ -14,6 +14,7 @@ from hdl.words.prepared import comparison_groups, region_word
 
 from .bucket_hash import FieldHash, first_seed
 from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
+from .limb_multiplier import LimbMultiplier
 
 __all__ = ["CellPreparation"]
 
@@ -29,11 +30,9 @@ class CellPreparation(wiring.Component):
     A field without any part is only compared. A part that is not its field's alone, or reaches
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
-    Latency: :attr:`latency` cycles. 1 to come to the multipliers, for a multiplication takes half
-    of a cycle, and multipliers stand where the device has them: so the registers before them may
-    stand there, too, and are nothing else. Then an equality takes 1 to multiply and 1 to add; a
-    band 1 to shift and multiply, 1 to subtract, place and add, and 1 to limit. Throughput: 1 word
-    per cycle.
+    Latency: :attr:`latency` cycles: for an equality to come to the multipliers, to multiply, and to
+    add; for a band to come there, to shift and multiply, to subtract, place and add, and to limit.
+    Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -62,10 +61,27 @@ class CellPreparation(wiring.Component):
         connect(m, output.o, flipped(self.o))
         m.submodules.near = near = SteadyRegister(word, gated=band)
         connect(m, flipped(self.i), near.i)
-        if not band:
+        if band:
+            self.elaborate_band(m, near, output)
+        else:
             self.elaborate_equality(m, near, output)
-            return m
+        return m
 
+    def elaborate_equality(self, m, near, output):
+        """Multiply, and put the hash into the word."""
+        m.submodules.multiplied = multiplied = SteadyRegister(region_word(self.parameters))
+        connect(m, near.o, multiplied.i)
+        word = multiplied.o.payload
+        m.d.comb += [output.i.valid.eq(multiplied.o.valid), output.i.payload.eq(word)]
+        hashes = [
+            self.elaborate_hash(m, n, "key", near, word) for n, _ in enumerate(self.parameters.keys)
+        ]
+        with m.If(word.kind != InputKind.CONTROL):
+            m.d.comb += output.i.payload.body.tuple.bucket.eq(reduce(xor, hashes))
+
+    def elaborate_band(self, m, near, output):
+        """Shift the fields and multiply them, place them, put the cells into the word."""
+        word = region_word(self.parameters)
         coordinates, parts = self.layouts()
         wanted = wanted_layout(self.parameters)
         m.submodules.shifted = shifted = SteadyRegister(
@@ -87,35 +103,31 @@ class CellPreparation(wiring.Component):
         elaborate_disjoint(
             m, self.parameters, shifted.o.payload.wanted, placed.i.payload.word, shifted.o.valid
         )  # fmt: skip
-        ranges = self.ranges(near.o.payload.body.tuple.criterion)
         for n, field in enumerate(self.parameters.keys):
-            low, high = ranges[field.name]
-            values = {
-                "key": near.o.payload.body.tuple.key[field.name],
-                "low": low,
-                "high": high,
-            }
             self.shift_field(
-                m, n, self.elaborate_part(m, n, near.o, near.o.payload, "shifted"), values,
-                shifted.i.payload.coordinates[field.name],
+                m, self.elaborate_part(m, n, near.o, near.o.payload, "shifted"),
+                self.values(n, near.o.payload), shifted.i.payload.coordinates[field.name],
             )  # fmt: skip
+            hashes = {
+                name: self.elaborate_hash(m, n, name, near, shifted.o.payload.word)
+                for name in ("key", "low")
+            }
             self.place_field(
                 m, n, self.elaborate_part(m, n, shifted.o, placed.i.payload.word, "placed"),
-                shifted.o.payload.coordinates[field.name], placed.i.payload.parts[field.name],
+                hashes, shifted.o.payload.coordinates[field.name],
+                placed.i.payload.parts[field.name],
             )  # fmt: skip
         self.elaborate_cells(m, placed.o.payload, output.i.payload)
-        return m
 
     def layouts(self):
         """Return what is known of every field once it is shifted, and once it is placed."""
         bits = self.parameters.bucket_width
         coordinates, parts = {}, {}
-        for n, field in enumerate(self.parameters.keys):
+        for field in self.parameters.keys:
             whole = unsigned(field.bits)
             coordinates[field.name] = data.StructLayout(
                 {
                     **dict.fromkeys(("key", "low", "high"), whole),
-                    **dict.fromkeys(("key_products", "low_products"), self.hashes[n].layout),
                     "none": 1,
                 }
             )
@@ -128,31 +140,42 @@ class CellPreparation(wiring.Component):
             )
         return data.StructLayout(coordinates), data.StructLayout(parts)
 
-    def elaborate_equality(self, m, near, output):
-        """Multiply the key in one cycle, add in the next."""
-        word = region_word(self.parameters)
-        fields = [field.name for field in self.parameters.keys]
-        layouts = zip(fields, (hash_.layout for hash_ in self.hashes), strict=True)
-        m.submodules.multiplied = multiplied = SteadyRegister(
-            data.StructLayout({"word": word, "products": data.StructLayout(dict(layouts))})
-        )
-        m.d.comb += [
-            multiplied.i.valid.eq(near.o.valid),
-            multiplied.i.payload.word.eq(near.o.payload),
-            output.i.valid.eq(multiplied.o.valid),
-            output.i.payload.eq(multiplied.o.payload.word),
-        ]
-        key, found = near.o.payload.body.tuple.key, multiplied.o.payload
-        for n, (name, hash_) in enumerate(zip(fields, self.hashes, strict=True)):
-            part = self.elaborate_part(m, n, near.o, near.o.payload, "multiplied")
-            products = Value.cast(multiplied.i.payload.products[name])
-            m.d.comb += products.eq(hash_.products(key[name], part.seed))
-        totals = (
-            hash_.total(found.products[name])
-            for name, hash_ in zip(fields, self.hashes, strict=True)
-        )
-        with m.If(found.word.kind != InputKind.CONTROL):
-            m.d.comb += output.i.payload.body.tuple.bucket.eq(reduce(xor, totals))
+    def elaborate_hash(self, m, n, name, near, word):
+        """Multiply the value ``name`` of a field at the input; return its hash, two cycles later.
+
+        Parameters
+        ----------
+        near : SteadyRegister
+            Between them, what is in the first cycle beside the multipliers' own registers.
+        word : View
+            The same word two cycles later.
+        """
+        hash_, field = self.hashes[n], self.parameters.keys[n].name
+        part = self.elaborate_part(m, n, self.i, self.i.payload, f"{name}_multiplied")
+        products = []
+        for place, (a, b) in enumerate(
+            hash_.operands(self.values(n, self.i.payload)[name], part.seed)
+        ):
+            multiplier = LimbMultiplier(len(a), len(b), gated=near.gated)
+            m.submodules[f"{field}_{name}_{place}"] = multiplier
+            m.d.comb += [
+                multiplier.a.eq(a),
+                multiplier.b.eq(b),
+                multiplier.load.eq(self.i.valid),
+                multiplier.multiply.eq(near.o.valid),
+            ]
+            products.append(multiplier.product)
+        gathered = Signal(hash_.layout, name=f"{field}_{name}_products")
+        m.d.comb += Value.cast(gathered).eq(hash_.gathered(self.values(n, word)[name], products))
+        return hash_.total(gathered)
+
+    def values(self, n, word):
+        """Return the key of a word's tuple in one field, and of a band the ends of its range."""
+        name, prepared = self.parameters.keys[n].name, word.body.tuple
+        values = {"key": prepared.key[name]}
+        if self.parameters.comparator == "band":
+            values["low"], values["high"] = self.ranges(prepared.criterion)[name]
+        return values
 
     def ranges(self, criterion):
         """Return the lowest and highest stored value of every field that a probe meets."""
@@ -176,15 +199,12 @@ class CellPreparation(wiring.Component):
             m.d.sync += part.as_value().eq(control.value)
         return part
 
-    def shift_field(self, m, n, part, values, coordinates):
-        """Shift: coordinates and products of a field's key and range; is the range empty?"""
+    def shift_field(self, m, part, values, coordinates):
+        """Shift: coordinates of a field's key and range; is the range empty?"""
         m.d.comb += [coordinates[name].eq(value >> part.shift) for name, value in values.items()]
         m.d.comb += coordinates.none.eq(values["low"] > values["high"])
-        for name in ("key", "low"):
-            products = Value.cast(coordinates[f"{name}_products"])
-            m.d.comb += products.eq(self.hashes[n].products(values[name], part.seed))
 
-    def place_field(self, m, n, part, coordinates, placed):
+    def place_field(self, m, n, part, hashes, coordinates, placed):
         """Place: put the coordinates where they belong, and see how far apart they are."""
         bits = self.parameters.bucket_width
         most = Signal(bits, name=f"most_{n}")  # of the coordinate's bits in use
@@ -193,9 +213,7 @@ class CellPreparation(wiring.Component):
         for name in ("key", "low"):
             m.d.comb += [
                 placed[name].eq((coordinates[name] & most) << part.place),
-                placed[f"{name}_hash"].eq(
-                    self.hashes[n].total(coordinates[f"{name}_products"]) & hashed
-                ),
+                placed[f"{name}_hash"].eq(hashes[name] & hashed),
             ]
         m.d.comb += [
             placed.most.eq(most),

@@ -56,7 +56,7 @@ def test_what_is_spared_is_a_mutant():
 
 
 def test_the_document_lists_every_proof():
-    text = (ROOT / "docs" / "verification.md").read_text()
+    text = (ROOT / "docs" / "proofs.md").read_text()
     assert re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE) == list(PROOFS)
 
 
