@@ -159,8 +159,8 @@ test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are 
 
 # OPTIONS goes to the command: OPTIONS='stream-register merger-order' for some proofs only.
 .PHONY: formal
-formal: need-proofs ## Prove what docs/verification.md lists, and kill all mutants (minutes)
-	$(PY) -m hdl prove --mutants --document docs/verification.md $(OPTIONS)
+formal: need-proofs ## Prove what docs/proofs.md lists, and kill all mutants (minutes)
+	$(PY) -m hdl prove --mutants --document docs/proofs.md $(OPTIONS)
 
 .PHONY: need-proofs
 need-proofs: $(STAMP)

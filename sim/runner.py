@@ -58,7 +58,7 @@ def public_ports(folder):
     return path
 
 
-def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=None):
+def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=None):
     """Run the bench of an accelerator.
 
     Parameters

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults put into the hardware at random, to see what notices them: ``python -m tests.faults``."""
