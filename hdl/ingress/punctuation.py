@@ -53,7 +53,7 @@ class Punctuation(wiring.Component):
         If both are at hand, the first one ends the other side's group, so they have to be taken one
         after the other.
     s_first : Out(1)
-        If two tuples end the groups of both sides, S's star comes first.
+        Two tuples are at hand, and if they end the groups of both sides, S's star comes first.
     """
 
     #: Members where two tuples may be at hand.
@@ -117,11 +117,12 @@ class Punctuation(wiring.Component):
         """Let two tuples at hand have the outcome of one after the other.
 
         If their word ends both groups, R's star comes first, as after any tuple that ends both. But
-        where S's tuple comes first and ends its own group, that was before.
+        where S's tuple comes first and ends its own group, that was before. With one tuple at hand,
+        ``first`` means nothing.
         """
         m.d.comb += [
             of_r.leads.eq(~self.first),
             of_s.leads.eq(self.first),
             self.apart.eq(Mux(self.first, of_r.exhausted, of_s.exhausted)),
-            self.s_first.eq(self.first & of_s.ripe),
+            self.s_first.eq(self.probes.all() & self.first & of_s.ripe),
         ]

@@ -153,11 +153,11 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
             "two tuples part if the first one ends the other side's group",
             ~probes.all() | (dut.apart == apart),
         )
-        # S's star comes first if S's tuple, the first one, ends S's own group.
+        # S's star comes first if S's tuple, the first one of two, ends S's own group.
         tells = dut.star.all() & ~finish & ~apart
         bench.claim(
             "S's star comes first if its group ended before R's",
-            ~tells | (dut.s_first == firsts[1]),
+            ~tells | (dut.s_first == (probes.all() & firsts[1])),
         )
     return apart
 
