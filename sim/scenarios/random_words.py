@@ -40,7 +40,13 @@ def packed(codec, sides, keys, times, generator):
         columns = {name: column[begin:end] for name, column in keys.items()}
         own = sides[begin:end].astype(np.uint8)
         parts.append(codec.pack_tuples(own, columns, times[begin:end]))
-    return np.concatenate(parts)
+    words = np.concatenate(parts)
+    if codec.manifest.tuples_per_word == 2:  # with one tuple, `first` means nothing
+        place = codec.manifest.input_word["first"]
+        alone = codec.tuple_counts(words) == 1
+        bits = (alone & (generator.random(len(words)) < 0.5)).astype(np.uint64)
+        words[:, place.offset // 64] ^= bits << np.uint64(place.offset % 64)
+    return words
 
 
 def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):

@@ -91,7 +91,7 @@ WORKLOADS = {
 }
 #: Scenarios of another making: no tuple at all, random ones, and such with words of all kinds
 #: between any two others.
-OTHERS = ("nothing", "random", "random without order", "hostile")
+OTHERS = ("nothing", "random", "random without order", "hostile", "hostile again")
 
 
 def names(manifest):
