@@ -50,9 +50,17 @@ class Checker:
         kind, op = manifest["input_kinds"]["CONTROL"], manifest["operations"]["FLUSH"]
         self.flush = layout.word(kind=kind, control_op=op)
 
+    def ended(self, words):
+        """Return a program with a FLUSH at its end."""
+        return np.ascontiguousarray(np.concatenate([words, self.flush]))
+
+    def result_count(self, words):
+        """Return how many results a program has to have."""
+        return len(self.model.answer(self.ended(words)).results)
+
     def check(self, words, feeding):
         """Run a program, to which a FLUSH is added, and return its :class:`Outcome`."""
-        words = np.ascontiguousarray(np.concatenate([words, self.flush]))
+        words = self.ended(words)
         answer = self.model.answer(words)
         run = self.machine.run(words, int((answer.results.kind == MARK).sum()), feeding)
         results, wrong = read_results(self.manifest, run.words)

@@ -119,6 +119,12 @@ class Model:
             len(controls.illegal),
         )
 
+    def control_words(self, words):
+        """Return how often each operation, and illegal words, occur in a program."""
+        controls = read_controls(self.manifest, self.layout, words, self.capacity)
+        counts = {("control word", name): count for name, count in controls.counts.items()}
+        return counts | {("control word", "(illegal)"): len(controls.illegal)}
+
     def drop_disordered(self, tuples, controls, faults):
         """Leave out the tuples from the first whose time goes back, until the next CLEAR."""
         if not self.parameters["timestamp_bits"]:

@@ -18,6 +18,8 @@ __all__ = ["Soak", "Tally", "soak"]
 #: Seconds between two lines about the progress, and for making a program smaller.
 BEAT_SECONDS = 5.0
 SHRINK_SECONDS = 90.0
+#: Results of a program.
+MOST_RESULTS = 400_000
 #: Words of a program that are printed.
 LISTED = 60
 
@@ -83,9 +85,16 @@ class Soak:
         self.tally.facts.update(shape_facts(parameters))
         return manifest, Checker(bundle / "splitjoin.so", manifest)
 
+    def program(self, number, which, manifest, checker):
+        """Return a program of a shape, shortened if more results were to come than are of use."""
+        program = Programmer(manifest).program(np.random.default_rng([self.seed, number, which]))
+        while checker.result_count(program.words) > MOST_RESULTS:
+            program.words = program.words[: len(program.words) // 2]
+        return program
+
     def case(self, number, which, manifest, checker):
         """Run one program of a shape; return whether it differs."""
-        program = Programmer(manifest).program(np.random.default_rng([self.seed, number, which]))
+        program = self.program(number, which, manifest, checker)
         outcome = checker.check(program.words, program.feeding)
         tally = self.tally
         tally.programs += 1
@@ -93,7 +102,7 @@ class Soak:
         tally.pairs += outcome.pairs
         tally.cycles += outcome.cycles
         tally.facts.update(program.facts)
-        tally.facts.update(controls_of(manifest, program.words))
+        tally.facts.update(checker.model.control_words(program.words))
         if outcome.difference:
             tally.differences += 1
             self.tell(f"{number}.{which}", manifest, checker, program, outcome.difference)
@@ -115,17 +124,6 @@ class Soak:
         for line in list(listing(manifest, words))[:LISTED]:
             self.report(f"    {line}")
         self.report(checker.check(words, feeding).difference)
-
-
-def controls_of(manifest, words):
-    """Return how often each control word occurs in a program, and illegal words."""
-    from .controls import read_controls
-    from .words import WordLayout
-
-    controls = read_controls(manifest, WordLayout(manifest["input_word"]), words, 1)
-    counts = Counter({("control word", name): count for name, count in controls.counts.items()})
-    counts["control word", "(illegal)"] = len(controls.illegal)
-    return counts
 
 
 def soak(seed, *, seconds, shapes, report, worst=3):
