@@ -37,7 +37,7 @@ class Programmer:
         Cycles, more or less, that a long program may take.
     """
 
-    def __init__(self, manifest, effort=200_000):
+    def __init__(self, manifest, effort):
         self.manifest = manifest
         self.layout = WordLayout(manifest["input_word"])
         self.parameters = manifest["parameters"]

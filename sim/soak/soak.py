@@ -68,10 +68,12 @@ class Soak:
     seed : int
     report : callable
         Receives lines.
+    effort : int
+        Cycles that a program may take, more or less.
     """
 
-    def __init__(self, seed, report):
-        self.seed, self.report = seed, report
+    def __init__(self, seed, report, effort=200_000):
+        self.seed, self.report, self.effort = seed, report, effort
         self.tally = Tally()
         self.beat = time.monotonic()
 
@@ -87,7 +89,8 @@ class Soak:
 
     def program(self, number, which, manifest, checker):
         """Return a program of a shape, shortened if more results were to come than are of use."""
-        program = Programmer(manifest).program(np.random.default_rng([self.seed, number, which]))
+        random = np.random.default_rng([self.seed, number, which])
+        program = Programmer(manifest, self.effort).program(random)
         while checker.result_count(program.words) > MOST_RESULTS:
             program.words = program.words[: len(program.words) // 2]
         return program
