@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles for the soak, kept under ``build/soak`` as long as nothing that they are made of changes."""
+"""Bundles for the soak, kept in ``build/soak`` while nothing that they are made of changes."""
 
 from functools import cache
 import hashlib

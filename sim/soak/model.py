@@ -11,16 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from .controls import read_controls
+from .faults import Faults
 from .groups import stars_of
 from .matching import equal_pairs, limits, pairs_of, pairs_within
 from .predicates import CUSTOM
 from .results import MARK, STAR, Results, identity, pack, pack_pair
+from .tuples import Tuples
 from .words import WordLayout
 
 __all__ = ["Answer", "Model"]
 
 R, S = 0, 1
-NEVER = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -51,39 +52,6 @@ class Answer:
     illegal: int
 
 
-class Tuples:
-    """The tuples of a program, in the order of their moments: ``moment``, ``side``, ``keys``, ``time``."""
-
-    def __init__(self, layout, manifest, words):
-        names = [f"key.{key['name']}" for key in manifest["parameters"]["keys"]]
-        kinds = manifest["input_kinds"]
-        kind = layout.get(words, "kind")
-        parts = [self.part(layout, words, np.flatnonzero(kind == kinds[name]), side, "", names)
-                 for side, name in enumerate("RS")]  # fmt: skip
-        if "BOTH" in kinds:
-            places = np.flatnonzero(kind == kinds["BOTH"])
-            first = layout.get(words[places], "first").astype(np.int64)
-            for side, prefix in enumerate(("both.r.", "both.s.")):
-                part = self.part(layout, words, places, side, prefix, names)
-                part[0] += first != side
-                parts.append(part)
-        moment = np.concatenate([part[0] for part in parts])
-        order = np.argsort(moment, kind="stable")
-        columns = [np.concatenate(column)[order] for column in zip(*parts, strict=True)]
-        self.moment, self.side, self.time, *self.keys = columns
-
-    @staticmethod
-    def part(layout, words, places, side, prefix, names):
-        """Return the columns of the tuples of one side in the words at ``places``."""
-        chosen = words[places]
-        return [
-            2 * places.astype(np.int64),
-            np.full(len(places), side),
-            layout.get(chosen, f"{prefix}timestamp"),
-            *(layout.get_ordered(chosen, prefix + name) for name in names),
-        ]
-
-
 class Model:
     """The accelerator that a manifest describes.
 
@@ -101,7 +69,7 @@ class Model:
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
 
     def answer(self, words):
-        """Return the :class:`Answer` to a program; it should end with FLUSH, or the rest is open."""
+        """Return the :class:`Answer` to a program whose last word is a FLUSH."""
         tuples = Tuples(self.layout, self.manifest, words)
         controls = read_controls(self.manifest, self.layout, words, self.capacity)
         faults = Faults(controls)
@@ -167,7 +135,9 @@ class Model:
             theirs = probes[begin:end]
             high = np.searchsorted(mine, theirs)
             low = self.window_begins(window, tuples, mine, theirs, high)
-            probe, place, loose = self.matches(stored_side, tuples, controls, mine, theirs, low, high)
+            probe, place, loose = self.matches(
+                stored_side, tuples, controls, mine, theirs, low, high
+            )
             if window.distinct:
                 loose |= np.bincount(probe, minlength=1)[probe] > 1
             found.append((theirs[probe], place, loose))
@@ -275,39 +245,3 @@ class Model:
             numbers[:-1][mine] = np.arange(mine.sum())
         chosen = np.flatnonzero(void)
         return identity(tuples.side[chosen], numbers[stars.of[chosen]], stars.probe[chosen])
-
-
-class Faults:
-    """The moments of faults since each CLEAR."""
-
-    def __init__(self, controls):
-        self.begins = [begin for begin, _ in controls.eras()]
-        self.ends = [end for _, end in controls.eras()]
-        eras = len(self.begins)
-        self.overflow = [[NEVER] * eras, [NEVER] * eras]
-        self.disorder = [NEVER] * eras
-        self.illegal = [NEVER] * eras
-        for moment in reversed(controls.illegal):
-            self.illegal[self.era(moment)] = moment
-
-    def era(self, moment):
-        """Return the number of CLEAR words before a moment."""
-        return int(np.searchsorted(self.begins[1:], moment, side="left"))
-
-    def overflowed(self, side, moment):
-        """Note that a tuple of a side found no room."""
-        era = self.era(moment)
-        self.overflow[side][era] = min(self.overflow[side][era], moment)
-
-    def before(self, moment):
-        """Return the faults before a moment: overflow by side, disorder, illegal."""
-        era = self.era(moment)
-        overflow = sum((self.overflow[side][era] < moment) << side for side in (R, S))
-        return overflow, self.disorder[era] < moment, self.illegal[era] < moment
-
-    def voids(self):
-        """Yield from when and until when the pairs with tuples of which side mean nothing."""
-        for side in (R, S):
-            for moment, end in zip(self.overflow[side], self.ends, strict=True):
-                if moment != NEVER:
-                    yield moment + 1, end, side

@@ -27,9 +27,7 @@ def changed(verilog, module, old, new):
     """
     begin = verilog.index(f"module {module}(")
     end = verilog.index("endmodule", begin)
-    found = re.search(
-        rf"^(  assign .* ){re.escape(old)} ", verilog[begin:end], flags=re.MULTILINE
-    )
+    found = re.search(rf"^(  assign .* ){re.escape(old)} ", verilog[begin:end], flags=re.MULTILINE)
     if not found:
         raise ValueError(f"Module {module!r} has no assignment with operator {old!r}")
     at = begin + found.end(1)

@@ -113,7 +113,7 @@ class Programmer:
         return self.packed(random, side, keys, facts)
 
     def packed(self, random, side, keys, facts):
-        """Return the words of tuples; where words can hold two, some of the neighbours share one."""
+        """Return the words of tuples; some neighbours share one, where words can hold two."""
         first = np.zeros(len(side), bool)
         share = 0.0
         if "BOTH" in self.kinds:
@@ -166,7 +166,7 @@ class Programmer:
         ])  # fmt: skip
 
     def coordinate(self, random, bounds=None):
-        """Return a random part of a field in the bucket; hashed only if bounds are equal, if told."""
+        """Return a random part of a field in the bucket; with bounds, one that suits them."""
         layout = self.manifest["index"]["coordinate"]
         buckets = self.manifest["index"]["bucket_bits"]
         value = 0
@@ -212,8 +212,8 @@ class Programmer:
                 if op in ops:
                     words.append(self.control(op, index, value))
         if "COORDINATE" in ops and random.random() < 0.8:
-            for index in bounds:
-                words.append(self.control("COORDINATE", index, self.coordinate(random, bounds[index])))
+            for index, limits in bounds.items():
+                words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
         if "DISTINCT" in ops and random.random() < 0.2:
             words.append(self.control("DISTINCT", int(random.integers(2)), 1))
         words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]

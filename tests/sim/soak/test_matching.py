@@ -42,8 +42,9 @@ def test_pairs_are_those_of_two_loops(steps, seed):
              if all(probes[f][n] == stored[f][place] for f in range(2))}  # fmt: skip
     assert set(zip(*equal_pairs(stored, probes, low, high), strict=True)) == equal
     ranges = [(probe, probe + np.uint64(1)) for probe in probes]
+    beyond = [s.astype(int) - p.astype(int)[:, None] for s, p in zip(stored, probes, strict=True)]
     near = {(n, place) for n in range(len(low)) for place in range(low[n], high[n])
-            if all(0 <= int(stored[f][place]) - int(probes[f][n]) <= 1 for f in range(2))}  # fmt: skip
+            if all(0 <= field[n, place] <= 1 for field in beyond)}  # fmt: skip
     found = list(zip(*pairs_within(stored, ranges, low, high), strict=True))
     assert set(found) == near
     assert len(found) == len(near)

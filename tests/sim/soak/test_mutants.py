@@ -57,7 +57,8 @@ def test_mutant_is_found(parameters, module, old, new, tmp_path, monkeypatch):
 
 
 def test_only_one_operator_of_one_module_is_changed():
-    verilog = "module a(b);\n  assign b = c & d;\nendmodule\nmodule e(f);\n  assign f = g & h;\nendmodule\n"
+    modules = [("a", "c & d"), ("e", "g & h")]
+    verilog = "".join(f"module {m}(b);\n  assign b = {v};\nendmodule\n" for m, v in modules)
     assert changed(verilog, "e", "&", "|") == verilog.replace("g & h", "g | h")
     with pytest.raises(ValueError, match="Module 'a' has no assignment with operator '\\^'"):
         changed(verilog, "a", "^", "&")
