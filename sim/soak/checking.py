@@ -23,12 +23,31 @@ class Outcome:
     tuples, pairs, cycles : int
     difference : str or None
         Where the results differ from those of the model.
+    facts : list
+        What coverage counts of the answer, as (name, value).
     """
 
     tuples: int
     pairs: int
     cycles: int
     difference: str | None
+    facts: list
+
+
+def facts_of(answer):
+    """Yield what occurred in an answer, each once for a program."""
+    told = answer.results.code[answer.results.kind != PAIR]
+    seen = {
+        "overflow of R": (told & 4).any(),
+        "overflow of S": (told & 8).any(),
+        "disorder": (told & 2).any(),
+        "an illegal word": (told & 1).any(),
+        "free order": answer.free.any(),
+        "fixed order": not answer.free.all(),
+        "a broken promise": answer.loose.any(),
+        "no pair": not (answer.results.kind == PAIR).any(),
+    }
+    yield from (("seen", name) for name, true in seen.items() if true)
 
 
 class Checker:
@@ -46,6 +65,7 @@ class Checker:
         self.machine = Machine(library, manifest)
         self.model = Model(manifest)
         self.manifest = manifest
+        self.asked = self.kept = None
         layout = WordLayout(manifest["input_word"])
         kind, op = manifest["input_kinds"]["CONTROL"], manifest["operations"]["FLUSH"]
         self.flush = layout.word(kind=kind, control_op=op)
@@ -54,14 +74,20 @@ class Checker:
         """Return a program with a FLUSH at its end."""
         return np.ascontiguousarray(np.concatenate([words, self.flush]))
 
+    def answer(self, words):
+        """Return a program with a FLUSH at its end, and the model's answer, which is kept."""
+        if self.asked is not words:
+            self.asked, ended = words, self.ended(words)
+            self.kept = ended, self.model.answer(ended)
+        return self.kept
+
     def result_count(self, words):
         """Return how many results a program has to have."""
-        return len(self.model.answer(self.ended(words)).results)
+        return len(self.answer(words)[1].results)
 
     def check(self, words, feeding):
         """Run a program, to which a FLUSH is added, and return its :class:`Outcome`."""
-        words = self.ended(words)
-        answer = self.model.answer(words)
+        words, answer = self.answer(words)
         run = self.machine.run(words, int((answer.results.kind == MARK).sum()), feeding)
         results, wrong = read_results(self.manifest, run.words)
         differs = difference(answer, results, self.manifest["parameters"]["engine"])
@@ -69,7 +95,8 @@ class Checker:
         if not troubles:
             troubles = self.miscounted(run.counters, answer, results)
         pairs = int((results.kind == PAIR).sum())
-        return Outcome(sum(answer.tuples), pairs, run.cycles, "\n".join(troubles) or None)
+        text = "\n".join(troubles) or None
+        return Outcome(sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer)))
 
     @staticmethod
     def miscounted(counters, answer, results):

@@ -31,11 +31,15 @@ class Faults:
         era = self.era(moment)
         self.overflow[side][era] = min(self.overflow[side][era], moment)
 
-    def before(self, moment):
-        """Return the faults before a moment: overflow by side, disorder, illegal."""
-        era = self.era(moment)
-        overflow = sum((self.overflow[side][era] < moment) << side for side in (R, S))
-        return overflow, self.disorder[era] < moment, self.illegal[era] < moment
+    def before(self, moments):
+        """Return the faults before each moment: overflow by side, disorder, illegal, as numbers."""
+        era = np.searchsorted(self.begins[1:], moments, side="left")
+
+        def made(first):
+            return (np.array(first)[era] < moments).astype(np.int64)
+
+        overflow = made(self.overflow[R]) | made(self.overflow[S]) << S
+        return overflow, made(self.disorder), made(self.illegal)
 
     def voids(self):
         """Yield from when and until when the pairs with tuples of which side mean nothing."""

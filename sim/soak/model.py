@@ -216,17 +216,16 @@ class Model:
         order = np.lexsort((stars.probe[probe], local, core, star))
         marks = np.array(controls.marks, np.int64)
         mark_star = np.searchsorted(stars.moment, marks, side="right")
-        flags = np.array([faults.before(int(m)) for m in stars.moment], np.int64).reshape(-1, 3)
+        overflow, disorder, illegal = faults.before(stars.moment)
         other = np.where(stars.side == R, 1 << S, 1 << R)
-        star_codes = pack(STAR, flags[:, 0] & other, flags[:, 1], flags[:, 2])
-        mark_flags = np.array([faults.before(int(m)) for m in marks], np.int64).reshape(-1, 3)
+        star_codes = pack(STAR, overflow & other, disorder, illegal)
         columns = [
             # by star; pairs before it, and marks behind the stars that their word has closed
             np.concatenate([2 * star[order], 2 * np.arange(len(stars.moment)), 2 * mark_star - 1]),
             np.concatenate([np.zeros(len(order), int), np.ones(len(stars.moment), int),
                             2 + np.arange(len(marks))]),
             np.concatenate([tuples.side[probe][order], stars.side, np.zeros(len(marks), int)]),
-            np.concatenate([codes[order], star_codes, pack(MARK, *mark_flags.T)]),
+            np.concatenate([codes[order], star_codes, pack(MARK, *faults.before(marks))]),
             np.concatenate([loose[order], np.zeros(len(stars.moment) + len(marks), bool)]),
         ]  # fmt: skip
         sequence = np.lexsort((columns[1], columns[0]))

@@ -65,7 +65,7 @@ class Programmer:
         """Return how many tuples a program has: few as often as many, as many as time allows."""
         probes, lanes = self.parameters["probes"], self.storage["lanes"]
         ring = self.storage["sub_window"]
-        cost = 2 + (ring / (lanes * probes) if self.parameters["engine"] == "scan" else ring / 8)
+        cost = 2 + (ring / (lanes * probes) if self.parameters["engine"] == "scan" else ring / 64)
         most = max(100, self.effort / cost / (1 + self.storage["cores"] / 4))
         return int(most ** random.uniform(0.2, 1.0))
 

@@ -104,7 +104,7 @@ class Soak:
         tally.tuples += outcome.tuples
         tally.pairs += outcome.pairs
         tally.cycles += outcome.cycles
-        tally.facts.update(program.facts)
+        tally.facts.update(program.facts + outcome.facts)
         tally.facts.update(checker.model.control_words(program.words))
         if outcome.difference:
             tally.differences += 1
