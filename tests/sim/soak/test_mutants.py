@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
 from tests.host.test_driver_simulated import PARAMETERS
 
-SCAN = BUNDLES["tiny"]
+SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)
 INDEX = PARAMETERS["index, two in a word"]
 #: Module, and what its first assignment with an operator has in the place of that.
 MUTANTS = [
