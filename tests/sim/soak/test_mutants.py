@@ -24,7 +24,7 @@ MUTANTS = [
     (SCAN, "time_order", "-", "+"),
     (SCAN, "group_schedule", "|", "&"),
     (SCAN, "span_mask", "==", "!="),
-    (SCAN, "pair_serializer", "+", "-"),
+    (SCAN, "moving_span", "+", "-"),
     (SCAN, "ingress", "|", "&"),
     (SCAN, "merger", "&", "|"),
     (INDEX, "chain_walker", "&", "|"),
