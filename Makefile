@@ -114,6 +114,13 @@ route: $(STAMP) ## Place and route a preset (PRESET, DEVICE, SPEED, SEED); repor
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
 	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench
 
+# Without SEED on the command line, every run has another seed.
+.PHONY: soak
+soak: need-compiler $(STAMP) ## Random programs beside a second model (MINUTES=5, SEED, CASE)
+	$(PY) -m sim soak --minutes '$(or $(MINUTES),5)' $(if $(RECORD),--record) \
+	    $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)') \
+	    $(if $(CASE),--case '$(CASE)') $(OPTIONS)
+
 .PHONY: bench
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures

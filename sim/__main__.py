@@ -20,7 +20,7 @@ __all__ = ["main"]
 #: Where the figures are.
 MODULES = (
     "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
-    "host_figures", "pipeline_figures", "bench_figures",
+    "host_figures", "pipeline_figures", "bench_figures", "soak_figures",
 )  # fmt: skip
 
 
@@ -93,6 +93,20 @@ def calibrate(options):
     return 0
 
 
+def soak(options):
+    """Soak, or run one case again; 1 if anything differs from the model."""
+    from .soak.commands import replay, run
+
+    if options.case is not None:
+        if options.seed is None:
+            raise ValueError("A case belongs to a seed: give --seed S as well")
+        return replay(options.seed, options.case, say)
+    return run(
+        seed=options.seed, minutes=options.minutes, shapes=options.shapes,
+        recorded=options.record, report=say,
+    )  # fmt: skip
+
+
 def figures(options):
     """Measure and print the figures."""
     for module in MODULES:  # they register what they can measure
@@ -150,6 +164,20 @@ def parser():
         "calibrate", help="print how fast this machine is, beside the reference of timed figures"
     )
     command.set_defaults(run=calibrate)
+
+    command = commands.add_parser(
+        "soak", help="run random programs on random accelerators, beside a model of its own",
+        description="Run random programs of input words on random accelerators, and compare what "
+        "comes out with a model that is written from docs/architecture.md alone.",
+    )  # fmt: skip
+    command.add_argument("--minutes", type=float, default=5, metavar="N", help="default: 5")
+    command.add_argument("--seed", type=int, metavar="S", help="default: a new one")
+    command.add_argument(
+        "--shapes", type=int, metavar="N", help="accelerators to build; default: one a minute"
+    )
+    command.add_argument("--case", metavar="N.M", help="run only program M of shape N, shrunk")
+    command.add_argument("--record", action="store_true", help="add the run to docs/soak.md")
+    command.set_defaults(run=soak)
 
     command = commands.add_parser("figures", help="measure; print a row per figure")
     command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")

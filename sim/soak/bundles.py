@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundles for the soak, kept in ``build/soak`` while nothing that they are made of changes."""
+
+from functools import cache
+import hashlib
+import json
+from pathlib import Path
+
+from hdl.bundle import write_bundle
+from sim.library import build_library
+
+__all__ = ["built", "manifest_of"]
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "soak"
+
+
+@cache
+def sources():
+    """Return a hash of everything that Verilog and libraries are made from in the checkout."""
+    digest = hashlib.sha256()
+    for folder in ("hdl", "sim"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".cpp", ".v") and path.parent != Path(__file__).parent:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def manifest_of(bundle):
+    """Return the manifest of a bundle, as JSON has it."""
+    return json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+
+
+def built(parameters, report, folder=FOLDER):
+    """Return the bundle of some parameters, with its library."""
+    name = hashlib.sha256(f"{parameters}{sources()}".encode()).hexdigest()[:12]
+    bundle = folder / name
+    if not (bundle / "manifest.json").exists():
+        write_bundle(parameters, bundle)
+    if not (bundle / "splitjoin.so").exists():
+        build_library(bundle, report=report)
+    return bundle

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs of input words for one accelerator, each from a generator of random numbers."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .machine import Feeding
+from .words import WordLayout
+from .workloads import KEYS, SIDES, TIMES, column, sides, times
+
+__all__ = ["Program", "Programmer"]
+
+
+def choose(random, values):
+    """Return one of some values, as Python has it."""
+    return values[int(random.integers(len(values)))]
+
+
+@dataclass
+class Program:
+    """Input words, the way to feed them, and what coverage counts of them."""
+
+    words: np.ndarray
+    feeding: Feeding
+    facts: list = field(default_factory=list)
+
+
+class Programmer:
+    """Writes programs for the accelerator of a manifest.
+
+    Parameters
+    ----------
+    manifest : dict
+        As read from ``manifest.json``.
+    effort : int
+        Cycles, more or less, that a long program may take.
+    """
+
+    def __init__(self, manifest, effort):
+        self.manifest = manifest
+        self.layout = WordLayout(manifest["input_word"])
+        self.parameters = manifest["parameters"]
+        self.storage = manifest["storage"]
+        self.kinds = manifest["input_kinds"]
+        self.capacity = self.storage["cores"] * self.storage["sub_window"]
+        self.effort = effort
+
+    def program(self, random):
+        """Return one random :class:`Program`."""
+        facts = []
+        count = self.tuple_count(random)
+        feeding = self.feeding(random, count, facts)
+        tuples = self.tuples(random, count, facts)
+        begin = self.configuration(random, count) if random.random() < 0.9 else []
+        rate = choose(random, [0, 0, 0.001, 0.01, 0.1, 0.5])
+        facts.append(("control words", f"one in {1 / rate:.0f} words" if rate else "at the begin"))
+        # What comes between two words is given the place of the second.
+        places = np.flatnonzero(random.random(len(tuples)) < rate)[:3000]
+        between = [self.any_control(random, count) for _ in places]
+        words = np.insert(tuples, places, np.concatenate([self.layout.blank(0), *between]), axis=0)
+        return Program(np.concatenate([self.layout.blank(0), *begin, words]), feeding, facts)
+
+    def tuple_count(self, random):
+        """Return how many tuples a program has: few as often as many, as many as time allows."""
+        probes, lanes = self.parameters["probes"], self.storage["lanes"]
+        ring = self.storage["sub_window"]
+        cost = 2 + (ring / (lanes * probes) if self.parameters["engine"] == "scan" else ring / 64)
+        most = max(100, self.effort / cost / (1 + self.storage["cores"] / 4))
+        return int(most ** random.uniform(0.2, 1.0))
+
+    def feeding(self, random, count, facts):
+        """Return a random :class:`Feeding`."""
+        stalls = [0, 0, 10, 60, 128, 200, 240] if count < 4000 else [0, 0, 0, 10, 60, 128]
+        size = {}
+        way = choose(random, ["whole", "whole", "pieces", "crumbs" if count < 2000 else "whole"])
+        if way == "pieces":
+            size = {"words": choose(random, [30, 300, 3000]), "room": choose(random, [20, 500]),
+                    "cycles": choose(random, [100, 1000])}  # fmt: skip
+        elif way == "crumbs":
+            size = {"words": choose(random, [1, 2, 5]), "room": choose(random, [1, 2, 3]),
+                    "cycles": choose(random, [1, 3, 20])}  # fmt: skip
+        feeding = Feeding(
+            seed=int(random.integers(1 << 31)), stall_in=choose(random, stalls),
+            stall_out=choose(random, stalls), **size,
+            before=0 if random.random() < 0.7 else int(random.integers(1, 3000)),
+        )  # fmt: skip
+        facts += [("fed", way), ("stalls in", feeding.stall_in), ("stalls out", feeding.stall_out)]
+        facts.append(("reset", "in the middle" if feeding.before else "at the begin"))
+        return feeding
+
+    def tuples(self, random, count, facts):
+        """Return words with tuples, in the order of their time but for rare exceptions."""
+        who = choose(random, sorted(SIDES))
+        side = sides(random, who, count)
+        facts.append(("sides", who))
+        keys = {}
+        name = choose(random, sorted(KEYS))
+        for spec in self.parameters["keys"]:
+            if random.random() < 0.4:
+                name = choose(random, sorted(KEYS))
+            keys[f"key.{spec['name']}"] = column(random, name, spec["bits"], count)
+            facts.append(("keys", name))
+        bits = self.parameters["timestamp_bits"]
+        if bits:
+            pace = choose(random, sorted(TIMES))
+            keys["timestamp"] = times(random, pace, bits, count)
+            facts.append(("time", pace))
+            if random.random() < 0.15 and count:
+                wrong = random.integers(0, count, 1 + int(random.integers(3)))
+                keys["timestamp"][wrong] //= np.uint64(2)
+                facts.append(("time", "goes back"))
+        return self.packed(random, side, keys, facts)
+
+    def packed(self, random, side, keys, facts):
+        """Return the words of tuples; some neighbours share one, where words can hold two."""
+        first = np.zeros(len(side), bool)
+        share = 0.0
+        if "BOTH" in self.kinds:
+            share = choose(random, [0.0, 0.5, 1.0, 1.0])
+            facts.append(("two in a word", f"{share:.0%}"))
+            able = (side[:-1] != side[1:]) & (random.random(max(len(side) - 1, 0)) < share)
+            taken = -1
+            for place in np.flatnonzero(able).tolist():
+                if place > taken:
+                    first[place], taken = True, place + 1
+        second = np.roll(first, 1)
+        words = self.layout.blank(len(side))
+        alone = ~first & ~second
+        part = self.layout.blank(int(alone.sum()))
+        kind = np.where(side == 0, self.kinds["R"], self.kinds["S"])
+        self.layout.put(part, "kind", kind[alone])
+        for name, values in keys.items():
+            self.layout.put(part, name, values[alone])
+        words[alone] = part
+        if first.any():
+            at = np.flatnonzero(first)
+            part = self.layout.blank(len(at))
+            self.layout.put(part, "kind", np.full(len(at), self.kinds["BOTH"]))
+            self.layout.put(part, "first", side[at])
+            for number, prefix in enumerate(("both.r.", "both.s.")):
+                mine = np.where(side[at] == number, at, at + 1)
+                for name, values in keys.items():
+                    self.layout.put(part, prefix + name, values[mine])
+            words[at] = part
+        return words[~second]
+
+    # ---- control words
+
+    def control(self, op, index=0, value=0):
+        """Return one control word."""
+        return self.layout.word(
+            kind=self.kinds["CONTROL"], control_op=self.manifest["operations"].get(op, op),
+            control_index=index, control_value=value,
+        )  # fmt: skip
+
+    def bound_pair(self, random, bits):
+        """Return random bounds of a field: equal, shifted, narrow, one-sided, empty, absurd."""
+        half, top = 1 << max(bits - 1, 0), 1 << bits
+        narrow = int(random.integers(1, 20))
+        shift = int(random.integers(-12, 13))
+        return choose(random, [
+            (0, 0), (0, 0), (shift, shift), (-narrow, narrow), (-narrow, narrow), (0, narrow),
+            (-top, top - 1), (-top, -1), (1, top - 1), (narrow, -narrow), (-half, half),
+            (-top - 5, top + 5), (-3 * top, -top), (top - 2, top - 1), (-top, 1 - top),
+        ])  # fmt: skip
+
+    def coordinate(self, random, bounds=None):
+        """Return a random part of a field in the bucket; with bounds, one that suits them."""
+        layout = self.manifest["index"]["coordinate"]
+        buckets = self.manifest["index"]["bucket_bits"]
+        value = 0
+        hashed = int(bounds[0] == bounds[1]) if bounds else int(random.integers(2))
+        for name, number in [
+            ("shift", random.integers(0, 8)), ("width", random.integers(0, buckets + 1)),
+            ("place", random.integers(0, buckets + 1)), ("hashed", hashed),
+            ("seed", random.integers(1 << 32)),
+        ]:  # fmt: skip
+            part = layout["fields"][name]
+            value |= (int(number) & ((1 << part["bits"]) - 1)) << part["offset"]
+        return value
+
+    def window(self, random, side, count):
+        """Return a word that gives a side a new window, sometimes of an absurd size."""
+        bits = self.parameters["timestamp_bits"]
+        if bits and random.random() < 0.6:
+            size = choose(random, [
+                0, 1, int(random.integers(0, 30)), self.capacity // 2, self.capacity,
+                int(random.integers(0, 4 * self.capacity)), 1 << bits, -1,
+            ])  # fmt: skip
+            return self.control("LIFESPAN", side, size)
+        size = choose(random, [
+            1, 2, self.capacity, self.capacity, int(random.integers(1, self.capacity + 1)),
+            int(random.integers(1, self.capacity + 1)), 0, -7, self.capacity + 1,
+        ])  # fmt: skip
+        return self.control("WINDOW", side, size)
+
+    def period(self, random):
+        """Return a random precision."""
+        probes, most = self.parameters["probes"], 1 << self.parameters["probe_bits"]
+        return choose(random, [
+            1, 1, probes, probes, int(random.integers(1, probes + 1)), probes + 1,
+            int(random.integers(1, most + 1)), most, most + 1, 0, -1,
+        ])  # fmt: skip
+
+    def configuration(self, random, count):
+        """Return words that set up a query, each of them with some probability."""
+        words, bounds, ops = [], {}, self.manifest["operations"]
+        for index, spec in enumerate(self.parameters["keys"]):
+            bounds[index] = self.bound_pair(random, spec["bits"])
+            for op, value in zip(("BOUND_LOW", "BOUND_HIGH"), bounds[index], strict=True):
+                if op in ops:
+                    words.append(self.control(op, index, value))
+        if "COORDINATE" in ops and random.random() < 0.8:
+            for index, limits in bounds.items():
+                words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
+        if "DISTINCT" in ops and random.random() < 0.2:
+            words.append(self.control("DISTINCT", int(random.integers(2)), 1))
+        words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]
+        if random.random() < 0.8:
+            words.append(self.control("PRECISION", 0, self.period(random)))
+        if random.random() < 0.5:
+            words.append(self.control("CLEAR"))
+        return words
+
+    def any_control(self, random, count):
+        """Return a word that is no tuple: of any operation, undefined ones too, or of no kind."""
+        ops = self.manifest["operations"]
+        choice = random.random()
+        if choice < 0.06:
+            return self.garbage(random)
+        if choice < 0.12:
+            return self.control(
+                int(random.integers(16)), int(random.integers(16)), int(random.integers(-9, 9))
+            )
+        op, side = choose(random, sorted(ops)), int(random.integers(2))
+        index = int(random.integers(self.manifest["indices"][op]))
+        value = int(random.integers(-3, 4))
+        if op in ("BOUND_LOW", "BOUND_HIGH"):
+            value = choose(random, self.bound_pair(random, self.parameters["keys"][index]["bits"]))
+        elif op in ("WINDOW", "LIFESPAN"):
+            return self.window(random, side, count)
+        elif op == "PRECISION":
+            value = self.period(random)
+        elif op == "COORDINATE":
+            value = self.coordinate(random)
+        return self.control(op, index, value)
+
+    def garbage(self, random):
+        """Return a word of random bits that is no tuple, if there is a kind for that."""
+        number = int.from_bytes(random.bytes(8 * self.layout.columns), "little")
+        kind = self.layout.fields["kind"]
+        mask = ((1 << kind["bits"]) - 1) << kind["offset"]
+        free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}
+        return self.layout.row(number & ~mask | choose(random, sorted(free)) << kind["offset"])

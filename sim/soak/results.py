@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as arrays: the side of each, and a code that holds all else that is fixed of it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .words import WordLayout
+
+__all__ = ["MARK", "PAIR", "STAR", "Results", "describe", "pack", "pack_pair", "read_results"]
+
+PAIR, STAR, MARK = 0, 1, 2
+#: Where the parts of a code begin. Codes of a group's pairs are ordered by their cores.
+KIND, CORE, ROW, LANE = 60, 44, 24, 16
+
+
+def pack_pair(core, row, lane, probe):
+    """Return the codes of pairs."""
+    return core << CORE | row << ROW | lane << LANE | probe
+
+
+def pack(kind, overflow, disorder, illegal):
+    """Return the codes of stars or marks with their faults."""
+    return kind << KIND | overflow << 2 | disorder << 1 | illegal
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results in their order.
+
+    Parameters
+    ----------
+    side : int64 array
+        The probe's; 0 of a mark.
+    code : int64 array
+        From :func:`pack_pair` or :func:`pack`.
+    """
+
+    side: np.ndarray
+    code: np.ndarray
+
+    def __len__(self):
+        return len(self.code)
+
+    def __getitem__(self, chosen):
+        return Results(self.side[chosen], self.code[chosen])
+
+    @property
+    def kind(self):
+        """PAIR, STAR or MARK of each."""
+        return self.code >> KIND
+
+    @property
+    def core(self):
+        """Core of each pair."""
+        return (self.code >> CORE) & 0xFFFF
+
+    def marks_before(self):
+        """Return how many marks came before each."""
+        mark = self.kind == MARK
+        return np.cumsum(mark) - mark
+
+    def stars_before(self):
+        """Return how many stars came before each, of any side."""
+        star = self.kind == STAR
+        return np.cumsum(star) - star
+
+    def own_stars_before(self):
+        """Return how many stars of its own side came before each."""
+        star = self.kind == STAR
+        count = np.zeros(len(self), np.int64)
+        for side in (0, 1):
+            mine = star & (self.side == side)
+            count = np.where(self.side == side, np.cumsum(mine) - mine, count)
+        return count
+
+    def probes(self):
+        """Return an identity of each pair's probe; -1 for what is no pair."""
+        probe = self.code & 0xFFFF
+        return np.where(self.kind == PAIR, identity(self.side, self.own_stars_before(), probe), -1)
+
+
+def identity(side, stars, probe):
+    """Return a number for a probe: its side, stars of that side before it, and its index."""
+    return side << 62 | stars << 20 | probe
+
+
+def describe(side, code):
+    """Return a result as text."""
+    name, kind = "RS"[side], code >> KIND
+    if kind == PAIR:
+        core, row = (code >> CORE) & 0xFFFF, (code >> ROW) & 0xFFFFF
+        return f"PAIR {name} probe={code & 0xFFFF} core={core} row={row} lane={code >> LANE & 255}"
+    faults = f"overflow={code >> 2 & 3} disorder={code >> 1 & 1} illegal={code & 1}"
+    return f"STAR {name} {faults}" if kind == STAR else f"MARK {faults}"
+
+
+class Reader:
+    """Decodes result words by the manifest."""
+
+    def __init__(self, manifest):
+        self.layout = WordLayout(manifest["result_word"])
+        self.kinds = manifest["result_kinds"]
+        self.gather = manifest["storage"]["gather"]
+        self.places = ["", "two."] if "two.kind" in self.layout.fields else [""]
+
+    def core(self, digits):
+        """Return the numbers of cores from their mixed-radix digits."""
+        arity, bits = self.gather["arity"], self.gather["digit_bits"]
+        core = np.zeros(len(digits), np.int64)
+        for level in range(self.gather["levels"]):
+            core += (digits >> (level * bits) & ((1 << bits) - 1)) * arity**level
+        return core
+
+    def place(self, words, prefix):
+        """Return kind as the word has it, side and code of one place of every word."""
+        get = {
+            name: self.layout.get(words, prefix + name).astype(np.int64)
+            for name in ("kind", "side", "probe", "lane", "row", "core", "overflow", "disorder",
+                         "illegal")
+        }  # fmt: skip
+        kind = get["kind"]
+        faults = get["overflow"], get["disorder"], get["illegal"]
+        pair = pack_pair(self.core(get["core"]), get["row"], get["lane"], get["probe"])
+        is_mark = kind == self.kinds["MARK"]
+        code = np.where(
+            kind == self.kinds["PAIR"], pair, pack(np.where(is_mark, MARK, STAR), *faults)
+        )
+        return kind, np.where(is_mark, 0, get["side"]), code
+
+
+def read_results(manifest, words):
+    """Return the :class:`Results` of result words, and what is wrong with the words, or None."""
+    reader = Reader(manifest)
+    kinds, sides, codes = zip(*(reader.place(words, p) for p in reader.places), strict=True)
+    known = [reader.kinds[name] for name in ("PAIR", "STAR", "MARK")]
+    wrong = None
+    if not np.isin(kinds[0], known).all():
+        wrong = "the first place of a result word is empty"
+    present = np.ones((len(words), len(kinds)), bool)
+    if len(kinds) == 2:
+        present[:, 1] = kinds[1] != reader.kinds["NONE"]
+        marks = (kinds[0] == reader.kinds["MARK"]) | (kinds[1] == reader.kinds["MARK"])
+        alone = (kinds[0] == reader.kinds["MARK"]) & ~present[:, 1]
+        if (marks & ~alone).any():
+            wrong = "a mark is not alone in its word"
+    side, code = (np.stack(column, 1)[present] for column in (sides, codes))
+    return Results(side, code), wrong

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The soak finds one wrong operator anywhere in the Verilog of an accelerator, within seconds."""
+
+import time
+
+import pytest
+
+from sim.library import build_library
+from sim.soak.bundles import built, manifest_of
+from sim.soak.checking import Checker
+from sim.soak.mutants import changed, write_mutant
+from sim.soak.soak import Soak
+from tests.conftest import ROOT
+from tests.host.bundles import BUNDLES
+from tests.host.test_driver_simulated import PARAMETERS
+
+SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)
+INDEX = PARAMETERS["index, two in a word"]
+#: Module, and what its first assignment with an operator has in the place of that.
+MUTANTS = [
+    (SCAN, "comparator", "&", "|"),
+    (SCAN, "count_expiry", "-", "+"),
+    (SCAN, "time_expiry", "+", "-"),
+    (SCAN, "time_order", "-", "+"),
+    (SCAN, "group_schedule", "|", "&"),
+    (SCAN, "span_mask", "==", "!="),
+    (SCAN, "moving_span", "+", "-"),
+    (SCAN, "ingress", "|", "&"),
+    (SCAN, "merger", "&", "|"),
+    (INDEX, "chain_walker", "&", "|"),
+    (INDEX, "cell_counter", "+", "-"),
+    (INDEX, "head_lookup", "+", "-"),
+    (INDEX, "result_pairing", "&", "|"),
+]
+SECONDS, PROGRAMS, EFFORT = 20, 400, 20_000
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("parameters", "module", "old", "new"), MUTANTS, ids=[mutant[1] for mutant in MUTANTS]
+)
+def test_mutant_is_found(parameters, module, old, new, tmp_path, monkeypatch):
+    bundle = built(parameters, lambda text: None, folder=ROOT / "build" / "tests")
+    mutant = write_mutant(bundle, tmp_path / "mutant", module, old, new)
+    build_library(mutant, plain=True)
+    manifest = manifest_of(mutant)
+    checker = Checker(mutant / "splitjoin.so", manifest)
+    run = Soak(7, print, effort=EFFORT)
+    monkeypatch.setattr(run, "tell", lambda *arguments: None)
+    began = time.process_time()
+    found = next((n for n in range(PROGRAMS) if run.case(0, n, manifest, checker)), None)
+    seconds = time.process_time() - began
+    print(f"{module}: {old} -> {new}: program {found}, {seconds:.1f} s")
+    assert found is not None
+    assert seconds < SECONDS
+
+
+def test_only_one_operator_of_one_module_is_changed():
+    modules = [("a", "c & d"), ("e", "g & h")]
+    verilog = "".join(f"module {m}(b);\n  assign b = {v};\nendmodule\n" for m, v in modules)
+    assert changed(verilog, "e", "&", "|") == verilog.replace("g & h", "g | h")
+    with pytest.raises(ValueError, match="Module 'a' has no assignment with operator '\\^'"):
+        changed(verilog, "a", "^", "&")

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A short soak, on shapes that other tests compile as well."""
+
+from dataclasses import replace
+
+import pytest
+
+from sim.soak import commands
+from sim.soak import soak as soaking
+from sim.soak.bundles import built, manifest_of
+from sim.soak.checking import Checker
+from sim.soak.shapes import KINDS, random_shape
+from sim.soak.soak import Soak
+from sim.soak.workloads import KEYS, SIDES, TIMES
+from tests.conftest import ROOT
+from tests.host.bundles import BUNDLES
+from tests.host.test_driver_simulated import PARAMETERS
+
+SHAPES = {
+    "scan": BUNDLES["groups"],
+    "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
+    "index, two in a word": PARAMETERS["index, two in a word"],
+}
+PROGRAMS, EFFORT = 25, 20_000
+
+
+def checker_of(parameters):
+    bundle = built(parameters, lambda text: None, folder=ROOT / "build" / "tests")
+    manifest = manifest_of(bundle)
+    return manifest, Checker(bundle / "splitjoin.so", manifest)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_programs_agree_with_the_model(shape):
+    manifest, checker = checker_of(SHAPES[shape])
+    said = []
+    run = Soak(20261123, said.append, effort=EFFORT)
+    for which in range(PROGRAMS):
+        assert not run.case(0, which, manifest, checker), "\n".join(said)
+    assert run.tally.programs == PROGRAMS
+    assert run.tally.tuples > 100 * PROGRAMS
+    assert run.tally.pairs > run.tally.tuples / 10
+    used = {name: {value for at, value in run.tally.facts if at == name}
+            for name in ("keys", "sides", "time", "control word", "fed")}  # fmt: skip
+    assert used["sides"] >= set(SIDES) - {"long runs"}
+    assert len(used["keys"]) > len(KEYS) // 2
+    assert len(used["time"]) >= len(TIMES)
+    assert used["control word"] == {*manifest["operations"], "(illegal)"}
+    assert used["fed"] == {"whole", "pieces", "crumbs"}
+
+
+class Liar(Checker):
+    """Sees a difference wherever two words of a kind stand in a program, in their order."""
+
+    def check(self, words, feeding):
+        outcome = super().check(words, feeding)
+        op = self.model.control_words(words)
+        wrong = op.get(("control word", "CLEAR"), 0) and op.get(("control word", "WINDOW"), 0)
+        return replace(outcome, difference="a lie" if wrong else None)
+
+
+def test_a_difference_is_shrunk_and_printed_with_its_replay():
+    manifest, checker = checker_of(SHAPES["scan, two in a word"])
+    checker.__class__ = Liar
+    said = []
+    run = Soak(4, said.append, effort=3000)
+    assert any(run.case(2, which, manifest, checker) for which in range(12))
+    text = "\n".join(said)
+    assert "replay: make soak SEED=4 CASE=2." in text
+    assert "shrunk to 2 words" in text
+    assert "WINDOW" in text
+    assert "CLEAR" in text
+
+
+def test_a_case_is_made_from_seed_and_number_alone():
+    assert random_shape(3, 17) == random_shape(3, 17) != random_shape(4, 17)
+    manifest, checker = checker_of(SHAPES["scan"])
+    one, same, other = (
+        Soak(seed, print, effort=3000).program(1, 2, manifest, checker) for seed in (8, 8, 9)
+    )
+    assert (one.words == same.words).all()
+    assert one.feeding == same.feeding
+    assert one.words.shape != other.words.shape or (one.words != other.words).any()
+
+
+def test_shapes_in_turn_have_every_engine_and_comparator():
+    shapes = [random_shape(1, number) for number in range(len(KINDS))]
+    assert {(shape.engine, shape.comparator) for shape in shapes} == {
+        (engine, comparator.replace("digest", "equality")) for engine, comparator in KINDS
+    }
+    assert [bool(shape.digest_bits) for shape in shapes] == [c == "digest" for _, c in KINDS]
+
+
+def test_command_prints_coverage_and_counts(monkeypatch, capsys):
+    monkeypatch.setattr(soaking, "random_shape", lambda seed, number: SHAPES["scan"])
+    monkeypatch.setattr(soaking, "built", lambda parameters, report: built(
+        parameters, report, folder=ROOT / "build" / "tests"))  # fmt: skip
+    code = commands.run(seed=3, minutes=0.01, shapes=1, recorded=False, report=lambda text: None)
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "control word: " in said
+    assert "engine: scan band 1" in said
+    assert "seed 3: 1 shapes, " in said
+    assert said.endswith(" 0 differences\n")
+
+
+def test_a_case_that_is_none_is_refused():
+    with pytest.raises(ValueError, match=r"Case must be the numbers .* not '12'"):
+        commands.replay(1, "12", print)
+    with pytest.raises(ValueError, match="--minutes must be more than zero, not 0"):
+        commands.run(seed=1, minutes=0, shapes=None, recorded=False, report=print)
