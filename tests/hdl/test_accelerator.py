@@ -14,9 +14,11 @@ from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
 from host.words import WordCodec
+from sim.differential import canonical, expected_results
+from sim.word_scenarios import Scenario, random_scenario
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
-from tests.scenarios import Scenario, canonical, expected_results, manifest_of, random_scenario
+from tests.scenarios import manifest_of
 
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16

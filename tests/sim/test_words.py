@@ -7,21 +7,15 @@ import pytest
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host.buckets import Coordinate
-from host.device.simulated import SimulatedDevice
 from host.manifest import Manifest
 from host.ordering import Ordering
 from host.predicate import Bounds
 from host.streams.configuration import configuration
 from host.window import CountWindow
 from host.words import WordCodec
+from sim.differential import answer, canonical, expected_results, same
 from sim.library import build_library
-from tests.scenarios import (
-    Scenario,
-    canonical,
-    expected_results,
-    hostile_scenario,
-    random_scenario,
-)
+from sim.word_scenarios import Scenario, hostile_scenario, random_scenario
 
 XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
 
@@ -98,32 +92,6 @@ def bundle(request, tmp_path_factory):
     write_bundle(SHAPES[request.param], folder)
     build_library(folder)
     return folder
-
-
-def same(manifest, received, expected):
-    """Are these the results that are wanted, in the order that the engine promises?"""
-    if manifest.engine == "scan":
-        return np.array_equal(received, expected)
-    return canonical(manifest, received, free=False) == canonical(manifest, expected, free=False)
-
-
-def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
-    """Send the scenario in chunks; return all results, and add the ``cycles`` of each call."""
-    received, sent, marks = [], 0, 0
-    with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
-        codec = WordCodec(device.manifest)
-        results = np.zeros((chunk, device.manifest.result_word.columns), np.uint64)
-        budget = 4_000_000
-        while marks < scenario.marks:
-            done = device.exchange(scenario.words[sent : sent + chunk], results, cycles=10_000)
-            sent += done.accepted
-            budget -= done.cycles
-            if cycles is not None:
-                cycles.append(done.cycles)
-            received.append(codec.split_words(results[: done.produced].copy())[0])
-            marks += int(codec.marks(received[-1]).sum())
-            assert budget > 0, f"no end in sight (seed {seed}); counters {device.counters()}"
-    return np.concatenate(received)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
