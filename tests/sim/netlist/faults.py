@@ -49,7 +49,8 @@ FAULTS = {
 MODULE = r"""
 module FAULTS (output [LAST:0] chosen);
   integer number;
-  initial number = $c32("std::getenv(\"VARIABLE\") ? ", "std::atoi(std::getenv(\"VARIABLE\")) : -1");
+  initial
+    number = $c32("std::getenv(\"VARIABLE\") ? ", "std::atoi(std::getenv(\"VARIABLE\")) : -1");
   assign chosen = number < 0 ? 0 : 1 << number;
 endmodule
 """.replace("VARIABLE", VARIABLE).replace("LAST", str(len(FAULTS) - 1))
