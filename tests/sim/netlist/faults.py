@@ -34,13 +34,13 @@ def is_enabled(cell):
 #: Name: type of a cell, part of its name, which of these, its pin, and what becomes of the pin.
 FAULTS = {
     "a comparison gives the opposite": (
-        "LUT4", "core_0.left.engine.scanner", anything, "A", INVERTED,
+        "TRELLIS_FF", "core_0.left.engine.scanner.slot_0.matches_", anything, "DI", INVERTED,
     ),
     "the combiner is never reset": ("TRELLIS_FF", "combiner.reset_stages", anything, "DI", ZERO),
     "a byte of a block RAM is never written": (RAM, "left", anything, "ADA0", ZERO),
     "an adder has a carry input": (CARRY, "core_0.right", adds, "CIN", ONE),
-    "a register of the ingress is always enabled": (
-        "TRELLIS_FF", "ingress", is_enabled, "CE", ONE,
+    "a bound is loaded in every cycle": (
+        "TRELLIS_FF", "core_0.left.engine.scanner.slot_0.low_0", is_enabled, "CE", ONE,
     ),
     "block RAMs have no output register": None,
 }  # fmt: skip
