@@ -6,7 +6,7 @@ import pytest
 
 from host.device import Exchange, Stamps
 from host.errors import DeviceError
-from sim.word_scenarios import illegal_word
+from sim.scenarios import illegal_word
 from tests.host.bundles import (
     BUNDLES,
     FLUSH,

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of words for an accelerator: random, adversarial, with changes of configuration.
+"""Random scenarios: changes of configuration, and words that no host would send."""
 
-The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb, and are
-answered by the software device, whose results every engine must repeat.
-"""
-
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, pairwise
 
 import numpy as np
 
@@ -14,19 +9,13 @@ from host.bucket_hash import SEED_BITS
 from host.buckets import Coordinate
 from host.words import WordCodec
 
-__all__ = ["Scenario", "hostile_scenario", "illegal_word", "random_scenario"]
+from .illegal import illegal_word
+from .scenario import Scenario
+
+__all__ = ["hostile_scenario", "random_scenario"]
 
 #: How the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
-
-
-@dataclass
-class Scenario:
-    """Words to send, and whether between two stars their results may come in any order."""
-
-    words: np.ndarray
-    free: bool
-    marks: int
 
 
 def sides_of(shape, count, generator):
@@ -155,37 +144,11 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
             times = (time[-1] if count else 0) + pace * np.arange(1, 11)
             parts.append(packed(codec, sides, columns, times, generator))
         control("FLUSH")
-    return Scenario(
-        np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts]), free, marks
-    )
+    words = np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts])
+    return Scenario(words, free=free, marks=marks, faulty=overflow)
 
 
-def illegal_word(manifest, rng):
-    """Return an input word, one row, that is no tuple and no operation which the manifest knows."""
-    bits = manifest.input_word.bits
-    number = sum(int(rng.integers(0, 2)) << place for place in range(bits))
-    unknown_kind = bool(rng.integers(0, 2))
-
-    def put(name, value):
-        nonlocal number
-        place = manifest.input_word[name]
-        number &= ~(((1 << place.bits) - 1) << place.offset)
-        number |= value << place.offset
-
-    unknown_kind &= "BOTH" not in manifest.input_kinds  # else there is no unknown one
-    put("kind", 3 if unknown_kind else manifest.input_kinds["CONTROL"])
-    if not unknown_kind:
-        indices = {code: manifest.indices[name] for name, code in manifest.operations.items()}
-        every = [(op, index) for op in range(16) for index in range(16)]
-        illegal = [(op, index) for op, index in every if index >= indices.get(op, 0)]
-        op, index = illegal[rng.integers(len(illegal))]
-        put("control.op", op)
-        put("control.index", index)
-    row = number.to_bytes(8 * manifest.input_word.columns, "little")
-    return np.frombuffer(row, dtype="<u8").reshape(1, -1).copy()
-
-
-def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
+def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
     """Make a scenario with words at random places that no host would send, and one after it.
 
     They are illegal, or control words with any value of their field. The scenario that follows
@@ -195,11 +158,15 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
     ----------
     manifest, seed, tuples, overflow
         As for :func:`random_scenario`. Without ``overflow``, no lifespan is a long one.
+    share : float
+        How many such words there are for one of the others.
     """
     generator = np.random.default_rng([seed, 1])
     codec = WordCodec(manifest)
     bits = manifest.input_word["control.value"].bits
     marks = 0
+    kinds = [*manifest.operations, *["ILLEGAL"] * 8]
+    kinds = cycle(generator.permutation(kinds).tolist())
 
     def any_value():
         extremes = (0, 1, -1, manifest.capacity + 1, (1 << bits - 1) - 1, -(1 << bits - 1))
@@ -209,7 +176,7 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
 
     def inserted():
         nonlocal marks
-        name = str(generator.choice([*manifest.operations, *["ILLEGAL"] * 8]))
+        name = next(kinds)
         if name == "ILLEGAL":
             return [illegal_word(manifest, generator)]
         index, value = int(generator.integers(manifest.indices[name])), any_value()
@@ -232,11 +199,12 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
     following = random_scenario(manifest, seed + 1, tuples=tuples)
     words = []
     for word in scenario.words:
-        while generator.random() < 0.1:
+        while generator.random() < share / (1 + share):
             words += inserted()
         words.append(word.reshape(1, -1))
     return Scenario(
         np.concatenate([*words, following.words]),
         free=False,
         marks=scenario.marks + marks + following.marks,
+        faulty=overflow,
     )
