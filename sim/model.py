@@ -103,8 +103,15 @@ def clock_option(folder):
     return ["-DONE_EDGE"] if len(edges) == 1 and not at_inputs else []
 
 
-def unite(folder):
+def unite(folder, levels):
     """Gather Verilator's many small files in a few, which compile several times faster.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the files.
+    levels : tuple of str
+        As for :func:`compile_model`.
 
     Returns
     -------
@@ -117,8 +124,8 @@ def unite(folder):
     for path in paths:
         if path not in slow:
             min(fast, key=lambda part: sum(p.stat().st_size for p in part)).append(path)
-    units = [(f"fast_{n}.cpp", part, FAST) for n, part in enumerate(fast)]
-    units.append(("slow.cpp", slow, SLOW))
+    units = [(f"fast_{n}.cpp", part, levels[0]) for n, part in enumerate(fast)]
+    units.append(("slow.cpp", slow, levels[1]))
     for name, part, _ in units:
         (folder / name).write_text("".join(f'#include "{path.name}"\n' for path in part))
     return [(name, level) for name, part, level in units if part]
@@ -171,7 +178,10 @@ def compile_runtime(tools, folder, *, what, log, heartbeat):
     return folder / "runtime.o"
 
 
-def compile_model(tools, text, manifest, runtime, folder, *, what, log, heartbeat):
+def compile_model(
+    tools, text, manifest, runtime, folder, *, what, log, heartbeat,
+    verilator_flags=VERILATOR_FLAGS, levels=(FAST, SLOW),
+):  # fmt: skip
     """Build the simulator library of one accelerator in ``folder``.
 
     Parameters
@@ -188,6 +198,10 @@ def compile_model(tools, text, manifest, runtime, folder, *, what, log, heartbea
         Empty folder for everything that is made on the way.
     what, log, heartbeat
         For messages.
+    verilator_flags : list of str
+        How Verilator translates the text.
+    levels : tuple of str
+        How the compiler optimizes what runs every cycle, and what runs once.
 
     Returns
     -------
@@ -203,12 +217,12 @@ def compile_model(tools, text, manifest, runtime, folder, *, what, log, heartbea
     source, rules = folder / "simulated.v", folder / "sharing.vlt"
     source.write_text(text)
     rules.write_text(sharing_rules(text))
-    command = [tools.verilator, "--cc", *VERILATOR_FLAGS, "--top-module", "splitjoin"]
+    command = [tools.verilator, "--cc", *verilator_flags, "--top-module", "splitjoin"]
     command += ["--prefix", PREFIX, "-Mdir", str(folder), str(rules), str(source)]
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
     flags = [*flags_of(tools), *macros(manifest), *clock_option(folder)]
-    units = [*unite(folder), (str(HARNESS), FAST)]
+    units = [*unite(folder, levels), (str(HARNESS), FAST)]
     compiles = [
         [tools.compiler, *flags, level, "-c", unit, "-o", f"{number}.o"]
         for number, (unit, level) in enumerate(units)

@@ -15,7 +15,7 @@ from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool
 
-__all__ = ["nextpnr_command", "route"]
+__all__ = ["nextpnr_command", "placed_netlist", "route"]
 
 #: How an accelerator is routed, for the reader of a report.
 METHOD = (
@@ -40,6 +40,32 @@ def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
         "--freq", f"{frequency:g}", "--timing-allow-fail", "--lpf-allow-unconstrained",
         "--detailed-timing-report", "--report", f"seed{seed}.json",
     ]  # fmt: skip
+
+
+def placed_netlist(verilog, parameters, device, *, folder):
+    """Make the netlist that nextpnr routes: synthesize it, edit it, fix block RAMs to their sites.
+
+    Parameters
+    ----------
+    verilog : str
+        Of :func:`hdl.fpga.provenance.routed_verilog`.
+    parameters : JoinParameters
+        Of the accelerator.
+    device : Device
+    folder : pathlib.Path
+        Where netlist, script and log go.
+
+    Returns
+    -------
+    netlist : pathlib.Path
+        Yosys' JSON.
+    placed : int
+        Block RAMs whose sites are fixed.
+    """
+    if parameters.engine != "scan":
+        return synthesize_netlist(verilog, top=SHELL, folder=folder, flat=False), 0
+    netlist = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=True)
+    return netlist, lay_out(netlist, top=SHELL, device=device, cores=parameters.cores)
 
 
 def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadline):
@@ -124,9 +150,7 @@ def route(
     if earlier is not None:
         require_same(earlier, routed)
     hierarchy = Hierarchy(verilog, top=SHELL)
-    flat = parameters.engine == "scan"
-    netlist = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=flat)
-    placed = lay_out(netlist, top=SHELL, device=device, cores=parameters.cores) if flat else 0
+    _, placed = placed_netlist(verilog, parameters, device, folder=folder)
 
     def run(seed):
         return run_seed(

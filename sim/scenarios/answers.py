@@ -12,7 +12,7 @@ from host.device.software import SoftwareDevice
 from host.manifest import Manifest
 from host.words import WordCodec
 
-__all__ = ["answer", "assert_right", "expected_results"]
+__all__ = ["answer", "assert_right", "canonical", "expected_results", "without_pairs"]
 
 
 def expected_results(bundle, scenario):

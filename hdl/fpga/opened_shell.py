@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The netlist of an accelerator, taken out of the shell in which it is routed."""
+
+from hdl.counters import COUNTER_BITS
+from hdl.words.inputs import input_word
+from hdl.words.results import result_word
+
+from .shell import SHELL
+
+__all__ = ["open_shell", "port_widths"]
+
+REGISTER = "TRELLIS_FF"
+#: Of the address of a counter.
+ADDRESS_BITS = 4
+
+
+def port_widths(parameters):
+    """Return inputs and outputs of an accelerator, in the order in which its shell shifts them.
+
+    Returns
+    -------
+    inputs, outputs : dict
+        Names of ports, as in the Verilog of a bundle, to their bits.
+    """
+    inputs = {
+        "i_payload": input_word(parameters).size,
+        "i_valid": 1,
+        "o_ready": 1,
+        "counter_addr": ADDRESS_BITS,
+    }
+    outputs = {
+        "i_ready": 1,
+        "o_payload": result_word(parameters).size,
+        "o_valid": 1,
+        "counter_data": COUNTER_BITS,
+    }
+    return inputs, outputs
+
+
+def shift_register(cells, bit, length):
+    """Return the names of the registers that ``bit`` is shifted through, the first one first.
+
+    A register of the accelerator may read such a bit as well; the shell's registers are those that
+    come from one statement.
+    """
+    readers = {}
+    for name, cell in cells.items():
+        if cell["type"] == REGISTER:
+            readers.setdefault(cell["connections"]["DI"][0], []).append(name)
+    chain = []
+    for _ in range(length):
+        names = readers.get(bit, [])
+        if chain:
+            origin = cells[chain[0]]["attributes"]["src"]
+            names = [name for name in names if cells[name]["attributes"]["src"] == origin]
+        if len(names) != 1:
+            raise ValueError(f"Input {len(chain)} of {length} of the shell has {names!r} behind it")
+        chain += names
+        (bit,) = cells[names[0]]["connections"]["Q"]
+    return chain
+
+
+def ports_of(widths, direction, bits):
+    """Return ports as Yosys' JSON has them; ``bits`` are those of all ports, in order."""
+    ports, first = {}, 0
+    for name, width in widths.items():
+        ports[name] = {"direction": direction, "bits": bits[first : first + width]}
+        first += width
+    return ports
+
+
+def open_shell(netlist, parameters, *, name):
+    """Give a routed netlist the ports of the accelerator that is in its shell.
+
+    The shell's registers at the inputs and outputs are removed; reset still passes its two. No
+    other cell changes, so what is simulated by these ports is what nextpnr gets.
+
+    Parameters
+    ----------
+    netlist : dict
+        Yosys' JSON, as :func:`hdl.fpga.route.placed_netlist` writes it; changed in place.
+    parameters : JoinParameters
+        Of the accelerator.
+    name : str
+        What its module is called from now on.
+
+    Raises
+    ------
+    ValueError
+        If the netlist is not of such an accelerator in its shell.
+    """
+    module = netlist["modules"].pop(SHELL)
+    cells, ports, names = module["cells"], module["ports"], module["netnames"]
+    inputs, outputs = port_widths(parameters)
+
+    chain = shift_register(cells, ports["data_in"]["bits"][0], sum(inputs.values()))
+    shifted = [cells.pop(cell)["connections"]["Q"][0] for cell in chain]
+    drivers = {
+        cell["connections"]["Q"][0]: cell["connections"]["DI"][0]
+        for cell in cells.values()
+        if cell["type"] == REGISTER
+    }
+    taken = [drivers.get(bit, bit) for bit in names["taken"]["bits"]]
+    if len(taken) != sum(outputs.values()):
+        raise ValueError(f"The shell takes {len(taken)} outputs, not {sum(outputs.values())}")
+
+    module["ports"] = {
+        "clk": ports["clk"],
+        "rst": ports["rst"],
+        **ports_of(inputs, "input", shifted),
+        **ports_of(outputs, "output", taken),
+    }
+    for port in module["ports"]:  # names of the same bits, or of the shell
+        names.pop(port, None)
+    module["attributes"].pop("top", None)
+    netlist["modules"][name] = module

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator library of a netlist: what nextpnr gets, behind the interface of any bundle.
+
+Netlist and library are kept in the cache of :mod:`sim.library`, by a hash of what they are made
+from.
+"""
+
+import json
+from pathlib import Path
+
+from hdl.bundle import write_bundle
+from hdl.fpga import floorplan, opened_shell, route, synthesis
+from hdl.fpga.devices import find_device
+from hdl.fpga.opened_shell import open_shell
+from hdl.fpga.provenance import identify, routed_verilog
+from hdl.fpga.route import placed_netlist
+from hdl.fpga.tools import YOSYS
+from host.cache import library_folder, prepare_folder
+from host.checksum import publish
+from host.device.simulator_library import LIBRARY
+from host.manifest import Manifest
+from sim.library import cached, cached_runtime, hash_of, made_with
+from sim.model import compile_model, recipe, runtime_recipe
+from sim.toolchain import Heartbeat, find_toolchain
+
+from .cells import cell_models
+from .text import netlist_text
+
+__all__ = ["build_netlist_library", "netlist_of"]
+
+DEVICE = "lfe5u-85f"
+TOP = "splitjoin"
+#: What decides about a netlist besides the Verilog, and about its library besides the netlist.
+FLOW = [Path(module.__file__) for module in (synthesis, floorplan, route)] + [synthesis.RESETS]
+HERE = [Path(opened_shell.__file__), *(Path(__file__).with_name(n) for n in ("text.py",))]
+#: What nobody drives, what no reset sets, and memories begin with anything. A netlist is one large
+#: function, which compilers take minutes for unless it is cut.
+FLAGS = [
+    "-O3", "--x-assign", "unique", "--x-initial", "unique", "--no-assert", "--no-timing",
+    "--output-split", "0", "--output-split-cfuncs", "400", "-Wno-fatal", "-Wno-lint", "-Wno-style",
+    "-Wno-SPECIFYIGN", "-Wno-INITIALDLY", "--quiet",
+]  # fmt: skip
+LEVELS = ("-O1", "-O0")
+
+
+def netlist_of(parameters, *, report=lambda text: None):
+    """Return the netlist that ``python -m hdl route`` would hand to nextpnr, from the cache if so.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+    report : callable
+        Receives lines about the progress.
+
+    Returns
+    -------
+    dict
+        Yosys' JSON: the accelerator in its routing shell.
+    """
+    device = find_device(DEVICE)
+    verilog = routed_verilog(parameters, device)
+    flow = [path.read_text(encoding="utf-8") for path in FLOW]
+    key = hash_of([verilog, device.name, identify(YOSYS).version, *flow])
+
+    def make(place, log):
+        report(f"synthesizing {parameters.engine} {parameters.comparator}")
+        return placed_netlist(verilog, parameters, device, folder=place)[0]
+
+    prepare_folder(library_folder())
+    path = cached(f"netlist-{key}.json", make, report=report)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def build_netlist_library(netlist, parameters, bundle, *, models=None, report=lambda text: None):
+    """Build the simulator library of a netlist, and put it into the bundle of its accelerator.
+
+    The bundle then is a device like any other; ``python -m sim build`` gives it back the library of
+    its own Verilog.
+
+    Parameters
+    ----------
+    netlist : dict
+        Of :func:`netlist_of`, possibly changed by a test; opened in place.
+    parameters : JoinParameters
+        Of the accelerator.
+    bundle : path-like
+        Folder of its bundle, which is written if it is not there.
+    models : str, optional
+        Verilog of the cells, if others than :func:`sim.netlist.cells.cell_models` are wanted.
+    report : callable
+        Receives lines about the progress.
+
+    Returns
+    -------
+    Path
+        The library in the bundle.
+
+    Raises
+    ------
+    ToolError, MissingToolError
+        If Yosys, Verilator or the compiler is not there or fails.
+    BuildError
+        If the library cannot be built.
+    """
+    bundle = Path(bundle).absolute()
+    write_bundle(parameters, bundle)
+    manifest, tools = Manifest.load(bundle), find_toolchain()
+    models = models or cell_models()
+    open_shell(netlist, parameters, name=TOP)
+    parts = [json.dumps(netlist), *recipe(manifest), *runtime_recipe(), *made_with(tools)]
+    own = [path.read_text(encoding="utf-8") for path in HERE]
+    key = hash_of([*parts, *own, models, *FLAGS, *LEVELS])
+    what = f"{bundle.name} (netlist)"
+
+    def make(place, log):
+        report(f"{what}: building the simulator library")
+        text = netlist_text(netlist, models, top=TOP, folder=place)
+        return compile_model(
+            tools, text, manifest, cached_runtime(tools, what=what, report=report), place,
+            what=what, log=log, heartbeat=Heartbeat(report), verilator_flags=FLAGS, levels=LEVELS,
+        )  # fmt: skip
+
+    prepare_folder(library_folder())
+    publish(cached(f"netlist-{key}.so", make, report=report), bundle / LIBRARY)
+    return bundle / LIBRARY

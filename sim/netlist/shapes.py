@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small accelerators of every engine, whose netlists are run."""
+
+from hdl.parameters import JoinParameters, KeyField
+
+__all__ = ["SHAPES"]
+
+X = (KeyField(name="x", bits=12),)
+XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
+
+#: Windows of hundreds of tuples take block RAMs with rows of 18 bits, smaller ones with rows of 36;
+#: a scan of such a window would take hundreds of cycles, so the index has it.
+SHAPES = {
+    "scan equality, 3 cores": JoinParameters(
+        cores=3, sub_window=20, keys=XY, probes=2, fan_in=2, fan_out=2, comparator="equality",
+    ),
+    "scan equality, times, two in a word": JoinParameters(
+        cores=1, sub_window=37, keys=XY, timestamp_bits=48, probes=2, comparator="equality",
+        tuples_per_word=2,
+    ),
+    "scan digests, 2 cores, times": JoinParameters(
+        cores=2, sub_window=50, keys=XY, timestamp_bits=48, lanes=3, probes=4, fan_in=2,
+        comparator="equality", digest_bits=4,
+    ),
+    "scan digests, two in a word": JoinParameters(
+        cores=1, sub_window=26, keys=XY, lanes=2, probes=2, comparator="equality", digest_bits=5,
+        tuples_per_word=2,
+    ),
+    "scan band": JoinParameters(cores=1, sub_window=12, keys=X, probes=2),
+    "scan band, 3 cores, 4 probes, two fields": JoinParameters(
+        cores=3, sub_window=20, keys=XY, lanes=2, probes=4, fan_in=2, fan_out=2,
+    ),
+    "scan band, two fields, times": JoinParameters(
+        cores=1, sub_window=28, keys=XY, timestamp_bits=48, probes=4,
+    ),
+    "scan band, 2 cores, times, two in a word": JoinParameters(
+        cores=2, sub_window=20, keys=XY, timestamp_bits=48, lanes=2, probes=2, fan_in=2,
+        tuples_per_word=2,
+    ),
+    "index equality": JoinParameters(
+        cores=1, sub_window=40, keys=X, probes=3, engine="index", comparator="equality",
+    ),
+    "index equality, 2 cores, times, two in a word": JoinParameters(
+        cores=2, sub_window=40, keys=XY, timestamp_bits=48, probes=3, engine="index",
+        comparator="equality", tuples_per_word=2,
+    ),
+    "index band, 3 cores, times, few buckets": JoinParameters(
+        cores=3, sub_window=20, keys=XY, timestamp_bits=48, probes=4, fan_in=2, engine="index",
+        bucket_bits=2,
+    ),
+    "index band, times, two in a word": JoinParameters(
+        cores=1, sub_window=600, keys=XY, timestamp_bits=48, probes=8, engine="index",
+        bucket_bits=10, tuples_per_word=2,
+    ),
+}  # fmt: skip
