@@ -29,8 +29,6 @@ MUTANTS = [
     (SCAN, "merger", "&", "|"),
     (INDEX, "chain_walker", "&", "|"),
     (INDEX, "cell_counter", "+", "-"),
-    (INDEX, "head_lookup", "+", "-"),
-    (INDEX, "result_pairing", "&", "|"),
 ]
 SECONDS, PROGRAMS, EFFORT = 20, 400, 20_000
 
