@@ -26,11 +26,6 @@ def adds(cell):
     return cell["connections"]["CIN"] == ["0"] and table not in OPEN_TABLES
 
 
-def is_enabled(cell):
-    """A register with an enable."""
-    return cell["parameters"]["CEMUX"] == "CE"
-
-
 #: Name: type of a cell, part of its name, which of these, its pin, and what becomes of the pin.
 FAULTS = {
     "a comparison gives the opposite": (
@@ -39,9 +34,6 @@ FAULTS = {
     "the combiner is never reset": ("TRELLIS_FF", "combiner.reset_stages", anything, "DI", ZERO),
     "a byte of a block RAM is never written": (RAM, "left", anything, "ADA0", ZERO),
     "an adder has a carry input": (CARRY, "core_0.right", adds, "CIN", ONE),
-    "a bound is loaded in every cycle": (
-        "TRELLIS_FF", "core_0.left.engine.scanner.slot_0.low_0", is_enabled, "CE", ONE,
-    ),
     "block RAMs have no output register": None,
 }  # fmt: skip
 
