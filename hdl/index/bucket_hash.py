@@ -114,11 +114,20 @@ class FieldHash:
         """Return the hash, of ``bits`` bits, of what was :meth:`gathered`, as a view of it."""
         upper = Const(0)
         if self.width:
-            shifted = [
-                products[f"product_{i}_{j}"].shift_left(i + j) for (i, _), (j, _) in self.limbs()
-            ]
-            upper = reduce(add, shifted)[self.width - self.bits : self.width]
+            upper = reduce(add, self.terms(products))[self.width - self.bits : self.width]
         return (products.plain + upper)[: self.bits]
+
+    def terms(self, products):
+        """Return what the products add up from: those that do not overlap are one number."""
+        terms = []
+        for (i, _), (j, _) in self.limbs():
+            place, product = i + j, products[f"product_{i}_{j}"]
+            below = next((n for n, term in enumerate(terms) if len(term) <= place), None)
+            if below is None:
+                terms.append(product.shift_left(place))
+            else:
+                terms[below] = Cat(terms[below], C(0, place - len(terms[below])), product)
+        return terms
 
 
 def limbs(bits):

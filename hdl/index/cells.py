@@ -208,7 +208,7 @@ class CellPreparation(wiring.Component):
         """Place: put the coordinates where they belong, and see how far apart they are."""
         bits = self.parameters.bucket_width
         most = Signal(bits, name=f"most_{n}")  # of the coordinate's bits in use
-        m.d.comb += most.eq((1 << part.width) - 1)
+        m.d.comb += most.eq(Cat(part.width > bit for bit in range(bits)))
         hashed = part.hashed.replicate(bits)
         for name in ("key", "low"):
             m.d.comb += [
