@@ -86,5 +86,5 @@ class SimulatedMachine(DeviceMachine):
         return ThreadedDevice(device) if seed % 4 == 3 else device
 
 
-SimulatedMachine.TestCase.settings = settings(max_examples=40)
+SimulatedMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
 TestAnyUse = SimulatedMachine.TestCase
