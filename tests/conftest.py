@@ -19,7 +19,11 @@ settings.register_profile(
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
 # Of a mutant (`make mutation`) one asks only whether it is noticed, not for a small example.
 settings.register_profile(
-    "mutation", settings.get_profile("ci"), phases=[Phase.explicit, Phase.generate], database=None
+    "mutation",
+    settings.get_profile("ci"),
+    max_examples=40,
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
 )
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 

@@ -18,14 +18,23 @@ def main() -> int:
     parser.add_argument(
         "--again", action="store_true", help="run only what was not noticed the last time"
     )
+    parser.add_argument(
+        "--tenths", type=int, default=10, help="of every ten mutants run so many (default: 10)"
+    )
     options = parser.parse_args()
     if unknown := set(options.modules) - set(TARGETS):
         parser.error(f"not mutated: {', '.join(sorted(unknown))}")
     for module in options.modules or TARGETS:
-        mutants = run_mutants(module, TARGETS[module].tests, jobs=options.jobs, again=options.again)
+        mutants = run_mutants(
+            module,
+            TARGETS[module].tests,
+            jobs=options.jobs,
+            again=options.again,
+            tenths=options.tenths,
+        )
         keep(module, mutants)
         for mutant in mutants:
-            if not mutant.noticed:
+            if mutant.outcome in ("survived", "untested"):
                 print(f"  {mutant.outcome:8}  {mutant.function}: {mutant.statement}")
         scores = json.loads(SCORES.read_text(encoding="utf-8"))
         noticed, every = score_of(scores[module])

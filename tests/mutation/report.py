@@ -21,10 +21,12 @@ def keep(module: str, mutants: Sequence[Mutant]) -> None:
     scores = json.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {}
     counts = {
         name: sum(mutant.outcome == name for mutant in mutants)
-        for name in ("killed", "endless", "survived", "untested")
+        for name in ("killed", "endless", "survived", "untested", "left out")
     }
     survivors = sorted(
-        f"{mutant.function}: {mutant.statement}" for mutant in mutants if not mutant.noticed
+        f"{mutant.function}: {mutant.statement}"
+        for mutant in mutants
+        if mutant.outcome in ("survived", "untested")
     )
     source = hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
     scores[module] = {"sha256": source, **counts, "survivors": survivors}
@@ -33,7 +35,7 @@ def keep(module: str, mutants: Sequence[Mutant]) -> None:
 
 
 def score_of(row: Mapping[str, int]) -> tuple[int, int]:
-    """Return how many mutants were noticed, and how many there are."""
+    """Return how many mutants were noticed, and how many were run."""
     noticed = row["killed"] + row["endless"]
     return noticed, noticed + row["survived"] + row["untested"]
 
@@ -49,16 +51,17 @@ def reason_of(module: str, survivor: str) -> str | None:
 def table(scores: Mapping[str, Mapping]) -> str:
     """Return the table and the list of survivors, in Markdown."""
     lines = [
-        "| module | decides | mutants | noticed | of these endless | score | equivalent | open |",
-        "|---|---|--:|--:|--:|--:|--:|--:|",
+        "| module | decides | mutants | run | noticed | endless | score | equivalent | open |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    sums = [0, 0, 0, 0, 0]
+    sums = [0, 0, 0, 0, 0, 0]
     listed: list[str] = []
     for module, row in scores.items():
         noticed, every = score_of(row)
         reasons = [(text, reason_of(module, text)) for text in row["survivors"]]
         known = sum(reason is not None for _, reason in reasons)
-        numbers = (every, noticed, row["endless"], known, len(reasons) - known)
+        there = every + row["left out"]
+        numbers = (there, every, noticed, row["endless"], known, len(reasons) - known)
         sums = [total + number for total, number in zip(sums, numbers, strict=True)]
         lines.append(_row(f"`{module}`", TARGETS[module].why, *numbers))
         if reasons:
@@ -68,9 +71,11 @@ def table(scores: Mapping[str, Mapping]) -> str:
     return "\n".join([*lines, "", "What was not noticed, and why:", *listed])
 
 
-def _row(name: str, why: str, every: int, noticed: int, endless: int, known: int, left: int) -> str:
-    score = noticed / every if every else 0
-    return f"| {name} | {why} | {every} | {noticed} | {endless} | {score:.3f} | {known} | {left} |"
+def _row(name: str, why: str, *numbers: int) -> str:
+    there, run, noticed, endless, known, left = numbers
+    score = noticed / run if run else 0
+    cells = (name, why, there, run, noticed, endless, f"{score:.3f}", known, left)
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def write(path: Path, scores: Mapping[str, Mapping]) -> None:
