@@ -20,7 +20,7 @@ __all__ = ["main"]
 #: Where the figures are.
 MODULES = (
     "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
-    "host_figures", "pipeline_figures",
+    "host_figures", "pipeline_figures", "mutation_figures",
 )  # fmt: skip
 
 

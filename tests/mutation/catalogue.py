@@ -26,13 +26,52 @@ class Target:
     equivalent: dict[str, str] = field(default_factory=dict)
 
 
+#: Reasons that several modules share.
+FASTER = "a shorter way for common cases: the longer one has the same answer"
+STRICT = "the lengths are equal; `strict` would only tell if they were not"
+
 TARGETS = {
     "host/storage.py": Target(
-        "which tuple a place in the hardware means", ("tests/host/test_storage.py",)
+        "which tuple a place in the hardware means",
+        ("tests/host/test_storage.py",),
+        {
+            "if self.cores > 1 or True": FASTER,
+            "if self.cores >= 1": FASTER,
+            "if self.lanes > 1 or True": FASTER,
+            "if self.lanes >= 1": FASTER,
+            "& self.slots - 1 and False": FASTER,
+            "if not self.slots | self.slots - 1": FASTER,
+            "if not self.slots & self.slots - 2": "zero for powers of two only",
+            "if divisor | divisor - 1": FASTER,
+            "if divisor & divisor - 2": "zero for powers of two only, and all but one",
+            "if divisor > 1 or True": "a shift by no bits",
+            "if divisor >= 1": "a shift by no bits",
+        },
     ),
-    "host/window.py": Target("which tuples a window holds", ("tests/host/test_window.py",)),
+    "host/window.py": Target(
+        "which tuples a window holds",
+        ("tests/host/test_window.py",),
+        {"np.searchsorted(stored, oldest).astype": "the left side is what is searched by default"},
+    ),
     "host/punctuation.py": Target(
-        "where groups end and stars stand", ("tests/host/test_punctuation.py",)
+        "where groups end and stars stand",
+        ("tests/host/test_punctuation.py",),
+        {
+            "alone, patience = (1, 1)": "decides when the quicker way is tried again, no more",
+            "alone, patience = (0, 2)": "decides when the quicker way is tried again, no more",
+            "if alone:": "decides when the quicker way is tried again, no more",
+            "stored / cores": "of tuples of one core, both quotients have the same order",
+            "kind='STABLE'": "NumPy takes the name in any case",
+            "np.arange(len(ends[side]) + 2)": "one limit more than anybody reads",
+            "strict=None": STRICT,
+            "limits[1:]))": STRICT,
+            "limits[1:], strict=True": "nobody asks for more than there are groups",
+            "zip(part.side, part.probes, part.star)": STRICT,
+            "part.star, strict=False)": STRICT,
+        },
     ),
     "host/reference.py": Target("the oracle itself", ("tests/host/test_reference.py",)),
+    "host/streams/results.py": Target(
+        "which rows a result of the hardware means", ("tests/host/streams/test_results.py",)
+    ),
 }
