@@ -20,7 +20,7 @@ __all__ = ["main"]
 #: Where the figures are.
 MODULES = (
     "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
-    "host_figures", "pipeline_figures", "mutation_figures",
+    "host_figures", "pipeline_figures", "bench_figures", "mutation_figures",
 )  # fmt: skip
 
 
@@ -49,14 +49,12 @@ def build(options):
 
 def bench(options):
     """Run the cocotb benches."""
-    from .runner import CONFIGURATIONS, run_bench
+    from .bench_shapes import SHAPES
+    from .runner import run_benches
 
     described = parameters_from(options)
-    configurations = CONFIGURATIONS if described == JoinParameters() else {"chosen": described}
-    for name, parameters in configurations.items():
-        run_bench(
-            parameters, name=name, waves=options.waves, seed=options.seed, tuples=options.tuples
-        )
+    shapes = SHAPES if described == JoinParameters() else {"chosen": described}
+    run_benches(shapes, waves=options.waves, seed=options.seed, tuples=options.tuples)
     return 0
 
 

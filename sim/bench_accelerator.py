@@ -3,6 +3,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
@@ -10,7 +11,8 @@ from cocotb.triggers import FallingEdge
 import numpy as np
 
 from host.manifest import Manifest
-from sim.scenarios import check, make_scenario, names
+from host.words import WordCodec
+from sim.scenarios import Cases, Flow, assert_right, expected_results, make_scenario, names
 from sim.streams import StreamSink, StreamSource
 
 __all__ = []
@@ -19,6 +21,8 @@ __all__ = []
 SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
 MANIFEST = Manifest.load(SETTINGS["bundle"]) if SETTINGS else None
 SCENARIOS = names(MANIFEST) if MANIFEST else []
+#: What all scenarios together have met.
+CASES = Cases(MANIFEST) if MANIFEST else None
 
 #: How often words are withheld from, and results not taken from, the accelerator.
 STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
@@ -50,34 +54,40 @@ def rows(words, columns):
 @cocotb.parametrize(scenario=SCENARIOS, stalls=list(STALLS))
 async def accelerator_joins(dut, scenario, stalls):
     """Every scenario gives the answer of the reference join, whatever the stalls."""
-    seed, tuples = SETTINGS["seed"], SETTINGS["tuples"]
-    described = make_scenario(MANIFEST, scenario, tuples=tuples, seed=seed)
+    seed = SETTINGS["seed"]
+    made = make_scenario(MANIFEST, scenario, tuples=SETTINGS["tuples"], seed=seed)
     stall_in, stall_out = STALLS[stalls]
-    dut._log.info(f"{scenario}, stalls {stalls}: {len(described.words)} words, seed {seed}")
+    dut._log.info(f"{scenario}, stalls {stalls}: {len(made.words)} words, seed {seed}")
     source = StreamSource(dut, "i", stalls=stall_in, seed=seed)
     sink = StreamSink(dut, "o", stalls=stall_out, seed=seed)
     await start(dut)
 
     kind, marks = MANIFEST.result_word["kind"], 0
 
-    def third_mark(word):
+    def last_mark(word):
         nonlocal marks
         marks += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
-        return marks == 3
+        return marks == made.marks
 
-    cocotb.start_soon(source.send(integers(described.words)))
-    received = await sink.receive(third_mark, deadline=deadline(described))
-    check(MANIFEST, described, rows(received, MANIFEST.result_word.columns))
+    cocotb.start_soon(source.send(integers(made.words)))
+    received = rows(
+        await sink.receive(last_mark, deadline=deadline(made)), MANIFEST.result_word.columns
+    )
+    results = WordCodec(MANIFEST).split_words(received)[0]
+    assert_right(SETTINGS["bundle"], made, results)
+    CASES.sample(made, results, Flow(source.withheld, source.refused, sink.untaken))
+    Path(SETTINGS["coverage"]).write_text(json.dumps(CASES.met))
 
 
 def deadline(scenario):
-    """Cycles that a scenario may take: every pair and every scan, stalls on top.
+    """Cycles that a scenario may take: every pair, every scan or bucket, stalls on top.
 
     ``SPLITJOIN_BENCH_DEADLINE`` sets another one, to see a bench fail.
     """
     if given := os.environ.get("SPLITJOIN_BENCH_DEADLINE"):
         return int(given)
-    count = len(scenario.arrivals)
-    pairs = count * min(count, 2 * MANIFEST.capacity)
-    scan = MANIFEST.storage.sub_window // MANIFEST.storage.lanes + 20
-    return 2000 + 8 * count * scan + 8 * pairs
+    results = len(expected_results(SETTINGS["bundle"], scenario))
+    probe = MANIFEST.storage.sub_window // MANIFEST.storage.lanes + 20
+    if MANIFEST.index is not None:
+        probe += 1 << MANIFEST.index.bucket_bits
+    return 4000 + 16 * len(scenario.words) * probe + 8 * results

@@ -11,38 +11,14 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
 from hdl.bundle import write_bundle
-from hdl.parameters import JoinParameters, KeyField
 from host.errors import BuildError, FailureError
 from host.manifest import Manifest
 
 from .toolchain import find_toolchain
 
-__all__ = ["CONFIGURATIONS", "BenchRunner", "run_bench"]
+__all__ = ["BenchRunner", "run_bench", "run_benches"]
 
 ROOT = Path(__file__).parents[1]
-X8 = (KeyField(name="x", bits=8),)
-
-#: What `python -m sim bench` runs.
-CONFIGURATIONS = {
-    "one core": JoinParameters(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
-    "three cores": JoinParameters(
-        cores=3, sub_window=8, keys=(*X8, KeyField(name="y", bits=70 - 6, signed=False)), fan_in=2,
-        timestamp_bits=12, lanes=2, probes=2, fan_out=2,
-    ),
-    "two cores": JoinParameters(cores=2, sub_window=60, keys=X8, timestamp_bits=16),
-    "four cores": JoinParameters(cores=4, sub_window=12, keys=X8, timestamp_bits=20, probes=4),
-    "seven cores": JoinParameters(
-        cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
-    ),
-    "an index": JoinParameters(
-        cores=1, sub_window=48, keys=X8, timestamp_bits=16, probes=4, engine="index",
-    ),
-    "three indexes": JoinParameters(
-        cores=3, sub_window=16, keys=(*X8, KeyField(name="y", bits=11, signed=False)), fan_in=2,
-        timestamp_bits=12, probes=2, engine="index", bucket_bits=3,
-    ),
-    "sixteen cores": JoinParameters(cores=16, sub_window=6, keys=X8, timestamp_bits=16),
-}  # fmt: skip
 
 
 class BenchRunner(Verilator):
@@ -100,6 +76,11 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=No
     folder : path-like, optional
         Where to build; ``build/cocotb`` of the checkout if left out.
 
+    Returns
+    -------
+    dict of str to int
+        How many scenarios met each of the cases that this accelerator can meet.
+
     Raises
     ------
     BuildError
@@ -129,10 +110,14 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=No
         raise BuildError(
             f"bench {name}", f"{error}; log file: {build / 'build.log'}\n{tail}"
         ) from error
-    settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples}
+    coverage = build / "coverage.json"
+    settings = {
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage)
+    }  # fmt: skip
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     results = build / "results.xml"
     results.unlink(missing_ok=True)
+    coverage.unlink(missing_ok=True)
     with suppress(SystemExit):  # which says no more than the counts below
         runner.test(
             test_module="sim.bench_accelerator",
@@ -162,4 +147,33 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=200, folder=No
             f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: "
             f"{build / 'test.log'}."
         )
-    print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
+    met = json.loads(coverage.read_text())
+    missing = "".join(f"; not met: {case}" for case, times in met.items() if not times)
+    cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
+    print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
+    return met
+
+
+def run_benches(shapes, **options):
+    """Run the benches of several accelerators; print, and return, the share of cases met.
+
+    Parameters
+    ----------
+    shapes : mapping of str to JoinParameters
+        By name.
+    **options
+        Of :func:`run_bench`.
+
+    Returns
+    -------
+    float
+        Cases met, by those that the accelerators can meet.
+    """
+    met = [
+        times > 0
+        for name, parameters in shapes.items()
+        for times in run_bench(parameters, name=name, **options).values()
+    ]
+    share = sum(met) / len(met)
+    print(f"benches of {len(shapes)} accelerators: {sum(met)} of {len(met)} cases met", flush=True)
+    return share

@@ -23,6 +23,11 @@ class StreamSource:
         Probability that a word is withheld in a cycle. Once offered, a word stays.
     seed : int
         Of the stalls.
+
+    Attributes
+    ----------
+    withheld, refused : int
+        Cycles in which no word was offered, and in which an offered one was not taken.
     """
 
     def __init__(self, dut, name, *, stalls=0.0, seed=0):
@@ -32,12 +37,14 @@ class StreamSource:
         )
         self.stalls = stalls
         self.random = random.Random(f"source {seed}")
+        self.withheld = self.refused = 0
         self.valid.value = 0
 
     async def send(self, words):
         """Send integers, in order."""
         for word in words:
             while self.random.random() < self.stalls:
+                self.withheld += 1
                 await FallingEdge(self.clk)
             self.payload.value = word
             self.valid.value = 1
@@ -45,6 +52,7 @@ class StreamSource:
             while not taken:
                 await ReadOnly()  # of the second half of the cycle: what the rising edge will see
                 taken = bool(self.ready.value)
+                self.refused += not taken
                 await FallingEdge(self.clk)
             self.valid.value = 0
 
@@ -58,6 +66,11 @@ class StreamSink:
     ----------
     dut, name, stalls, seed
         As for :class:`StreamSource`; ``stalls`` is how often a word is not taken.
+
+    Attributes
+    ----------
+    untaken : int
+        Cycles in which a word was shown and not taken.
     """
 
     def __init__(self, dut, name, *, stalls=0.0, seed=0):
@@ -67,7 +80,7 @@ class StreamSink:
         )
         self.stalls = stalls
         self.random = random.Random(f"sink {seed}")
-        self.cycle = 0
+        self.cycle = self.untaken = 0
         self.ready.value = 0
 
     async def receive(self, last, deadline):
@@ -93,6 +106,7 @@ class StreamSink:
                 assert valid, f"cycle {self.cycle}: word {shown:#x} was withdrawn"
                 assert word == shown, f"cycle {self.cycle}: word {shown:#x} became {word:#x}"
             shown = word if valid and not ready else None
+            self.untaken += shown is not None
             await RisingEdge(self.clk)
             await FallingEdge(self.clk)
             if valid and ready:

@@ -29,9 +29,11 @@ class CellPreparation(wiring.Component):
     A field without any part is only compared. A part that is not its field's alone, or reaches
     beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
 
-    Latency: 3 cycles: for an equality to come to the multipliers, to multiply, and to add; for a
-    band to shift and multiply, to subtract, place and add, and to limit. Throughput: 1 word per
-    cycle.
+    Latency: :attr:`latency` cycles. 1 to come to the multipliers, for a multiplication takes half
+    of a cycle, and multipliers stand where the device has them: so the registers before them may
+    stand there, too, and are nothing else. Then an equality takes 1 to multiply and 1 to add; a
+    band 1 to shift and multiply, 1 to subtract, place and add, and 1 to limit. Throughput: 1 word
+    per cycle.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ class CellPreparation(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.hashes = [FieldHash(parameters, n) for n, _ in enumerate(parameters.keys)]
-        self.latency = 3
+        self.latency = 4 if parameters.comparator == "band" else 3
         word = region_word(parameters)
         super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
 
@@ -58,8 +60,10 @@ class CellPreparation(wiring.Component):
         band = self.parameters.comparator == "band"
         m.submodules.output = output = SteadyRegister(word, gated=band)
         connect(m, output.o, flipped(self.o))
+        m.submodules.near = near = SteadyRegister(word, gated=band)
+        connect(m, flipped(self.i), near.i)
         if not band:
-            self.elaborate_equality(m, output)
+            self.elaborate_equality(m, near, output)
             return m
 
         coordinates, parts = self.layouts()
@@ -72,27 +76,27 @@ class CellPreparation(wiring.Component):
             data.StructLayout({"word": word, "parts": parts}), gated=True
         )
         m.d.comb += [
-            shifted.i.valid.eq(self.i.valid),
+            shifted.i.valid.eq(near.o.valid),
             placed.i.valid.eq(shifted.o.valid),
             output.i.valid.eq(placed.o.valid),
-            shifted.i.payload.word.eq(self.i.payload),
+            shifted.i.payload.word.eq(near.o.payload),
             placed.i.payload.word.eq(shifted.o.payload.word),
             output.i.payload.eq(placed.o.payload.word),
         ]
-        m.d.comb += shifted.i.payload.wanted.eq(wanted_bits(self.parameters, self.i.payload))
+        m.d.comb += shifted.i.payload.wanted.eq(wanted_bits(self.parameters, near.o.payload))
         elaborate_disjoint(
             m, self.parameters, shifted.o.payload.wanted, placed.i.payload.word, shifted.o.valid
         )  # fmt: skip
-        ranges = self.ranges(self.i.payload.body.tuple.criterion)
+        ranges = self.ranges(near.o.payload.body.tuple.criterion)
         for n, field in enumerate(self.parameters.keys):
             low, high = ranges[field.name]
             values = {
-                "key": self.i.payload.body.tuple.key[field.name],
+                "key": near.o.payload.body.tuple.key[field.name],
                 "low": low,
                 "high": high,
             }
             self.shift_field(
-                m, n, self.elaborate_part(m, n, self.i, self.i.payload, "shifted"), values,
+                m, n, self.elaborate_part(m, n, near.o, near.o.payload, "shifted"), values,
                 shifted.i.payload.coordinates[field.name],
             )  # fmt: skip
             self.place_field(
@@ -103,7 +107,7 @@ class CellPreparation(wiring.Component):
         return m
 
     def layouts(self):
-        """Return what is known of every field after one cycle, and after two."""
+        """Return what is known of every field once it is shifted, and once it is placed."""
         bits = self.parameters.bucket_width
         coordinates, parts = {}, {}
         for n, field in enumerate(self.parameters.keys):
@@ -124,15 +128,9 @@ class CellPreparation(wiring.Component):
             )
         return data.StructLayout(coordinates), data.StructLayout(parts)
 
-    def elaborate_equality(self, m, output):
-        """Multiply the key in one cycle, add in the next.
-
-        A multiplication takes half of a cycle, and multipliers stand where the device has them: so
-        the registers before them may stand there, too, and are nothing else.
-        """
+    def elaborate_equality(self, m, near, output):
+        """Multiply the key in one cycle, add in the next."""
         word = region_word(self.parameters)
-        m.submodules.near = near = SteadyRegister(word)
-        connect(m, flipped(self.i), near.i)
         fields = [field.name for field in self.parameters.keys]
         layouts = zip(fields, (hash_.layout for hash_ in self.hashes), strict=True)
         m.submodules.multiplied = multiplied = SteadyRegister(
@@ -179,7 +177,7 @@ class CellPreparation(wiring.Component):
         return part
 
     def shift_field(self, m, n, part, values, coordinates):
-        """First cycle: coordinates and products of a field's key and range; is the range empty?"""
+        """Shift: coordinates and products of a field's key and range; is the range empty?"""
         m.d.comb += [coordinates[name].eq(value >> part.shift) for name, value in values.items()]
         m.d.comb += coordinates.none.eq(values["low"] > values["high"])
         for name in ("key", "low"):
@@ -187,7 +185,7 @@ class CellPreparation(wiring.Component):
             m.d.comb += products.eq(self.hashes[n].products(values[name], part.seed))
 
     def place_field(self, m, n, part, coordinates, placed):
-        """Second cycle: put the coordinates where they belong, and see how far apart they are."""
+        """Place: put the coordinates where they belong, and see how far apart they are."""
         bits = self.parameters.bucket_width
         most = Signal(bits, name=f"most_{n}")  # of the coordinate's bits in use
         m.d.comb += most.eq((1 << part.width) - 1)
@@ -206,7 +204,7 @@ class CellPreparation(wiring.Component):
         ]
 
     def elaborate_cells(self, m, placed, word):
-        """Third cycle: limit the number of cells, and put everything together."""
+        """Limit the number of cells, and put everything together."""
         parts = [placed.parts[field.name] for field in self.parameters.keys]
         prepared = word.body.tuple
         with m.If(word.kind != InputKind.CONTROL):

@@ -137,7 +137,6 @@ PROOFS = [
         mutate=(TimeExpiry, AgeFlags),
         spared={
             "without flags.ageless": "all windows of this bench are time-based",
-            "Elif(self.leaves | ~known) -> Elif(1)": "a key that lives is asked about again",
         },
     ),
     Proof(

@@ -80,28 +80,24 @@ class AgeFlags(wiring.Component):
         with m.If(self.moves):
             m.d.sync += at_hand.eq(Mux(self.fills, self.coming, spare))
 
-        known = Signal()
+        # What a comparison says goes into a register whether or not there is such a deadline, so
+        # that little stands behind a carry chain. When a key leaves, the next deadline matters.
+        beyond, known = Signal(self.count), Signal()
         first = [self.beyond(m, times, self.oldest) for times in (spare, self.coming)]
-        # Once the word at hand has been compared with the oldest deadline, the next one matters.
         now, then = (self.beyond(m, at_hand, time) for time in (self.oldest, self.following))
-        with m.If(self.moves):
-            self.tell(m, Mux(self.fills, first[1], first[0]), self.oldest_valid)
-            m.d.sync += known.eq(self.oldest_valid)
-        with m.Elif(self.leaves | ~known):
-            there = Mux(known, self.following_valid, self.oldest_valid)
-            self.tell(m, Mux(known, then, now), there)
-            m.d.sync += known.eq(there)
+        m.d.sync += [
+            beyond.eq(
+                Mux(self.moves, Mux(self.fills, first[1], first[0]), Mux(self.leaves, then, now))
+            ),
+            known.eq(Mux(self.leaves, self.following_valid, self.oldest_valid)),
+        ]
+        every = known.replicate(self.count)
+        m.d.comb += [
+            self.outlived.eq(every & beyond),
+            self.lives.eq((every & ~beyond) | self.ageless.replicate(self.count)),
+        ]
         return m
 
     def beyond(self, m, times, deadline):
         """Return for every timestamp whether it is beyond ``deadline``."""
         return Cat(is_below(m, deadline, times[n]) for n in range(self.count))
-
-    def tell(self, m, outlived, known):
-        """Set the flags."""
-        m.d.sync += [
-            self.outlived.eq(outlived & known.replicate(self.count)),
-            self.lives.eq(
-                (~outlived & known.replicate(self.count)) | self.ageless.replicate(self.count)
-            ),
-        ]

@@ -14,9 +14,10 @@ from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
 from host.words import WordCodec
+from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
-from tests.scenarios import Scenario, canonical, expected_results, manifest_of, random_scenario
+from tests.host.bundles import write_manifest
 
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16
@@ -65,14 +66,12 @@ def answer(parameters, scenario, count, *, stalls=0.0, seed=0):
 
 def check(parameters, seed, folder, *, stalls=0.0, **options):
     """The circuit gives the results of the software device."""
-    path = manifest_of(parameters, folder)
+    path = write_manifest(parameters, folder)
     manifest = Manifest.load(path)
     scenario = random_scenario(manifest, seed, **options)
     expected = expected_results(path, scenario)
     received = answer(parameters, scenario, len(expected), stalls=stalls, seed=seed)
-    assert canonical(manifest, received, free=scenario.free) == canonical(
-        manifest, expected, free=scenario.free
-    )
+    assert_right(path, scenario, received)
 
 
 @st.composite
@@ -241,12 +240,12 @@ def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     expected += [("MARK", 0, 2, 0), ("STAR", 0, 0, 0), ("MARK", 0, 0, 0)]
     assert errors_in(parameters, words, len(expected)) == expected
 
-    path = manifest_of(parameters, tmp_path)
+    path = write_manifest(parameters, tmp_path)
     manifest = Manifest.load(path)
     rows = as_rows(
         [integer(input_word(parameters), word) for word in words], manifest.input_word.columns
     )
-    answers = expected_results(path, Scenario(rows, free=False, marks=0))
+    answers = expected_results(path, Scenario(rows, marks=0))
     fields = WordCodec(manifest).unpack_results(answers)
     names = {code: name for name, code in manifest.result_kinds.items()}
     columns = (fields.side, fields.overflow, fields.disorder)
@@ -351,12 +350,12 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     parameters = JoinParameters(
         sub_window=8, keys=(KeyField(name="x", bits=8),), fan_in=2, **options
     )
-    path = manifest_of(parameters, tmp_path)
+    path = write_manifest(parameters, tmp_path)
     codec = WordCodec(Manifest.load(path))
     generator, count = np.random.default_rng(worked), 24
     sides = generator.integers(0, 2, count).astype(np.uint8)
     tuples = codec.pack_tuples(sides, {"x": generator.integers(0, 4, count)}, np.arange(count))
-    scenario = Scenario(np.concatenate([tuples, codec.pack_control("FLUSH")]), free=False, marks=1)
+    scenario = Scenario(np.concatenate([tuples, codec.pack_control("FLUSH")]), marks=1)
     expected = expected_results(path, scenario)
     words = as_integers(scenario.words)
     # What they configure is forgotten: nothing after reset configures anything.
@@ -403,7 +402,4 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     bench.spawn(receive)
     bench.run(extra_cycles=50)
     rows = as_results(parameters, received)
-    manifest = Manifest.load(path)
-    assert canonical(manifest, rows, free=scenario.free) == canonical(
-        manifest, expected, free=scenario.free
-    )
+    assert_right(path, scenario, rows)

@@ -93,31 +93,6 @@ def write_manifest(parameters, folder):
     return folder
 
 
-def illegal_word(manifest, rng):
-    """Return an input word, one row, that is no tuple and no operation which the manifest knows."""
-    bits = manifest.input_word.bits
-    number = sum(int(rng.integers(0, 2)) << place for place in range(bits))
-    unknown_kind = bool(rng.integers(0, 2))
-
-    def put(name, value):
-        nonlocal number
-        place = manifest.input_word[name]
-        number &= ~(((1 << place.bits) - 1) << place.offset)
-        number |= value << place.offset
-
-    unknown_kind &= "BOTH" not in manifest.input_kinds  # else there is no unknown one
-    put("kind", 3 if unknown_kind else manifest.input_kinds["CONTROL"])
-    if not unknown_kind:
-        indices = {code: manifest.indices[name] for name, code in manifest.operations.items()}
-        every = [(op, index) for op in range(16) for index in range(16)]
-        illegal = [(op, index) for op, index in every if index >= indices.get(op, 0)]
-        op, index = illegal[rng.integers(len(illegal))]
-        put("control.op", op)
-        put("control.index", index)
-    row = number.to_bytes(8 * manifest.input_word.columns, "little")
-    return np.frombuffer(row, dtype="<u8").reshape(1, -1).copy()
-
-
 def pack(manifest, script):
     """Return the input words of a script."""
     codec = WordCodec(manifest)

@@ -6,13 +6,13 @@ import pytest
 
 from host.device import Exchange, Stamps
 from host.errors import DeviceError
+from sim.scenarios import illegal_word
 from tests.host.bundles import (
     BUNDLES,
     FLUSH,
     by_star,
     configuration,
     expected,
-    illegal_word,
     pack,
     random_tuples,
     unpack,

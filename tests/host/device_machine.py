@@ -17,7 +17,8 @@ import pytest
 from host.device import Device, Stamps
 from host.device.thread import DeviceThread
 from host.errors import DeviceError
-from tests.host.bundles import FLUSH, by_star, illegal_word, new_naive, pack, random_tuples, unpack
+from sim.scenarios import illegal_word
+from tests.host.bundles import FLUSH, by_star, new_naive, pack, random_tuples, unpack
 from tests.host.device_contract import CYCLES, PATIENCE, empty, punctuation
 
 __all__ = ["DeviceMachine", "ThreadedDevice"]

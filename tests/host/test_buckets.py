@@ -13,7 +13,7 @@ from host.buckets import Coordinate, bucket_plan
 from host.manifest import Manifest
 from host.predicate import Bounds
 from host.spread import Spread, tightened
-from tests.scenarios import manifest_of
+from tests.host.bundles import write_manifest
 
 FIELDS = tuple(KeyField(name=name, bits=16) for name in "abc")
 
@@ -21,7 +21,7 @@ FIELDS = tuple(KeyField(name=name, bits=16) for name in "abc")
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory):
     parameters = JoinParameters(engine="index", keys=FIELDS, bucket_bits=14)
-    return Manifest.load(manifest_of(parameters, tmp_path_factory.mktemp("bundle")))
+    return Manifest.load(write_manifest(parameters, tmp_path_factory.mktemp("bundle")))
 
 
 @st.composite
@@ -99,7 +99,7 @@ def test_few_hashed_keys_leave_their_bits_to_the_grid_beside_them(manifest):
 
 def test_an_equality_is_hashed_with_the_seeds_that_are_chosen(tmp_path):
     parameters = JoinParameters(engine="index", comparator="equality", keys=FIELDS)
-    manifest = Manifest.load(manifest_of(parameters, tmp_path))
+    manifest = Manifest.load(write_manifest(parameters, tmp_path))
     assert set(planned(manifest, {}).values()) == {Coordinate(hashed=True)}
     first, other = (
         [part.seed for part in bucket_plan(manifest, {}, choice=choice).values()]
@@ -130,7 +130,7 @@ def test_an_operand_is_as_the_manifest_lays_it_out(manifest):
 
 
 def test_a_scan_has_no_buckets(tmp_path):
-    scan = Manifest.load(manifest_of(JoinParameters(keys=FIELDS), tmp_path))
+    scan = Manifest.load(write_manifest(JoinParameters(keys=FIELDS), tmp_path))
     assert scan.engine == "scan"
     with pytest.raises(ValueError, match="Only an index engine has buckets"):
         Coordinate().value(scan)

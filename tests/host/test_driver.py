@@ -23,7 +23,7 @@ from host.query import JoinQuery, Term
 from host.tables import output_schema
 from host.verification import compare_pairs, reference_pairs
 from host.words import WordCodec
-from tests.host.bundles import illegal_word
+from sim.scenarios import illegal_word
 from tests.host.tables import bundle, naive_join
 
 SHAPES = {

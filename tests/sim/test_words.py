@@ -7,7 +7,6 @@ import pytest
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host.buckets import Coordinate
-from host.device.simulated import SimulatedDevice
 from host.manifest import Manifest
 from host.ordering import Ordering
 from host.predicate import Bounds
@@ -15,13 +14,7 @@ from host.streams.configuration import configuration
 from host.window import CountWindow
 from host.words import WordCodec
 from sim.library import build_library
-from tests.scenarios import (
-    Scenario,
-    canonical,
-    expected_results,
-    hostile_scenario,
-    random_scenario,
-)
+from sim.scenarios import Scenario, answer, assert_right, hostile_scenario, random_scenario
 
 XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
 
@@ -100,40 +93,13 @@ def bundle(request, tmp_path_factory):
     return folder
 
 
-def same(manifest, received, expected):
-    """Are these the results that are wanted, in the order that the engine promises?"""
-    if manifest.engine == "scan":
-        return np.array_equal(received, expected)
-    return canonical(manifest, received, free=False) == canonical(manifest, expected, free=False)
-
-
-def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
-    """Send the scenario in chunks; return all results, and add the ``cycles`` of each call."""
-    received, sent, marks = [], 0, 0
-    with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
-        codec = WordCodec(device.manifest)
-        results = np.zeros((chunk, device.manifest.result_word.columns), np.uint64)
-        budget = 4_000_000
-        while marks < scenario.marks:
-            done = device.exchange(scenario.words[sent : sent + chunk], results, cycles=10_000)
-            sent += done.accepted
-            budget -= done.cycles
-            if cycles is not None:
-                cycles.append(done.cycles)
-            received.append(codec.split_words(results[: done.produced].copy())[0])
-            marks += int(codec.marks(received[-1]).sum())
-            assert budget > 0, f"no end in sight (seed {seed}); counters {device.counters()}"
-    return np.concatenate(received)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
 def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
     manifest = Manifest.load(bundle)
     scenario = random_scenario(manifest, seed, tuples=1500, segments=5)
     received = answer(bundle, scenario, seed=seed + 1, stall_in=stall_in, stall_out=stall_out)
-    expected = expected_results(bundle, scenario)
-    assert same(manifest, received, expected)
+    assert_right(bundle, scenario, received)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -144,21 +110,15 @@ def test_without_order_the_sets_between_stars_are_those_of_the_reference(
     manifest = Manifest.load(bundle)
     scenario = random_scenario(manifest, seed, tuples=1500, segments=5, period=0)
     received = answer(bundle, scenario, seed=seed + 1, stall_in=stall_in, stall_out=stall_out)
-    expected = expected_results(bundle, scenario)
-    assert canonical(manifest, received, free=True) == canonical(manifest, expected, free=True)
+    assert_right(bundle, scenario, received)
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
-    codec = WordCodec(manifest)
     scenario = random_scenario(manifest, seed + 50, tuples=800, segments=4, overflow=True)
     received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
-    expected = expected_results(bundle, scenario)
-    pair = manifest.result_kinds["PAIR"]
-    received = received[codec.unpack_results(received).kind != pair]
-    expected = expected[codec.unpack_results(expected).kind != pair]
-    assert np.array_equal(received, expected)
+    assert_right(bundle, scenario, received)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -169,7 +129,7 @@ def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
     manifest = Manifest.load(bundle)
     scenario = hostile_scenario(manifest, seed + 70, tuples=300)
     received = answer(bundle, scenario, seed=seed, stall_in=stall_in, stall_out=stall_out)
-    assert same(manifest, received, expected_results(bundle, scenario))
+    assert_right(bundle, scenario, received)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -178,11 +138,7 @@ def test_faults_of_all_kinds_together_stand_where_the_reference_says(bundle, see
     codec = WordCodec(manifest)
     scenario = hostile_scenario(manifest, seed + 92, tuples=300, overflow=True)
     received = answer(bundle, scenario, seed=seed, stall_in=30, stall_out=30)
-    expected = expected_results(bundle, scenario)
-    pair = manifest.result_kinds["PAIR"]
-    received = received[codec.unpack_results(received).kind != pair]
-    expected = expected[codec.unpack_results(expected).kind != pair]
-    assert np.array_equal(received, expected)
+    assert_right(bundle, scenario, received)
     assert codec.unpack_results(received).illegal.any()
 
 
@@ -199,8 +155,8 @@ def test_a_window_beyond_the_capacity_is_the_nearest_that_there_is(bundle, size)
         codec.pack_tuples((np.arange(count) % 2).astype(np.uint8), keys, np.zeros(count)),
         codec.pack_control("FLUSH"),
     ]
-    scenario = Scenario(np.concatenate(words), free=False, marks=2)
-    assert same(manifest, answer(bundle, scenario), expected_results(bundle, scenario))
+    scenario = Scenario(np.concatenate(words), marks=2)
+    assert_right(bundle, scenario, answer(bundle, scenario))
 
 
 @pytest.mark.parametrize("burst", [1, 32, 256])
@@ -225,11 +181,9 @@ def test_bursts_of_hot_keys_lose_and_repeat_nothing(bundle, burst):
         codec.pack_control("FLUSH"),
     ]
     columns = manifest.input_word.columns
-    scenario = Scenario(
-        np.concatenate([word.reshape(-1, columns) for word in words]), free=False, marks=3
-    )
+    scenario = Scenario(np.concatenate([word.reshape(-1, columns) for word in words]), marks=3)
     received = answer(bundle, scenario)
-    assert same(manifest, received, expected_results(bundle, scenario))
+    assert_right(bundle, scenario, received)
 
 
 @pytest.fixture(scope="module")
@@ -259,8 +213,8 @@ def test_clear_is_answered_soon_whatever_parts_the_fields_have(index, places):
         codec.pack_tuples((np.arange(count) % 2).astype(np.uint8), keys, np.zeros(count)),
         codec.pack_control("CLEAR"),
     ]
-    scenario = Scenario(np.concatenate(words), free=False, marks=1)
+    scenario = Scenario(np.concatenate(words), marks=1)
     cycles = []
     received = answer(index, scenario, cycles=cycles)
-    assert same(manifest, received, expected_results(index, scenario))
+    assert_right(index, scenario, received)
     assert sum(cycles) < 2 * count * ((1 << bits) + manifest.capacity)

@@ -100,7 +100,7 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
             for name, value in of_side.items():
                 assert prepared.criterion[name] == value
     if not stalls:
-        check_cycles(parameters, 7 + (comparator == "band"), sent, taken)
+        check_cycles(parameters, 7 + 2 * (comparator == "band"), sent, taken)
 
 
 @pytest.mark.parametrize("engine", ["scan", "index"])
@@ -130,5 +130,5 @@ def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
         for name, value in stored_key(parameters, body["tuple"]["key"]).items():
             assert found.body.tuple.key[name] == value
     if not stalls:
-        cells = {"scan": 0, "index": 3 + (comparator == "band")}[engine]
+        cells = {"scan": 0, "index": 3 + 2 * (comparator == "band")}[engine]
         check_cycles(parameters, 3 + cells + 1, sent, taken)

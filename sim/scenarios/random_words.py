@@ -1,52 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of words for an accelerator: random, adversarial, with changes of configuration.
+"""Random scenarios: changes of configuration, and words that no host would send."""
 
-The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb, and are
-answered by the software device, whose results every engine must repeat.
-"""
-
-from dataclasses import dataclass
-from itertools import pairwise
-import json
+from itertools import cycle, pairwise
 
 import numpy as np
 
-from hdl.manifest import describe
 from host.bucket_hash import SEED_BITS
 from host.buckets import Coordinate
-from host.device.software import SoftwareDevice
 from host.words import WordCodec
-from tests.host.bundles import illegal_word
 
-__all__ = [
-    "Scenario",
-    "canonical",
-    "expected_results",
-    "hostile_scenario",
-    "manifest_of",
-    "random_scenario",
-]
+from .illegal import illegal_word
+from .scenario import Scenario
+
+__all__ = ["hostile_scenario", "random_scenario"]
 
 #: How the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
-
-
-def manifest_of(parameters, folder):
-    """Write a bundle with everything but the Verilog, which is empty; return its path."""
-    (folder / "splitjoin.v").write_text("")
-    (folder / "manifest.json").write_text(
-        json.dumps(describe(parameters, "", verilog_file="splitjoin.v"))
-    )
-    return folder
-
-
-@dataclass
-class Scenario:
-    """Words to send, and whether between two stars their results may come in any order."""
-
-    words: np.ndarray
-    free: bool
-    marks: int
 
 
 def sides_of(shape, count, generator):
@@ -175,12 +144,11 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
             times = (time[-1] if count else 0) + pace * np.arange(1, 11)
             parts.append(packed(codec, sides, columns, times, generator))
         control("FLUSH")
-    return Scenario(
-        np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts]), free, marks
-    )
+    words = np.concatenate([part.reshape(-1, parts[0].shape[-1]) for part in parts])
+    return Scenario(words, free=free, marks=marks, faulty=overflow)
 
 
-def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
+def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
     """Make a scenario with words at random places that no host would send, and one after it.
 
     They are illegal, or control words with any value of their field. The scenario that follows
@@ -190,11 +158,15 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
     ----------
     manifest, seed, tuples, overflow
         As for :func:`random_scenario`. Without ``overflow``, no lifespan is a long one.
+    share : float
+        How many such words there are for one of the others.
     """
     generator = np.random.default_rng([seed, 1])
     codec = WordCodec(manifest)
     bits = manifest.input_word["control.value"].bits
     marks = 0
+    kinds = [*manifest.operations, *["ILLEGAL"] * 8]
+    kinds = cycle(generator.permutation(kinds).tolist())
 
     def any_value():
         extremes = (0, 1, -1, manifest.capacity + 1, (1 << bits - 1) - 1, -(1 << bits - 1))
@@ -204,7 +176,7 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
 
     def inserted():
         nonlocal marks
-        name = str(generator.choice([*manifest.operations, *["ILLEGAL"] * 8]))
+        name = next(kinds)
         if name == "ILLEGAL":
             return [illegal_word(manifest, generator)]
         index, value = int(generator.integers(manifest.indices[name])), any_value()
@@ -227,59 +199,12 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False):
     following = random_scenario(manifest, seed + 1, tuples=tuples)
     words = []
     for word in scenario.words:
-        while generator.random() < 0.1:
+        while generator.random() < share / (1 + share):
             words += inserted()
         words.append(word.reshape(1, -1))
     return Scenario(
         np.concatenate([*words, following.words]),
         free=False,
         marks=scenario.marks + marks + following.marks,
+        faulty=overflow,
     )
-
-
-def expected_results(path, scenario):
-    """Return the results that the software device gives, one row each."""
-    with SoftwareDevice(path) as device:
-        codec = WordCodec(device.manifest)
-        chunks = []
-        sent = 0
-        results = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
-        while True:
-            answer = device.exchange(scenario.words[sent:], results, cycles=1)
-            sent += answer.accepted
-            chunks.append(codec.split_words(results[: answer.produced].copy())[0])
-            if not answer.produced and sent == len(scenario.words):
-                return np.concatenate(chunks)
-
-
-def canonical(manifest, results, *, free):
-    """Return results as a list that is equal for equal answers.
-
-    In order that is the results themselves; of an index, the pairs of a group are sorted. While
-    order is free, each side's pairs between two of its stars are sorted, and sides are apart; marks
-    stand in both.
-    """
-    rows = [tuple(int(value) for value in row) for row in results]
-    fields = WordCodec(manifest).unpack_results(results)
-    kinds = manifest.result_kinds
-    if not free and manifest.engine == "index":
-        stops = np.flatnonzero(fields.kind != kinds["PAIR"]) + 1
-        parts = np.split(np.arange(len(rows)), stops)
-        return [
-            row
-            for part in parts
-            for row in sorted(rows[n] for n in part[:-1]) + [rows[n] for n in part[-1:]]
-        ]
-    if not free:
-        return rows
-    sides = ([], [])
-    for side in range(2):
-        bag = []
-        for row, kind, owner in zip(rows, fields.kind, fields.side, strict=True):
-            if kind == kinds["PAIR"] and owner == side:
-                bag.append(row)
-            elif kind == kinds["MARK"] or (kind == kinds["STAR"] and owner == side):
-                sides[side].append((sorted(bag), row))
-                bag = []
-        assert not bag, "pairs after the last star"
-    return sides

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What accelerators are sent in simulation, what they must answer, and what has been seen by then.
+
+The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb.
+"""
+
+from .answers import answer, assert_right, expected_results
+from .cases import Cases, Flow
+from .illegal import illegal_word
+from .random_words import hostile_scenario, random_scenario
+from .scenario import Scenario
+from .workloads import make_scenario, names
+
+__all__ = [
+    "Cases",
+    "Flow",
+    "Scenario",
+    "answer",
+    "assert_right",
+    "expected_results",
+    "hostile_scenario",
+    "illegal_word",
+    "make_scenario",
+    "names",
+    "random_scenario",
+]

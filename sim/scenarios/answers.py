@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The right answer to a scenario, and whether an accelerator has given it.
+
+The software device answers with the reference join, and in the order of the hardware. What else is
+right, is said here: how far the order is fixed, and which pairs nobody may rely on.
+"""
+
+import numpy as np
+
+from host.device.simulated import SimulatedDevice
+from host.device.software import SoftwareDevice
+from host.manifest import Manifest
+from host.words import WordCodec
+
+__all__ = ["answer", "assert_right", "expected_results"]
+
+
+def expected_results(bundle, scenario):
+    """Return the results that the software device gives to a scenario, one row each."""
+    with SoftwareDevice(bundle) as device:
+        codec = WordCodec(device.manifest)
+        chunks = []
+        sent = 0
+        results = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
+        while True:
+            answer = device.exchange(scenario.words[sent:], results, cycles=1)
+            sent += answer.accepted
+            chunks.append(codec.split_words(results[: answer.produced].copy())[0])
+            if not answer.produced and sent == len(scenario.words):
+                return np.concatenate(chunks)
+
+
+def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
+    """Return what the simulator library of a bundle answers to a scenario, one result a row.
+
+    Parameters
+    ----------
+    bundle : path-like
+        With its library.
+    scenario : Scenario
+        What is sent.
+    seed, stall_in, stall_out
+        Of :class:`host.device.simulated.SimulatedDevice`.
+    chunk : int
+        Words that are offered at once, and results that there is room for.
+    cycles : list, optional
+        Gets the cycles of each exchange.
+    """
+    received, sent, marks = [], 0, 0
+    with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
+        codec = WordCodec(device.manifest)
+        results = np.zeros((chunk, device.manifest.result_word.columns), np.uint64)
+        budget = 4_000_000
+        while marks < scenario.marks:
+            done = device.exchange(scenario.words[sent : sent + chunk], results, cycles=10_000)
+            sent += done.accepted
+            budget -= done.cycles
+            if cycles is not None:
+                cycles.append(done.cycles)
+            received.append(codec.split_words(results[: done.produced].copy())[0])
+            marks += int(codec.marks(received[-1]).sum())
+            assert budget > 0, f"no end in sight (seed {seed}); counters {device.counters()}"
+    return np.concatenate(received)
+
+
+def canonical(manifest, results, *, free):
+    """Return results as a list that is equal for equal answers.
+
+    In order that is the results themselves; of an index, the pairs of a group are sorted. While
+    order is free, each side's pairs between two of its stars are sorted, and sides are apart; marks
+    stand in both.
+    """
+    rows = [tuple(int(value) for value in row) for row in results]
+    fields = WordCodec(manifest).unpack_results(results)
+    kinds = manifest.result_kinds
+    if not free and manifest.engine == "index":
+        stops = np.flatnonzero(fields.kind != kinds["PAIR"]) + 1
+        parts = np.split(np.arange(len(rows)), stops)
+        return [
+            row
+            for part in parts
+            for row in sorted(rows[n] for n in part[:-1]) + [rows[n] for n in part[-1:]]
+        ]
+    if not free:
+        return rows
+    sides = ([], [])
+    for side in range(2):
+        bag = []
+        for row, kind, owner in zip(rows, fields.kind, fields.side, strict=True):
+            if kind == kinds["PAIR"] and owner == side:
+                bag.append(row)
+            elif kind == kinds["MARK"] or (kind == kinds["STAR"] and owner == side):
+                sides[side].append((sorted(bag), row))
+                bag = []
+        assert not bag, "pairs after the last star"
+    return sides
+
+
+def assert_right(bundle, scenario, results):
+    """Compare results with those of the software device.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Of the accelerator.
+    scenario : Scenario
+        What it was sent.
+    results : array of uint64
+        All that it answered, one result a row.
+
+    Raises
+    ------
+    AssertionError
+        If a star, a mark or one of their flags is wrong, or, where they count, a pair or its place.
+    """
+    manifest = Manifest.load(bundle)
+    expected = expected_results(bundle, scenario)
+    if scenario.faulty:
+        results, expected = (without_pairs(manifest, some) for some in (results, expected))
+    if manifest.engine == "scan" and not scenario.free:
+        np.testing.assert_array_equal(results, expected)  # quicker, and says where they differ
+        return
+    received, wanted = (
+        canonical(manifest, some, free=scenario.free) for some in (results, expected)
+    )
+    assert received == wanted, "the results are not those of the reference join"
+
+
+def without_pairs(manifest, results):
+    """Return the stars and marks among results."""
+    kinds = WordCodec(manifest).unpack_results(results).kind
+    return results[kinds != manifest.result_kinds["PAIR"]]

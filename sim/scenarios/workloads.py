@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Named scenarios: one query each, with keys, sides and times of one kind."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from host.buckets import bucket_plan
+from host.ordering import Ordering
+from host.predicate import Bounds
+from host.streams.configuration import MARKS, configuration
+from host.window import CountWindow, TimeWindow
+from host.words import WordCodec
+
+from .collisions import colliding
+from .illegal import illegal_word
+from .random_words import hostile_scenario, random_scenario
+from .scenario import Scenario
+
+__all__ = ["BURST", "make_scenario", "names"]
+
+#: Tuples of one side in a row.
+BURST = 256
+#: Least and greatest of the values that are few.
+FEW = -12, 12
+#: Greatest value of a Zipf distribution.
+MOST = 1 << 16
+#: From one value to the next, where these are multiples.
+STRIDE = 16
+#: How far time goes back.
+BACK = 5
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a named scenario is made of.
+
+    Parameters
+    ----------
+    keys : str
+        ``"few"`` values, one ``"hot"`` key, ``"zipf"``, ``"sorted"``, ``"extremes"`` of the fields,
+        ``"strides"``, keys that are ``"colliding"`` in the engine, or ``"apart"``: those of R and
+        of S never match.
+    sides : str or float
+        ``"bursts"``, or the share of R.
+    window : str
+        ``"all"`` that the cores can hold, ``"one"`` tuple, or by ``"time"``.
+    times : str
+        ``"steady"``; with ``"leaps"`` by which a whole window leaves; ``"crowded"``, so that a
+        window outgrows the cores; or once ``"back"``.
+    width : int
+        Differences up to it match, where bounds can be chosen.
+    period : str
+        A star for ``"each"`` probe, for each ``"group"``, for ``"rare"`` ones, or ``"none"``.
+    illegal : bool
+        Whether words that mean nothing are among those of the tuples.
+    """
+
+    keys: str = "few"
+    sides: str | float = 0.5
+    window: str = "all"
+    times: str = "steady"
+    width: int = 2
+    period: str = "each"
+    illegal: bool = False
+
+
+WORKLOADS = {
+    "few values": Workload(),
+    "one hot key": Workload("hot"),
+    "no match": Workload("apart"),
+    "Zipf": Workload("zipf", width=0, period="group"),
+    "sorted": Workload("sorted"),
+    "extremes": Workload("extremes", width=0),
+    "strides": Workload("strides", period="group"),
+    "collisions": Workload("colliding", width=0),
+    "collisions in a grid": Workload("colliding"),
+    "bursts": Workload("zipf", sides="bursts", period="group"),
+    "one side only": Workload(sides=1.0),
+    "mostly S": Workload(sides=0.1),
+    "a window of one": Workload(window="one", width=4),
+    "groups": Workload(period="group"),
+    "rare stars": Workload(period="rare"),
+    "no stars": Workload(period="none"),
+    "words without meaning": Workload(illegal=True),
+    "time": Workload(window="time"),
+    "time, mostly R": Workload(sides=0.9, window="time", width=4, period="none"),
+    "leaps in time": Workload(window="time", times="leaps", period="group"),
+    "overflow": Workload(window="time", times="crowded"),
+    "disorder": Workload(window="time", times="back"),
+}
+#: Scenarios of another making: no tuple at all, random ones, and such with words of all kinds
+#: between any two others.
+OTHERS = ("nothing", "random", "random without order", "hostile")
+
+
+def names(manifest):
+    """Return the names of the scenarios that an accelerator can run."""
+    timed = manifest.timestamp_bits > 0
+    return [
+        *(name for name, load in WORKLOADS.items() if timed or load.window != "time"),
+        *OTHERS,
+    ]
+
+
+def make_scenario(manifest, name, *, tuples, seed):
+    """Return the scenario ``name``; the same seed gives the same one.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Of the accelerator.
+    name : str
+        One of :func:`names`.
+    tuples : int
+        How many it has, about; two bursts have more.
+    seed : int
+        Of all that is random.
+    """
+    generator = np.random.default_rng([seed, *name.encode()])
+    if name in WORKLOADS:
+        return workload(manifest, WORKLOADS[name], tuples, generator)
+    seed = int(generator.integers(1 << 32))
+    if name == "nothing":
+        return workload(manifest, Workload(), 0, generator)
+    if name.startswith("hostile"):
+        return hostile_scenario(manifest, seed, tuples=tuples // 2, share=0.3)
+    period = {"period": 0} if name.endswith("without order") else {}
+    return random_scenario(manifest, seed, tuples=tuples // 2, **period)
+
+
+def workload(manifest, load, count, generator):
+    """Return the scenario of a workload with so many tuples."""
+    if load.sides == "bursts":
+        count *= 2
+    codec = WordCodec(manifest)
+    width = 0 if manifest.comparator == "equality" else load.width
+    bounds = {key.name: Bounds(-width, width) for key in manifest.keys}
+    window = window_of(manifest, load)
+    period = period_of(manifest, load)
+    sides = sides_of(load, count, generator)
+    keys = keys_of(manifest, load.keys, bounds, sides, generator)
+    times = times_of(manifest, load.times, count, window, generator)
+    words = codec.pack_tuples(sides, keys, times)
+    if load.illegal:
+        words = with_illegal(manifest, words, generator)
+    parts = [configuration(manifest, bounds, window, Ordering(period)), words]
+    parts.append(codec.pack_control("FLUSH"))
+    return Scenario(
+        np.concatenate(parts),
+        marks=MARKS + 1,
+        free=not 1 <= period <= manifest.probes,
+        faulty=load.times in ("crowded", "back"),
+    )
+
+
+def window_of(manifest, load):
+    """Return the window of both sides; one by time has room for two tuples at each moment."""
+    return {
+        "all": CountWindow(manifest.capacity),
+        "one": CountWindow(1),
+        "time": TimeWindow(max(0, manifest.capacity // 4 - 1)),
+    }[load.window]
+
+
+def period_of(manifest, load):
+    """Return how many probes there are from star to star; zero for any number."""
+    rare = 1 << manifest.probe_bits
+    return {"each": 1, "group": manifest.probes, "rare": rare, "none": 0}[load.period]
+
+
+def sides_of(load, count, generator):
+    """Return the sides of tuples."""
+    if load.sides == "bursts":
+        return (np.arange(count) // min(BURST, count // 3 + 1) % 2).astype(np.uint8)
+    return (generator.random(count) >= load.sides).astype(np.uint8)
+
+
+def dtype_of(key):
+    """Return the type of a field's values."""
+    return np.int64 if key.signed else np.uint64
+
+
+def keys_of(manifest, kind, bounds, sides, generator):
+    """Return the keys of tuples with these sides."""
+    count = len(sides)
+
+    def uniform(count):
+        return {
+            key.name: generator.integers(key.low, key.high, count, dtype_of(key), endpoint=True)
+            for key in manifest.keys
+        }
+
+    if kind == "colliding":
+        operands = {}
+        if manifest.engine == "index":
+            plan = bucket_plan(manifest, bounds).values()
+            operands = {n: part.value(manifest) for n, part in enumerate(plan)}
+        return colliding(manifest, operands, uniform, count, generator)
+
+    ranks = generator.zipf(1.3, count)
+
+    def column(key):
+        low, high = max(key.low, FEW[0]), min(key.high, FEW[1])
+        if kind == "few":
+            return generator.integers(low, high + 1, count)
+        if kind == "hot":
+            return np.full(count, high)
+        if kind == "zipf":
+            return np.minimum(ranks, min(key.high, MOST))
+        if kind == "sorted":
+            return np.sort(generator.integers(0, min(key.high, count) + 1, count))
+        if kind == "extremes":
+            ends = [key.low, key.low + 1, key.high - 1, key.high]
+            return generator.choice(np.array(ends, dtype_of(key)), count)
+        if kind == "strides":
+            return generator.integers(0, min(key.high // STRIDE, 32) + 1, count) * STRIDE
+        assert kind == "apart"
+        return np.where(sides == 0, low, high)
+
+    return {key.name: column(key) for key in manifest.keys}
+
+
+def times_of(manifest, kind, count, window, generator):
+    """Return the timestamps of tuples; zeros if the accelerator has none."""
+    if not manifest.timestamp_bits:
+        return np.zeros(count, np.int64)
+    if isinstance(window, CountWindow):
+        newest = (1 << manifest.timestamp_bits) - 1
+        return np.minimum(np.cumsum(generator.integers(0, 3, count)), newest)
+    if kind == "crowded":
+        return np.zeros(count, np.int64)
+    times = BACK + np.arange(count) // 2
+    if kind == "leaps":
+        times += np.arange(count) // (4 * window.lifespan + 8) * (window.lifespan + 1)
+    if kind == "back":
+        times[count // 2 :] -= BACK
+    return times
+
+
+def with_illegal(manifest, words, generator):
+    """Return words with one that means nothing behind every tenth or so."""
+    parts = []
+    for word in words:
+        parts.append(word.reshape(1, -1))
+        if generator.random() < 0.1:
+            parts.append(illegal_word(manifest, generator))
+    return np.concatenate([words[:0], *parts])
