@@ -63,7 +63,10 @@ def test_groups_end_as_the_ingress_says(parts, period, probes, limit, bits):
     grouper = Grouper(Ordering(period), probes=probes, limit=limit, probe_bits=bits)
     naive = NaiveGrouper(period, probes, limit, bits)
     for part in parts:
-        assert rows(grouper.feed(np.array(part, np.uint8))) == list(naive.feed(part))
+        closings = grouper.feed(np.array(part, np.uint8))
+        assert rows(closings) == list(naive.feed(part))
+        kinds = [str(column.dtype) for column in closings]
+        assert kinds == ["int64", "int64", "int64", "bool"]
     for _ in range(2):
         assert rows(grouper.finish()) == list(naive.finish())
     assert rows(grouper.feed(np.array([1], np.uint8))) == list(naive.feed([1]))

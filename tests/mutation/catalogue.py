@@ -27,6 +27,7 @@ class Target:
 
 
 #: Reasons that several modules share.
+QUICKER = "when the quicker way is taken, and how far: the other one has the same answer"
 LEFT = "the left side is what is searched by default"
 FASTER = "a shorter way for common cases: the longer one has the same answer"
 NARROWER = "more candidates: each is compared and looked for in the window anyway"
@@ -59,9 +60,12 @@ TARGETS = {
         "where groups end and stars stand",
         ("tests/host/test_punctuation.py",),
         {
-            "alone, patience = (1, 1)": "decides when the quicker way is tried again, no more",
-            "alone, patience = (0, 2)": "decides when the quicker way is tried again, no more",
-            "if alone:": "decides when the quicker way is tried again, no more",
+            "alone, patience =": QUICKER,
+            "if alone:": QUICKER,
+            "alone += 1": QUICKER,
+            "limits[:int(np.searchsorted(limits, left))]": QUICKER,
+            "np.zeros(2, np.int64), limits[:-1]": QUICKER,
+            "in_time = ends + lasts": QUICKER,
             "stored / cores": "of tuples of one core, both quotients have the same order",
             "kind='STABLE'": "NumPy takes the name in any case",
             "np.arange(len(ends[side]) + 2)": "one limit more than anybody reads",
