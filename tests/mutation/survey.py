@@ -92,6 +92,8 @@ def run_mutants(
         names = [each.name for each in _mutants(folder, module) if each.outcome in open_ones]
         if not names:
             return list(_mutants(folder, module))
+        # Which tests reach which function: other ones may by now.
+        (folder / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs), *names]
     with open(folder / "log", "w", encoding="utf-8") as log:
         done = subprocess.run(
