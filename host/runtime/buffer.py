@@ -93,6 +93,7 @@ class Buffer(Generic[B]):
         self._batches: deque[B] = deque()
         self.rows = 0
         self._finished = False
+        self._abandoned = False
         self._pending = False
         self._demanded = False
         self._refused = False
@@ -123,11 +124,12 @@ class Buffer(Generic[B]):
     def produce(self, batch: B) -> bool:
         """Hand over ``batch``; false, and nothing happens, if there is no room.
 
-        An empty batch is accepted and dropped: every batch that a consumer sees has rows.
+        An empty batch is accepted and dropped: every batch that a consumer sees has rows. So is any
+        batch that nobody will read.
         """
         if self._finished:
             raise LifeCycleError(f"Buffer {self.name!r} is produced into after its end")
-        if batch.num_rows == 0:
+        if batch.num_rows == 0 or self._abandoned:
             return True
         if not self.provide():
             return False
@@ -210,6 +212,18 @@ class Buffer(Generic[B]):
         if taken:
             self._refused = False
             self.version += 1
+
+    def abandon(self) -> None:
+        """Say that the consumer has ended: what there is, and what is produced, is dropped.
+
+        There is always room then, so that the producer can go on for its other consumers.
+        """
+        self._abandoned = True
+        self._batches.clear()
+        self.rows = 0
+        self._pending = False
+        self._refused = False
+        self.version += 1
 
     def __repr__(self) -> str:
         return f"<Buffer {self.name} {self.state.value} {self.rows}/{self.capacity} rows>"

@@ -38,7 +38,9 @@ class Scheduler:
     nothing will ever change again: :exc:`StuckGraphError` names the streams and their states.
 
     When a stream has ended, its producers are closed at once if nobody else reads them and they
-    agree (``can_early_close``): a limit that is reached stops the streams before it.
+    agree (``can_early_close``): a limit that is reached stops the streams before it. Those that go
+    on, for other readers or for what else they do, get rid of what they produce for the stream. An
+    execution has ended when the outlet has, and all streams that do not agree.
 
     However an execution ends (completion, error, or a reader that loses interest), every stream
     is closed. The graph can then be executed again.
@@ -119,7 +121,9 @@ class Scheduler:
     def _ended(self) -> bool:
         outlet = self.graph.outlet
         return (outlet is None or outlet.outputs[0].at_end) and all(
-            sink.state is not StreamState.OPEN for sink in self.graph.sinks
+            stream.state is not StreamState.OPEN
+            for stream in self.graph.streams
+            if stream.fan_out == 0 or not stream.can_early_close
         )
 
     def step(self) -> None:
@@ -197,6 +201,7 @@ class Scheduler:
         waiting = [ended]
         while waiting:
             for buffer in waiting.pop().inputs:
+                buffer.abandon()
                 producer = self.graph.producer_of(buffer)
                 if self._is_unread(producer) and producer.can_early_close:
                     producer.close()

@@ -41,15 +41,20 @@ BUNDLES = {
 }  # fmt: skip
 
 
-def expected(parameters, script):
-    """Return the result words of a script, as :class:`NaiveAccelerator` has them."""
+def new_naive(parameters):
+    """Return a :class:`NaiveAccelerator`, right after reset."""
     custom = None
     if parameters.comparator == "custom":
 
         def custom(r, s):
             return near(SimpleNamespace(**r), SimpleNamespace(**s))
 
-    return NaiveAccelerator(parameters, custom).run(script)
+    return NaiveAccelerator(parameters, custom)
+
+
+def expected(parameters, script):
+    """Return the result words of a script, as :class:`NaiveAccelerator` has them."""
+    return new_naive(parameters).run(script)
 
 
 def random_tuples(parameters, rng, count, *, spread=6, share_r=0.5, pace=2, start=0):

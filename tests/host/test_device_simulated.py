@@ -2,6 +2,7 @@
 from functools import cache
 from hashlib import sha256
 
+from hypothesis import settings
 import pytest
 
 from hdl.bundle import write_bundle
@@ -11,6 +12,7 @@ from sim.library import build_library
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
 from tests.host.device_contract import DeviceContract
+from tests.host.device_machine import DeviceMachine, ThreadedDevice
 
 FOLDER = ROOT / "build" / "tests"
 
@@ -19,6 +21,9 @@ SHAPES = [
     pytest.param(name, marks=[pytest.mark.long] * (name in ("plain", "equality")))
     for name in BUNDLES
 ]
+
+#: Two tuples in a word.
+PAIRED = BUNDLES["tiny"].with_(tuples_per_word=2)
 
 # One worker builds each library once.
 
@@ -68,3 +73,18 @@ class TestTwoTuplesInAWord(DeviceContract):
         return lambda parameters: SimulatedDevice(
             built(parameters.with_(tuples_per_word=2)), seed=5, stall_in=60, stall_out=60
         )
+
+
+class SimulatedMachine(DeviceMachine):
+    """Any use of simulated devices that others compile too, with stalls, at times by a thread."""
+
+    shapes = [*(BUNDLES[name] for name in ("tiny", "groups", "custom")), PAIRED]
+
+    def open_device(self, parameters, seed):
+        stalls = {"stall_in": seed % 3 * 90, "stall_out": seed // 3 % 3 * 90}
+        device = SimulatedDevice(built(parameters), seed=seed, **stalls)
+        return ThreadedDevice(device) if seed % 4 == 3 else device
+
+
+SimulatedMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
+TestAnyUse = SimulatedMachine.TestCase

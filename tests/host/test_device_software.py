@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from host.storage import StorageRule
 from host.words import WordCodec
 from tests.host.bundles import BUNDLES, X8, write_manifest
 from tests.host.device_contract import DeviceContract, converse
+from tests.host.device_machine import DeviceMachine, ThreadedDevice
 
 SOFTWARE = JoinParameters.from_dict(Manifest.load(SOFTWARE_MANIFEST).values["parameters"])
 
@@ -46,6 +49,20 @@ class TestTwoTuplesInAWord(DeviceContract):
             return open_device(f"software:{folder}")
 
         return opened
+
+
+class SoftwareMachine(DeviceMachine):
+    """Any use of the software device, at times by way of a thread."""
+
+    shapes = [shape.with_(tuples_per_word=count) for shape in BUNDLES.values() for count in (1, 2)]
+
+    def open_device(self, parameters, seed):
+        with TemporaryDirectory() as folder:
+            device = open_device(f"software:{write_manifest(parameters, Path(folder))}")
+        return ThreadedDevice(device) if seed % 4 == 3 else device
+
+
+TestAnyUse = SoftwareMachine.TestCase
 
 
 def test_the_committed_manifest_has_the_layout_that_the_hardware_would_have():

@@ -7,7 +7,15 @@ import pytest
 from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, reference_join
 from host.punctuation import Grouper, punctuate
 
-SIDES = st.lists(st.integers(0, 1), max_size=60)
+
+def random_sides(seed, count, share_r):
+    return (np.random.default_rng(seed).random(count) >= share_r).astype(int).tolist()
+
+
+#: Most lists of the first kind have a few elements only.
+SIDES = st.lists(st.integers(0, 1), max_size=60) | st.builds(
+    random_sides, st.integers(0, 99), st.integers(0, 60), st.sampled_from([0.1, 0.5, 0.9])
+)
 LIMIT = st.none() | st.integers(1, 6)
 
 
@@ -55,7 +63,10 @@ def test_groups_end_as_the_ingress_says(parts, period, probes, limit, bits):
     grouper = Grouper(Ordering(period), probes=probes, limit=limit, probe_bits=bits)
     naive = NaiveGrouper(period, probes, limit, bits)
     for part in parts:
-        assert rows(grouper.feed(np.array(part, np.uint8))) == list(naive.feed(part))
+        closings = grouper.feed(np.array(part, np.uint8))
+        assert rows(closings) == list(naive.feed(part))
+        kinds = [str(column.dtype) for column in closings]
+        assert kinds == ["int64", "int64", "int64", "bool"]
     for _ in range(2):
         assert rows(grouper.finish()) == list(naive.finish())
     assert rows(grouper.feed(np.array([1], np.uint8))) == list(naive.feed([1]))
@@ -69,13 +80,17 @@ def test_a_word_that_closes_both_groups_closes_that_of_r_first():
     ]
 
 
-@given(SIDES, st.integers(0, 9), st.integers(1, 4), LIMIT, st.integers(1, 3))
-def test_each_result_leaves_once_with_the_group_of_its_probe(sides, period, probes, limit, cores):
+@given(SIDES, st.integers(0, 9), st.integers(1, 4), LIMIT, st.integers(2, 4), st.integers(1, 3))
+def test_each_result_leaves_once_with_the_group_of_its_probe(
+    sides, period, probes, limit, bits, cores
+):
     arrivals = Arrivals(np.array(sides, np.uint8), {"x": np.arange(len(sides)) % 3})
     matches = reference_join(arrivals, DifferenceBand({}), CountWindow(5))
-    groups = list(
-        punctuate(matches, arrivals, Ordering(period), probes=probes, limit=limit, cores=cores)
-    )
+    options = {"probes": probes, "limit": limit, "probe_bits": bits}
+    groups = list(punctuate(matches, arrivals, Ordering(period), cores=cores, **options))
+    naive = NaiveGrouper(period, probes, limit, bits)
+    closed = [closing[1:] for closing in (*naive.feed(sides), *naive.finish())]
+    assert [(group.side, len(group.probes), group.star) for group in groups] == closed
     everything = [index for group in groups for index in group.matches.tolist()]
     assert sorted(everything) == list(range(len(matches)))
     for side in Side:
@@ -101,6 +116,14 @@ def test_in_outer_order_stars_follow_the_arrivals(cores):
     assert [group.side for group in groups] == arrivals.side.tolist()
     assert [group.probes.tolist() for group in groups] == [[i] for i in range(50)]
     assert all(group.star for group in groups)
+
+
+def test_unless_said_otherwise_there_is_one_core_and_a_group_is_a_probe():
+    arrivals = Arrivals(np.array([0, 0, 0, 1], np.uint8), {"x": np.zeros(4, np.int64)})
+    matches = reference_join(arrivals, DifferenceBand({}), CountWindow(6))
+    groups = list(punctuate(matches, arrivals, Ordering.outer()))
+    assert [len(group.probes) for group in groups] == [1, 1, 1, 1]
+    assert matches.stored[groups[-1].matches].tolist() == [0, 1, 2]
 
 
 def test_without_order_the_end_has_a_star_per_side():

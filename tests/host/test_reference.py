@@ -59,6 +59,12 @@ def test_it_agrees_with_the_naive_join(arrivals, x, y, window_r, window_s):
     bounds = {"x": x, "y": y}
     matches = reference_join(arrivals, DifferenceBand(bounds), window_r, window_s)
     assert as_pairs(matches) == naive_join(arrivals, holds(bounds), (window_r, window_s))
+    # The same pairs as numbers of the tuples within their sides.
+    numbers = [int((arrivals.side[:i] == arrivals.side[i]).sum()) for i in range(len(arrivals))]
+    by_side = [(p, u) if arrivals.side[p] == Side.R else (u, p) for p, u in as_pairs(matches)]
+    r, s = matches.rows(arrivals)
+    assert r.tolist() == [numbers[i] for i, _ in by_side]
+    assert s.tolist() == [numbers[i] for _, i in by_side]
 
 
 @given(some_arrivals(SMALL), WINDOW, WINDOW)

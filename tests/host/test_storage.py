@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from host.device.software import SOFTWARE_MANIFEST
 from host.errors import DeviceError
+from host.manifest import Manifest
 from host.storage import StorageRule
 
 RULES = st.builds(StorageRule, st.integers(1, 7), st.integers(1, 5), st.sampled_from([1, 2, 8]))
@@ -38,6 +42,13 @@ def test_a_place_that_holds_nothing_is_an_error():
         rule.ordinals(before, np.array([0, 0]), row, lane)
     with pytest.raises(DeviceError, match="core 2"):
         rule.ordinals(np.array([9, 9]), np.array([0, 2]), row, lane)
+
+
+def test_the_rule_of_an_accelerator_is_in_its_manifest():
+    manifest = Manifest.load(SOFTWARE_MANIFEST)
+    storage = replace(manifest.storage, cores=3, lanes=2, ring_rows=5)
+    for described in (storage, replace(manifest, storage=storage)):
+        assert StorageRule.of(described) == StorageRule(cores=3, lanes=2, ring_rows=5)
 
 
 def test_no_pairs_are_no_error():

@@ -91,26 +91,31 @@ def new_pairs(task, batches, late=frozenset()):
         (l["id"], r["id"])
         for l in sides[0]
         for r in sides[1]
-        if None not in (l["k"], r["k"])
-        and not {l["id"], r["id"]} & late
+        if not {l["id"], r["id"]} & late
         and abs(l["t"] - r["t"]) <= within
-        and all(
-            (term.low is None or l[term.left] - r[term.right] >= term.low)
-            and (term.high is None or l[term.left] - r[term.right] <= term.high)
-            for term in task.query.terms
-        )
+        and all(holds(term, l[term.left], r[term.right]) for term in task.query.terms)
     )
 
 
-def all_results(task, batches):
+def holds(term, left, right):
+    """Tell whether two values match; a null matches nothing."""
+    if None in (left, right):
+        return False
+    difference = left - right
+    return (term.low is None or difference >= term.low) and (
+        term.high is None or difference <= term.high
+    )
+
+
+def all_results(task, batches, late=frozenset()):
     """Return the identities of all results of any type, None for no row, once time has passed."""
-    pairs = new_pairs(task, batches)
+    pairs = new_pairs(task, batches, late)
     how = task.query.how.value
     results = [] if how.startswith("left_") else list(pairs)
     for side, kinds in enumerate([("left", "full", "left_semi", "left_anti"), ("right", "full")]):
         matched = {pair[side] for pair in pairs}
         if how in kinds:
-            ids = [row["id"] for batch in batches for row in batch[side]]
+            ids = [row["id"] for batch in batches for row in batch[side] if row["id"] not in late]
             alone = [id for id in ids if (id in matched) == (how == "left_semi")]
             results += [(id, None) if side == 0 else (None, id) for id in alone]
     return sorted(results, key=str)
@@ -186,20 +191,32 @@ class Cluster:
             if side in (0, 1)
         )
 
+    def checkpoint(self):
+        """Return a copy of all that Spark keeps between two micro-batches."""
+        return copy.deepcopy(
+            (
+                (self.question.values, self.directory.values, self.rows.values, self.timers),
+                (self.watermark, self._latest),
+            )
+        )
+
+    def restore(self, checkpoint):
+        """Go back to a checkpoint; what has been emitted since is nobody's business here."""
+        state, times = copy.deepcopy(checkpoint)
+        self.question.values, self.directory.values, self.rows.values, self.timers = state
+        self.watermark, self._latest = times
+
     def run(self, left, right, *, fail_after=None):
         """Run a micro-batch; with ``fail_after`` it fails after so many groups and leaves nothing.
 
         Returns whether it was committed.
         """
-        saved = copy.deepcopy(
-            (self.question.values, self.directory.values, self.rows.values, self.timers)
-        )
+        saved = self.checkpoint()
         join = GroupJoin(self.task, self.question, self.directory, self.rows, self)
         output, self.worked_at = [], self.watermark
         for done, (key, frame) in enumerate(self._groups(left, right)):
             if fail_after is not None and done >= fail_after:
-                self.question.values, self.directory.values = saved[0], saved[1]
-                self.rows.values, self.timers = saved[2], saved[3]
+                self.restore(saved)
                 join.close()
                 return False
             self.key = key

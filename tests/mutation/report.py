@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scores of all modules as a file, and as the table of docs/mutation.md."""
+
+from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from pathlib import Path
+
+from tests.mutation.catalogue import TARGETS
+from tests.mutation.survey import ROOT, Mutant
+
+__all__ = ["BEGIN", "END", "SCORES", "keep", "score_of", "table"]
+
+#: What `make bench` reads.
+SCORES = ROOT / "docs" / "mutation.json"
+BEGIN, END = "<!-- mutation: begin -->", "<!-- mutation: end -->"
+
+
+def keep(module: str, mutants: Sequence[Mutant]) -> None:
+    """Put the outcome of one module into the file of scores."""
+    scores = json.loads(SCORES.read_text(encoding="utf-8")) if SCORES.exists() else {}
+    counts = {
+        name: sum(mutant.outcome == name for mutant in mutants)
+        for name in ("killed", "endless", "survived", "untested", "left out")
+    }
+    survivors = sorted(
+        f"{mutant.function}: {mutant.statement}"
+        for mutant in mutants
+        if mutant.outcome in ("survived", "untested")
+    )
+    source = hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
+    scores[module] = {"sha256": source, **counts, "survivors": survivors}
+    kept = {name: scores[name] for name in TARGETS if name in scores}
+    SCORES.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def score_of(row: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many mutants were noticed, and how many were run."""
+    noticed = row["killed"] + row["endless"]
+    return noticed, noticed + row["survived"] + row["untested"]
+
+
+def reason_of(module: str, survivor: str) -> str | None:
+    """Return why a survivor cannot be noticed, if that is known."""
+    for statement, reason in TARGETS[module].equivalent.items():
+        if statement in survivor:
+            return reason
+    return None
+
+
+def table(scores: Mapping[str, Mapping]) -> str:
+    """Return the table and the list of survivors, in Markdown."""
+    lines = [
+        "| module | decides | mutants | run | noticed | endless | score | equivalent | open |",
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    sums = [0, 0, 0, 0, 0, 0]
+    listed: list[str] = []
+    for module, row in scores.items():
+        noticed, every = score_of(row)
+        reasons = [(text, reason_of(module, text)) for text in row["survivors"]]
+        known = sum(reason is not None for _, reason in reasons)
+        there = every + row["left out"]
+        numbers = (there, every, noticed, row["endless"], known, len(reasons) - known)
+        sums = [total + number for total, number in zip(sums, numbers, strict=True)]
+        lines.append(_row(f"`{module}`", TARGETS[module].why, *numbers))
+        if reasons:
+            listed += ["", f"`{module}`", ""]
+            listed += [f"- `{text}`: {reason or '**open**'}" for text, reason in reasons]
+    lines.append(_row("all", "", *sums))
+    return "\n".join([*lines, "", "What was not noticed, and why:", *listed])
+
+
+def _row(name: str, why: str, *numbers: int) -> str:
+    there, run, noticed, endless, known, left = numbers
+    score = noticed / run if run else 0
+    cells = (name, why, there, run, noticed, endless, f"{score:.3f}", known, left)
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def write(path: Path, scores: Mapping[str, Mapping]) -> None:
+    """Replace the table in a document."""
+    head, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    path.write_text(f"{head}{BEGIN}\n\n{table(scores)}\n\n{END}{tail}", encoding="utf-8")
