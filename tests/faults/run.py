@@ -9,6 +9,9 @@ from .catalogue import component_named, fault
 
 __all__ = []
 
+#: Tests that compare nothing but the text of a design would notice any change.
+OPTIONS = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--ignore=tests/hdl/fpga"]
+
 
 class FirstFailure:
     """Tells which test failed first."""
@@ -31,7 +34,7 @@ def main(module, name, number, tests):
     """Run the tests; print, as the last line, the one that failed, if any."""
     first = FirstFailure()
     with fault(component_named(module, name), int(number)).applied():
-        pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", tests], plugins=[first])
+        pytest.main([*OPTIONS, tests], plugins=[first])
     print(f"\nfound by: {first.test or 'none'}")
 
 
