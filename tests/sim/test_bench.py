@@ -15,5 +15,7 @@ def test_the_generated_verilog_joins_under_cocotb(capfd):
 
 def test_a_failing_scenario_fails_the_bench(monkeypatch):
     monkeypatch.setenv("SPLITJOIN_BENCH_DEADLINE", "10")
-    with pytest.raises(FailureError, match=r"failed (\d+) of \1 scenarios \(seed 5\); log file: .*"):
+    with pytest.raises(
+        FailureError, match=r"failed (\d+) of \1 scenarios \(seed 5\); log file: .*"
+    ):
         run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)
