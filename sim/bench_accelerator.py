@@ -69,24 +69,23 @@ async def accelerator_joins(dut, scenario, stalls):
         marks += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
         return marks == made.marks
 
+    expected = expected_results(SETTINGS["bundle"], made)
     cocotb.start_soon(source.send(integers(made.words)))
-    received = rows(
-        await sink.receive(last_mark, deadline=deadline(made)), MANIFEST.result_word.columns
-    )
+    words = await sink.receive(last_mark, deadline=deadline(made, len(expected)))
+    received = rows(words, MANIFEST.result_word.columns)
     results = WordCodec(MANIFEST).split_words(received)[0]
-    assert_right(SETTINGS["bundle"], made, results)
+    assert_right(SETTINGS["bundle"], made, results, expected=expected)
     CASES.sample(made, results, Flow(source.withheld, source.refused, sink.untaken))
     Path(SETTINGS["coverage"]).write_text(json.dumps(CASES.met))
 
 
-def deadline(scenario):
-    """Cycles that a scenario may take: every pair, every scan or bucket, stalls on top.
+def deadline(scenario, results):
+    """Cycles that a scenario with so many results may take: every scan or bucket, stalls on top.
 
     ``SPLITJOIN_BENCH_DEADLINE`` sets another one, to see a bench fail.
     """
     if given := os.environ.get("SPLITJOIN_BENCH_DEADLINE"):
         return int(given)
-    results = len(expected_results(SETTINGS["bundle"], scenario))
     probe = MANIFEST.storage.sub_window // MANIFEST.storage.lanes + 20
     if MANIFEST.index is not None:
         probe += 1 << MANIFEST.index.bucket_bits

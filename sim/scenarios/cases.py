@@ -14,13 +14,12 @@ from host.exact import places
 from host.words import WordCodec, unpack_field
 
 from .collisions import first_looks
+from .workloads import BURST, STRIDE
 
 __all__ = ["Cases", "Flow"]
 
 #: Fewest tuples by which the kind of their keys is told, and fewest different keys.
 TUPLES, KEYS = 16, 6
-#: A burst is so many tuples of one side in a row.
-BURST = 256
 #: Cycles in which something must have waited to count.
 CYCLES = 8
 
@@ -64,9 +63,8 @@ class Stretch:
 
 @dataclass
 class Met:
-    """All that a run of a scenario shows."""
+    """What the input words of a scenario mean."""
 
-    manifest: object
     stretches: list = field(default_factory=list)
     between: set = field(default_factory=set)
     words: list = field(default_factory=list)
@@ -80,7 +78,7 @@ def taken_apart(manifest, words):
     alone = ~legal | (kinds == manifest.input_kinds["CONTROL"])
     windows = dict.fromkeys(range(2), ("WINDOW", manifest.capacity))
     operands, period, stored = {}, 1, {0: 0, 1: 0}
-    met = Met(manifest)
+    met = Met()
     ends = np.flatnonzero(np.diff(alone)) + 1
     for begin, end in pairwise([0, *ends.tolist(), len(words)]):
         if not alone[begin]:
@@ -134,9 +132,9 @@ def extreme_keys(manifest, stretch):
 
 
 def strides(manifest, stretch):
-    """Whether the values of every field are multiples of 16."""
+    """Whether the values of every field are multiples of :data:`STRIDE`."""
     columns = [column.astype(np.int64) for column in stretch.keys.values()]
-    return all(not (column % 16).any() and len(np.unique(column)) > 1 for column in columns)
+    return all(not (column % STRIDE).any() and len(np.unique(column)) > 1 for column in columns)
 
 
 def look_alike(manifest, stretch, *, hashed):
@@ -240,7 +238,7 @@ OF_TUPLES = {
     "skewed keys": (always, skewed_keys),
     "sorted keys": (always, sorted_keys),
     "extremes of all fields": (always, extreme_keys),
-    "keys in strides of 16": (always, strides),
+    f"keys in strides of {STRIDE}": (always, strides),
     "keys of one hash or digest": (hashes, lambda *of: look_alike(*of, hashed=True)),
     "keys of one cell of a grid": (grids, lambda *of: look_alike(*of, hashed=False)),
     "one side only": (always, one_side),

@@ -17,7 +17,7 @@ from .illegal import illegal_word
 from .random_words import hostile_scenario, random_scenario
 from .scenario import Scenario
 
-__all__ = ["BURST", "make_scenario", "names"]
+__all__ = ["BURST", "STRIDE", "make_scenario", "names"]
 
 #: Tuples of one side in a row.
 BURST = 256

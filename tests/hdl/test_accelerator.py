@@ -71,7 +71,7 @@ def check(parameters, seed, folder, *, stalls=0.0, **options):
     scenario = random_scenario(manifest, seed, **options)
     expected = expected_results(path, scenario)
     received = answer(parameters, scenario, len(expected), stalls=stalls, seed=seed)
-    assert_right(path, scenario, received)
+    assert_right(path, scenario, received, expected=expected)
 
 
 @st.composite
@@ -402,4 +402,4 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     bench.spawn(receive)
     bench.run(extra_cycles=50)
     rows = as_results(parameters, received)
-    assert_right(path, scenario, rows)
+    assert_right(path, scenario, rows, expected=expected)
