@@ -118,7 +118,7 @@ def depth_report(parameters, device, *, folder, preset=None):
     """
     find_tool(YOSYS)  # before the work begins
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
-    path = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=True)
+    path = synthesize_netlist(verilog, top=SHELL, folder=folder, wide_luts=False)
     module = json.loads(path.read_text(encoding="utf-8"))["modules"][SHELL]
     endpoints, paths = logic_depth(module, Hierarchy(verilog, top=SHELL))
     return {

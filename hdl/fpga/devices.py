@@ -30,6 +30,8 @@ class Device:
         no floorplan was made for the device.
     ram_rows : tuple of int
         Rows that hold them.
+    multiplier_columns, multiplier_rows : tuple
+        The same of the multipliers of 18 by 18 bits.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Device:
     block_rams: int
     ram_columns: tuple[tuple[int, int], ...] = ()
     ram_rows: tuple[int, ...] = ()
+    multiplier_columns: tuple[tuple[int, int], ...] = ()
+    multiplier_rows: tuple[int, ...] = ()
 
     @property
     def device(self):
@@ -46,10 +50,8 @@ class Device:
         return self.name.upper()
 
 
-def ram_columns(*firsts):
-    """Return the columns of groups of four block RAMs, two tiles apart, by where they begin."""
-    return tuple((first + 2 * kind, kind) for first in firsts for kind in range(4))
-
+#: Where groups of four block RAMs, and below them groups of four multipliers, begin in a row.
+GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 
 DEVICES = {
     device.name: device
@@ -62,8 +64,12 @@ DEVICES = {
         ),
         Device(
             name="lfe5u-85f", flag="--85k", package="CABGA381", logic_cells=83640, block_rams=208,
-            ram_columns=ram_columns(4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114),
+            ram_columns=tuple((first + 2 * kind, kind) for first in GROUPS for kind in range(4)),
             ram_rows=(22, 46, 70, 82),
+            multiplier_columns=tuple(
+                (first + kind, kind) for first in GROUPS for kind in (0, 1, 4, 5)
+            ),
+            multiplier_rows=(10, 34, 58),
         ),
     ]
 }  # fmt: skip

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the block RAMs of a scan stand: those of a region side by side, the regions in a grid."""
+"""Where cells stand that few sites are for: block RAMs of a scan in a grid of its regions,
+multipliers side by side."""
 
 import json
 import re
+from statistics import mean
 
 from hdl.comparison.carry_chain import OPEN_TABLES
 
-__all__ = ["floorplan", "lay_out"]
+__all__ = ["floorplan", "lay_out", "multiplier_sites"]
 
-RAM, CARRY = "DP16KD", "CCU2C"
+RAM, MULTIPLIER, CARRY = "DP16KD", "MULT18X18D", "CCU2C"
 #: A block RAM of a scan, by its place in the hierarchy: in a ring of keys or, with digests, in one
 #: of two or in the table of passes.
 NAME = re.compile(
@@ -88,6 +90,35 @@ def floorplan(names, device, *, cores):
     return sites
 
 
+def multiplier_sites(names, device):
+    """Return sites for multipliers in the middle of the device, side by side, in order of names.
+
+    Few cells reach their registers as late as a multiplier. Where the placer may move it into a row
+    last, its product has to cross twenty rows now and then; what stands still from the beginning
+    has its registers beside it.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Multipliers by their hierarchical names.
+    device : Device
+
+    Returns
+    -------
+    dict
+        Name to what nextpnr calls the site; empty if a row has not so many.
+    """
+    names, columns = sorted(names), device.multiplier_columns
+    if not 0 < len(names) <= len(columns):
+        return {}
+    row = min(device.multiplier_rows, key=lambda row: abs(row - mean(device.ram_rows)))
+    first = (len(columns) - len(names)) // 2
+    return {
+        name: f"X{column}/Y{row}/MULT18_{kind}"
+        for name, (column, kind) in zip(names, columns[first:], strict=False)
+    }
+
+
 def open_carries(cells):
     """Leave carry inputs open that nothing depends on; return how many.
 
@@ -106,7 +137,7 @@ def open_carries(cells):
 
 
 def lay_out(path, *, top, device, cores):
-    """Fix the block RAMs of a flat netlist at ``path`` to their sites; return how many.
+    """Fix cells of a flat netlist at ``path`` to their sites; return how many of each type.
 
     Parameters
     ----------
@@ -120,9 +151,15 @@ def lay_out(path, *, top, device, cores):
     netlist = json.loads(path.read_text(encoding="utf-8"))
     cells = netlist["modules"][top]["cells"]
     open_carries(cells)
-    rams = [name for name, cell in cells.items() if cell["type"] == RAM]
-    sites = floorplan(rams, device, cores=cores)
-    for name, site in sites.items():
+    of_type = {
+        kind: [name for name, cell in cells.items() if cell["type"] == kind]
+        for kind in (RAM, MULTIPLIER)
+    }
+    sites = {
+        RAM: floorplan(of_type[RAM], device, cores=cores),
+        MULTIPLIER: multiplier_sites(of_type[MULTIPLIER], device),
+    }
+    for name, site in (sites[RAM] | sites[MULTIPLIER]).items():
         cells[name]["attributes"]["BEL"] = site
     path.write_text(json.dumps(netlist), encoding="utf-8")
-    return len(sites)
+    return {kind: len(fixed) for kind, fixed in sites.items()}

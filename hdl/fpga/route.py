@@ -26,9 +26,9 @@ METHOD = (
     "equal registers of siblings; ABC9 maps LUTs as if a wire took 1 ns and takes the best of "
     "several ways (hdl/fpga/synthesis.py). Resets are logic, as registers with different ones "
     "cannot share a tile (hdl/fpga/resets.v). A scan has no wide LUTs, and the block RAMs of each "
-    "of its regions stand side by side where they fit like that (hdl/fpga/floorplan.py). nextpnr "
-    "uses its placer 'static' and router1. The clock is the worst case of the speed grade that "
-    "nextpnr knows; nothing ran on a device."
+    "of its regions stand side by side where they fit like that; so do multipliers, in the middle "
+    "of the device (hdl/fpga/floorplan.py). nextpnr uses its placer 'static' and router1. The "
+    "clock is the worst case of the speed grade that nextpnr knows; nothing ran on a device."
 )
 
 
@@ -43,7 +43,7 @@ def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
 
 
 def placed_netlist(verilog, parameters, device, *, folder):
-    """Make the netlist that nextpnr routes: synthesize it, edit it, fix block RAMs to their sites.
+    """Make the netlist that nextpnr routes: synthesize it, edit it, fix cells to their sites.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ def placed_netlist(verilog, parameters, device, *, folder):
     -------
     netlist : pathlib.Path
         Yosys' JSON.
-    placed : int
-        Block RAMs whose sites are fixed.
+    placed : dict of str to int
+        Cells whose sites are fixed, by their type.
     """
-    if parameters.engine != "scan":
-        return synthesize_netlist(verilog, top=SHELL, folder=folder, flat=False), 0
-    netlist = synthesize_netlist(verilog, top=SHELL, folder=folder, flat=True)
+    netlist = synthesize_netlist(
+        verilog, top=SHELL, folder=folder, wide_luts=parameters.engine != "scan"
+    )
     return netlist, lay_out(netlist, top=SHELL, device=device, cores=parameters.cores)
 
 
@@ -170,7 +170,7 @@ def route(
         **outcome(runs, router),
         "measured": measured,
         "command": command,
-        "placed_block_rams": placed,
+        "placed": placed,
         "method": METHOD,
     }
     return report if earlier is None else merge_reports(earlier, report)

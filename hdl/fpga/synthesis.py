@@ -52,15 +52,11 @@ scratchpad -copy abc9.script.{SCRIPT} abc9.script
 abc9 -W {WIRE} {{luts}}
 clean
 synth_ecp5 {{options}} -top {{top}} -run map_cells:
-{{flatten}}
-write_json {{top}}.json
-"""
-
-#: Every cell by its full name, with attributes of its own.
-FLATTEN = """\
 setattr -mod -unset keep_hierarchy *
 flatten -noscopeinfo
-opt_clean"""
+opt_clean
+write_json {{top}}.json
+"""
 
 SECONDS = 3600
 
@@ -94,19 +90,19 @@ def synthesize_modules(verilog, *, top, folder):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def synthesize_netlist(verilog, *, top, folder, flat=False):
+def synthesize_netlist(verilog, *, top, folder, wide_luts):
     """Synthesize the design as a whole; return the path of the netlist for nextpnr.
+
+    In the end it is flattened, so that every cell has its full name, and can be told its site.
 
     Parameters
     ----------
     verilog, top, folder
         As for :func:`synthesize_modules`.
-    flat : bool
-        Without hierarchy, so that cells can be told their sites, and without wide LUTs, which tie
-        two to eight LUTs together: a device that is nearly full has no room for that.
+    wide_luts : bool
+        With LUTs of more than four inputs, which tie two to eight of four together: a device that
+        is nearly full has no room for that.
     """
-    options, luts, flatten = ("-nowidelut", "-maxlut 4", FLATTEN) if flat else ("", "", "")
-    script = NETLIST.format(
-        top=top, keep=" ".join(KEEP), options=options, luts=luts, flatten=flatten
-    )
+    options, luts = ("", "") if wide_luts else ("-nowidelut", "-maxlut 4")
+    script = NETLIST.format(top=top, keep=" ".join(KEEP), options=options, luts=luts)
     return run_yosys(script, verilog, f"{top}.json", top=top, folder=Path(folder))

@@ -8,17 +8,21 @@ from amaranth.lib.wiring import In, Out
 from hdl.memory.key_column import KeyColumn
 from hdl.memory.read_ahead import ReadAhead
 from hdl.streams.delay import delayed
+from hdl.streams.registers import StreamRegister
 
 __all__ = ["DeadlineQueue"]
 
 
 class DeadlineQueue(wiring.Component):
-    """A queue of numbers in block RAM that begins and ends with two registers.
+    """A queue of numbers in block RAM that begins and ends with registers.
 
-    A number goes straight to the registers if there is none between them and it; otherwise into
-    memory, out of which it is read ahead. Reset empties the queue.
+    A number goes straight to the registers at the end if there is none between them and it;
+    otherwise into memory, out of which it is read ahead. The last two registers show the two oldest
+    numbers. They stand beside whoever takes, the memory wherever the device has it: so those before
+    them are a stream register, and whether a number is taken reaches the memory a cycle later.
+    Reset empties the queue.
 
-    Latency: 2 cycles from ``add`` until the number is the ``oldest`` one of an empty queue, or the
+    Latency: 3 cycles from ``add`` until the number is the ``oldest`` one of an empty queue, or the
     ``following`` one of a queue with one; up to :attr:`latency` if others came shortly before, so
     that it has to go through the memory. Throughput: a number that is added, and one that is taken,
     per cycle.
@@ -44,8 +48,8 @@ class DeadlineQueue(wiring.Component):
     def __init__(self, width, *, depth):
         self.width = width
         self.depth = depth
-        # It comes (1), goes to the memory (1), is written late (2), read ahead, and moves up (1).
-        self.latency = 4 + (KeyColumn.LATENCY + 1) + 1
+        # It comes (1), goes to the memory (1), is written late (2), read ahead, and moves up (2).
+        self.latency = 4 + (KeyColumn.LATENCY + 1) + 2
         super().__init__(
             {
                 "add": In(1),
@@ -66,26 +70,26 @@ class DeadlineQueue(wiring.Component):
         )
         m.d.comb += [self.oldest.eq(oldest), self.following.eq(following)]
         arriving = delayed(m, {"add": self.add, "last": self.last}, "arriving", flags=["add"])
-        ahead, direct, take = self.elaborate_memory(m, **arriving)
-        comes = ahead.filled | direct
-        coming = Mux(direct, arriving["last"], ahead.first)
+        m.submodules.next = next_ = StreamRegister(self.width)
+        self.elaborate_memory(m, next_.i, **arriving)
+        comes, coming = next_.o.valid, next_.o.payload
         moves = ~self.oldest_valid | self.take
-        m.d.comb += take.eq(~self.following_valid | moves)
+        m.d.comb += next_.o.ready.eq(~self.following_valid | moves)
         with m.If(moves):
             m.d.sync += [
                 oldest.eq(Mux(self.following_valid, following, coming)),
                 self.oldest_valid.eq(self.following_valid | comes),
             ]
-        with m.If(take):
+        with m.If(next_.o.ready):
             m.d.sync += [
                 following.eq(coming),
                 self.following_valid.eq(comes & (self.following_valid | ~moves)),
             ]
         return m
 
-    def elaborate_memory(self, m, add, last):
-        """Keep numbers in memory; return what is read of it, whether the number that is added goes
-        past it, and a signal to take either."""
+    def elaborate_memory(self, m, next_, add, last):
+        """Keep numbers in memory, and pass on what is read of it; or what is added, if there are
+        none."""
         m.submodules.numbers = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
         m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
         head, come, written = (
@@ -93,9 +97,12 @@ class DeadlineQueue(wiring.Component):
         )
         held = Signal.like(head)  # numbers in memory, or on their way through it
         none = Signal(init=1)
-        take = Signal()
-        direct = add & none & take
-        into, out = add & ~direct, ahead.filled & take
+        into, out = add & ~(none & next_.ready), ahead.filled & next_.ready
+        # What is added, and finds no room there, goes into memory, and is offered again later.
+        m.d.comb += [
+            next_.valid.eq(ahead.filled | (add & none)),
+            next_.payload.eq(Mux(none, last, ahead.first)),
+        ]
         # Whether a number goes into memory is known late, and its blocks are far.
         arriving = {"into": into, "place": head, "row": last}
         near = delayed(m, arriving, "near", flags=["into"])
@@ -115,4 +122,3 @@ class DeadlineQueue(wiring.Component):
             m.d.sync += [held.eq(held + 1), none.eq(0)]
         with m.Elif(out & ~into):
             m.d.sync += [held.eq(held - 1), none.eq(held == 1)]
-        return ahead, direct, take

@@ -21,8 +21,8 @@ class TimeExpiry(wiring.Component):
     :class:`AgeFlags` compares ahead with the timestamps of the words in the region's input
     register.
 
-    Latency: 0 cycles if nothing is to be removed, otherwise 1 per key; 2 more when the first key
-    has only just been stored, and up to 9 when the oldest deadline is still on its way into or out
+    Latency: 0 cycles if nothing is to be removed, otherwise 1 per key; 3 more when the first key
+    has only just been stored, and up to 10 when the oldest deadline is still on its way into or out
     of memory. Throughput: a key per cycle.
 
     Parameters

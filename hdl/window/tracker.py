@@ -36,7 +36,7 @@ class WindowTracker(wiring.Component):
     fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
     every register, and so comes from one.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 9 when the oldest deadline is still on
+    Latency: 0 cycles, plus 1 per expired key, plus up to 10 when the oldest deadline is still on
     its way into or out of memory. Throughput: 1 tuple per cycle.
 
     Parameters

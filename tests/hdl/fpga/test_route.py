@@ -95,7 +95,7 @@ def without_running(monkeypatch, verilog):
     monkeypatch.setattr(flow, "run_tool", run_tool)
     monkeypatch.setattr(flow, "find_tool", lambda name: name)
     monkeypatch.setattr(flow, "synthesize_netlist", lambda *arguments, **options: None)
-    monkeypatch.setattr(flow, "lay_out", lambda *arguments, **options: 4)
+    monkeypatch.setattr(flow, "lay_out", lambda *arguments, **options: {"DP16KD": 4})
 
 
 def test_the_command_writes_a_report_of_the_slowest_seed(
@@ -116,7 +116,7 @@ def test_the_command_writes_a_report_of_the_slowest_seed(
     assert (report["seed"], [run["seed"] for run in report["runs"]]) == (4, [3, 4])
     assert report["critical_path"]
     assert report["utilization"]["lut4"]["share"] == 0.05
-    assert report["placed_block_rams"] == 4
+    assert report["placed"] == {"DP16KD": 4}
     assert report["command"] == shlex.join(["python", "-m", "hdl", *arguments])
     text = (tmp_path / "out" / "tiny-lfe5u-85f-grade6.md").read_text()
     assert "scan_engine.scanner" in text

@@ -60,6 +60,7 @@ class Walks:
         )
         if valid and ready:
             self.words.append(node_result(self.dut.parameters, 0).from_bits(word))
+        assert not ctx.get(self.dut.idle) or ctx.get(self.dut.free) == (1 << self.groups) - 1
 
     def take(self, ctx):
         """A group begins."""
