@@ -12,11 +12,12 @@ __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 #: Components that flattening leaves alone: cores, and those with registers of their own for reset,
 #: for what a block RAM is written, or for what is multiplied. Flattened, Yosys would merge these
 #: into one with the fan-out of the whole chip, and would do the same to what sibling nodes of the
-#: distribution tree hold. It also synthesizes one core, not all.
+#: distribution tree hold, and to the enables of both sides' preparation. It also synthesizes one
+#: core, not all.
 KEEP = (
-    "activity_tree*", "*combiner*", "counter_bank*", "distribution_node*", "distribution_tree*",
-    "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*", "merger*", "order_queue*",
-    "*region*", "reset_node*",
+    "activity_tree*", "cell_preparation*", "*combiner*", "counter_bank*", "distribution_node*",
+    "distribution_tree*", "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*",
+    "merger*", "order_queue*", "probe_preparation*", "*region*", "reset_node*",
 )  # fmt: skip
 
 #: Every module by itself, without wide LUTs: each would spend them on its own longest path.
