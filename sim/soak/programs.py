@@ -113,7 +113,10 @@ class Programmer:
         return self.packed(random, side, keys, facts)
 
     def packed(self, random, side, keys, facts):
-        """Return the words of tuples; some neighbours share one, where words can hold two."""
+        """Return the words of tuples; some neighbours share one, where words can hold two.
+
+        Bits that mean nothing in a word are random.
+        """
         first = np.zeros(len(side), bool)
         share = 0.0
         if "BOTH" in self.kinds:
@@ -127,7 +130,7 @@ class Programmer:
         second = np.roll(first, 1)
         words = self.layout.blank(len(side))
         alone = ~first & ~second
-        part = self.layout.blank(int(alone.sum()))
+        part = self.layout.noise(random, int(alone.sum()), ["kind", *keys])
         kind = np.where(side == 0, self.kinds["R"], self.kinds["S"])
         self.layout.put(part, "kind", kind[alone])
         for name, values in keys.items():
@@ -135,7 +138,8 @@ class Programmer:
         words[alone] = part
         if first.any():
             at = np.flatnonzero(first)
-            part = self.layout.blank(len(at))
+            own = [prefix + name for prefix in ("both.r.", "both.s.") for name in keys]
+            part = self.layout.noise(random, len(at), ["kind", "first", *own])
             self.layout.put(part, "kind", np.full(len(at), self.kinds["BOTH"]))
             self.layout.put(part, "first", side[at])
             for number, prefix in enumerate(("both.r.", "both.s.")):

@@ -42,6 +42,15 @@ class WordLayout:
         """Return ``count`` words of zeros."""
         return np.zeros((count, self.columns), np.uint64)
 
+    def noise(self, random, count, names):
+        """Return ``count`` words whose bits are random, but zero in the fields of these names."""
+        free = (1 << self.bits) - 1
+        for name in names:
+            field = self.fields[name]
+            free &= ~(((1 << field["bits"]) - 1) << field["offset"])
+        bits = random.integers(0, FULL, (count, self.columns), np.uint64, endpoint=True)
+        return bits & self.row(free)
+
     def get(self, words, name):
         """Return the bits of a field of up to 64 bits in every word, as ``uint64``."""
         field = self.fields[name]

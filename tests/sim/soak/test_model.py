@@ -103,3 +103,12 @@ def test_fields_of_a_word_are_where_the_manifest_says(bits, offset, signed, data
     again = layout.blank(1)
     layout.put(again, "f", layout.get(word, "f"))
     assert (again == word).all()
+
+
+def test_noise_is_in_all_bits_but_those_of_the_fields():
+    fields = {"a": {"offset": 3, "bits": 7}, "b": {"offset": 60, "bits": 9}}
+    layout = WordLayout({"bits": 75, "fields": fields})
+    seen = 0
+    for number in as_numbers(layout.noise(np.random.default_rng(1), 200, ["a", "b"])):
+        seen |= number
+    assert seen == (1 << 75) - 1 - (127 << 3) - (511 << 60)
