@@ -116,6 +116,25 @@ def test_devices_come_from_spark_or_from_a_pool_and_a_retry_gets_another_one(tmp
     assert sum(pool["attempts"]) == 2
 
 
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_tasks_that_fail_once_change_no_answer_however_the_work_is_divided(tmp_path, seed):
+    answers = run_job(tmp_path, str(seed), "8", job="retry_job.py", seconds=580)
+    assert len(answers) == 8
+    for answer in answers:
+        query = answer["query"]
+        low, high = query.get("band", {"x": (-99, 99)})["x"]
+
+        def holds(l, r, query=query, low=low, high=high):
+            return ("on" not in query or l["k"] == r["k"]) and low <= l["x"] - r["x"] <= high
+
+        window = {name: query[name] for name in ("within", "rows") if name in query}
+        expected = join_rows(*answer["sides"], holds, order="t", **window)
+        assert sorted(map(tuple, answer["rows"])) == sorted(expected), query
+    assert any(max(answer["attempts"]) for answer in answers), "some tasks were run again"
+
+
 def pairs_of_a_hundred_and_one():
     """Return left and right time and key of the pairs that device_cluster_job.py asks for."""
     times = range(0, 4000, 2), range(1, 4000, 2)
