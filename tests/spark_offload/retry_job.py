@@ -69,10 +69,9 @@ def main(seed, joins):
             frame = frame.repartition(rng.randrange(1, 5)).orderBy(F.rand())
             frames.append(frame.mapInArrow(failing(number + side), frame.schema))
         query = random_query(rng)
-        joined = stream_join(*frames, order="t", device="software:", **query)
-        joined = joined.mapInArrow(failing(number), joined.schema)
-        found = [tuple(row) for row in joined.collect()]
-        attempts = [task.attempt for task in metrics(joined).tasks]
+        pairs = stream_join(*frames, order="t", device="software:", **query)
+        found = [tuple(row) for row in pairs.mapInArrow(failing(number), pairs.schema).collect()]
+        attempts = [task.attempt for task in metrics(pairs).tasks]
         answers.append({"query": query, "sides": sides, "rows": found, "attempts": attempts})
     spark.stop()
     print()
