@@ -6,8 +6,9 @@ The same scenarios run in Amaranth's simulator, in the simulator library and und
 
 from .answers import answer, assert_right, expected_results
 from .cases import Cases, Flow
+from .hostile_words import hostile_scenario
 from .illegal import illegal_word
-from .random_words import hostile_scenario, random_scenario
+from .random_words import random_scenario
 from .scenario import Scenario
 from .workloads import make_scenario, names
 

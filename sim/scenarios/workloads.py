@@ -13,8 +13,9 @@ from host.window import CountWindow, TimeWindow
 from host.words import WordCodec
 
 from .collisions import colliding
+from .hostile_words import hostile_scenario
 from .illegal import illegal_word
-from .random_words import hostile_scenario, random_scenario
+from .random_words import random_scenario
 from .scenario import Scenario
 
 __all__ = ["BURST", "STRIDE", "make_scenario", "names"]
