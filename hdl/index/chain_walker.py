@@ -146,14 +146,45 @@ class ChainWalker(wiring.Component):
             self.busy.eq(reads),
             self.stalled.eq(valid & ~reads),
         ]
-        # While the entry is read.
+        walk, valid, reads = self.elaborate_reading(m, walk, valid, reads)
+        self.elaborate_comparison(m, comparator, walk, valid, reads, returning, returns)
+        return m
+
+    def elaborate_entrance(self, m, waiting, returning, returns):
+        """Let a walk that comes round go on, or else the next one set out."""
+        layout = walk_layout(self.parameters)
+        walk = Signal(layout, reset_less=True)
+        valid, reads = Signal(), Signal()
+        entering = Signal(layout)
+        enters = returns | waiting.filled
+        # Known for both before it is known which of them it is.
+        room_for = [self.room.bit_select(one.queue, 1) for one in (waiting.first, returning)]
+        m.d.comb += [
+            entering.eq(Mux(returns, returning, waiting.first)),
+            waiting.take.eq(waiting.filled & ~returns),
+        ]
+        m.d.sync += [
+            walk.eq(entering),
+            valid.eq(enters),
+            reads.eq(Mux(returns, room_for[1], waiting.filled & room_for[0])),
+        ]
+        return walk, valid, reads
+
+    def elaborate_reading(self, m, walk, valid, reads):
+        """Keep the walk while its entry is read; return it when the entry is here."""
         for cycle in range(self.READING):
             before, was_valid, did_read = walk, valid, reads
-            walk = Signal(layout, name=f"walk_{cycle + 1}", reset_less=True)
+            walk = Signal.like(before, name=f"walk_{cycle + 1}")
             valid, reads = Signal(name=f"valid_{cycle + 1}"), Signal(name=f"reads_{cycle + 1}")
             m.d.sync += [walk.eq(before), valid.eq(was_valid), reads.eq(did_read)]
+        return walk, valid, reads
 
-        # The entry is here, and so is its probe.
+    def elaborate_comparison(self, m, comparator, walk, valid, reads, returning, returns):
+        """Compare the entry with the probe, and say whether the walk ``returns`` after that.
+
+        The entry is here in the first cycle, and so is its probe; in the second, the comparison is
+        done.
+        """
         link = self.link.link
         own = Signal()
         goes_on = Signal()
@@ -186,7 +217,6 @@ class ChainWalker(wiring.Component):
                 returning.age.eq(walk.age - link),
             ]
 
-        # The comparison is done.
         match = sees & comparator.match
         m.d.comb += returns.eq(again | (further & ~(match & self.distinct)))
         found = Signal.like(self.found, reset_less=True)
@@ -198,24 +228,3 @@ class ChainWalker(wiring.Component):
             self.compared.eq(sees),
             found.eq(here),
         ]
-        return m
-
-    def elaborate_entrance(self, m, waiting, returning, returns):
-        """Let a walk that comes round go on, or else the next one set out."""
-        layout = walk_layout(self.parameters)
-        walk = Signal(layout, reset_less=True)
-        valid, reads = Signal(), Signal()
-        entering = Signal(layout)
-        enters = returns | waiting.filled
-        # Known for both before it is known which of them it is.
-        room_for = [self.room.bit_select(one.queue, 1) for one in (waiting.first, returning)]
-        m.d.comb += [
-            entering.eq(Mux(returns, returning, waiting.first)),
-            waiting.take.eq(waiting.filled & ~returns),
-        ]
-        m.d.sync += [
-            walk.eq(entering),
-            valid.eq(enters),
-            reads.eq(Mux(returns, room_for[1], waiting.filled & room_for[0])),
-        ]
-        return walk, valid, reads
