@@ -97,6 +97,22 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     print(f"bench {name}: seed {seed}, in {place}", flush=True)
 
     runner = BenchRunner()
+    build_bench(runner, name, bundle, build, waves)
+    coverage = build / "coverage.json"
+    coverage.unlink(missing_ok=True)
+    settings = {
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage)
+    }  # fmt: skip
+    ran = run_scenarios(runner, name, settings, build, waves)
+    met = json.loads(coverage.read_text())
+    missing = "".join(f"; not met: {case}" for case, times in met.items() if not times)
+    cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
+    print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
+    return met
+
+
+def build_bench(runner, name, bundle, build, waves):
+    """Build the bench of a bundle in the folder ``build``."""
     sources = [public_ports(build), bundle / Manifest.load(bundle).files["verilog"]]
     # What a reset does not touch starts random.
     options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
@@ -110,14 +126,14 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
         raise BuildError(
             f"bench {name}", f"{error}; log file: {build / 'build.log'}\n{tail}"
         ) from error
-    coverage = build / "coverage.json"
-    settings = {
-        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage)
-    }  # fmt: skip
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    results = build / "results.xml"
+
+
+def run_scenarios(runner, name, settings, build, waves):
+    """Run a bench that was built, and return how many scenarios it has; all of them passed."""
+    seed = settings["seed"]
+    results, log = build / "results.xml", build / "test.log"
     results.unlink(missing_ok=True)
-    coverage.unlink(missing_ok=True)
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     with suppress(SystemExit):  # which says no more than the counts below
         runner.test(
             test_module="sim.bench_accelerator",
@@ -133,25 +149,18 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
                 "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             },
             results_xml=str(results),
-            log_file=build / "test.log",
+            log_file=log,
         )
     ran, failed = get_results(results) if results.exists() else (0, 0)
     if waves:
         print(f"waves: {build / 'dump.vcd'}; view them with: gtkwave {build / 'dump.vcd'}")
     if not ran:
-        raise FailureError(
-            f"Bench {name!r} ended before its scenarios did; log file: {build / 'test.log'}."
-        )
+        raise FailureError(f"Bench {name!r} ended before its scenarios did; log file: {log}.")
     if failed:
         raise FailureError(
-            f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: "
-            f"{build / 'test.log'}."
+            f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: {log}."
         )
-    met = json.loads(coverage.read_text())
-    missing = "".join(f"; not met: {case}" for case, times in met.items() if not times)
-    cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
-    print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
-    return met
+    return ran
 
 
 def run_benches(shapes, **options):
