@@ -40,10 +40,11 @@ def main():
     top = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     top.add_argument("--seed", type=int, default=1, metavar="N", help="which faults; default: 1")
     top.add_argument("--count", type=int, default=20, metavar="N", help="how many; default: 20")
+    top.add_argument("--skip", type=int, default=0, metavar="N", help="how many first; default: 0")
     options = top.parse_args()
     missed = 0
     print("| component | fault | noticed by | proofs of the component |\n|---|---|---|---|")
-    for component, number in drawn(options.seed, options.count):
+    for component, number in drawn(options.seed, options.count)[options.skip :]:
         change = fault(component, number)
         test = tests_that_notice(component, number)
         missed += test is None
