@@ -17,14 +17,15 @@ settings.register_profile(
     "local", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
-# Of a mutant (`make mutation`) one asks only whether it is noticed, not for a small example.
+# Of a fault (`python -m tests.faults`) one asks only whether it is noticed, not for a small example,
+# and of a mutant (`make mutation`) with fewer examples.
 settings.register_profile(
-    "mutation",
+    "faults",
     settings.get_profile("ci"),
-    max_examples=40,
     phases=[Phase.explicit, Phase.generate],
     database=None,
 )
+settings.register_profile("mutation", settings.get_profile("faults"), max_examples=40)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # No Java process of the tests lives long enough to earn back what its optimizing compiler and its

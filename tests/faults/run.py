@@ -10,7 +10,10 @@ from .catalogue import component_named, fault
 __all__ = []
 
 #: Tests that compare nothing but the text of a design would notice any change.
-OPTIONS = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--ignore=tests/hdl/fpga"]
+OPTIONS = [
+    "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--ignore=tests/hdl/fpga",
+    "--hypothesis-profile=faults",
+]  # fmt: skip
 
 
 class FirstFailure:
