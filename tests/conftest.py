@@ -17,7 +17,7 @@ settings.register_profile(
     "local", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True)
-# Of a fault (`python -m tests.faults`) one asks only whether it is noticed, not for a small example,
+# Of a fault (`python -m tests.faults`) one asks only whether it is noticed, for no small example,
 # and of a mutant (`make mutation`) with fewer examples.
 settings.register_profile(
     "faults",
