@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["DEVICES", "SPEEDS", "Device", "find_device"]
+__all__ = ["DEVICES", "SPEEDS", "Device", "find_device", "ram_site"]
 
 #: Speed grades of the ECP5, slow to fast.
 SPEEDS = (6, 7, 8)
@@ -50,7 +50,13 @@ class Device:
         return self.name.upper()
 
 
-#: Where groups of four block RAMs, and below them groups of four multipliers, begin in a row.
+def ram_site(column, row):
+    """Return what nextpnr calls the site of a block RAM, by one of the columns and of the rows."""
+    place, kind = column
+    return f"X{place}/Y{row}/EBR{kind}"
+
+
+#: Where groups of four sites begin in a row of block RAMs or of multipliers of the LFE5U-85F.
 GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 
 DEVICES = {

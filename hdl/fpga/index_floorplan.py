@@ -5,34 +5,22 @@ from itertools import product
 import re
 from statistics import mean
 
+from .devices import ram_site
+from .region_rams import by_region, mixed
+
 __all__ = ["index_floorplan"]
 
+#: Memories of a region from its middle to the rim: what a walk reads in every cycle; the probe that
+#: it compares, and where matches go; where walks begin; when keys leave.
+RINGS = (("keys", "links"), ("table_", "results"), ("heads",), ("tracker",))
 #: A block RAM of an index, by its place in the hierarchy.
-NAME = re.compile(r"\.core_(\d+)\.(left|right)\.(?:engine\.)?(\w+)")
-#: Its memories from the middle of a region to the rim: what a walk reads in every cycle; the probe
-#: that it compares, and where matches go; where walks begin; when keys leave.
-NEARNESS = {"keys": 0, "links": 0, "table_": 1, "results": 1, "heads": 2, "tracker": 3}
+NAME = re.compile(rf"\.core_(\d+)\.(left|right)\.(?:engine\.)?({'|'.join(sum(RINGS, ()))})\.")
 
 
-def from_the_middle(names):
-    """Return the block RAMs of a region from the middle to the rim.
-
-    Those of memories that are equally near are mixed, each spread over all of their places.
-    """
-    memories = {}
-    for name in names:
-        memories.setdefault(NAME.search(name)[3], []).append(name)
-    places = [
-        (NEARNESS[memory], (n + 0.5) / len(blocks), name)
-        for memory, blocks in memories.items()
-        for n, name in enumerate(sorted(blocks, key=numbered))
-    ]
-    return [name for *_, name in sorted(places)]
-
-
-def numbered(name):
-    """Return a key that sorts names by the numbers in them."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+def from_the_middle(memories):
+    """Return the block RAMs of a region from the middle to the rim."""
+    rings = [[memories[name] for name in ring if name in memories] for ring in RINGS]
+    return [name for ring in rings for name in mixed(ring)]
 
 
 def index_floorplan(names, device):
@@ -54,22 +42,21 @@ def index_floorplan(names, device):
     dict
         Name to what nextpnr calls the site.
     """
-    regions = {}
-    for name in names:
-        match = NAME.search(name)
-        if match is None or match[3] not in NEARNESS:
-            return {}
-        regions.setdefault((int(match[1]), match[2]), []).append(name)
+    regions = {
+        region: from_the_middle(memories) for region, memories in by_region(names, NAME).items()
+    }
     rows = device.ram_rows
-    widths = {region: -(-len(names) // len(rows)) for region, names in regions.items() if rows}
+    if not regions or not rows:
+        return {}
+    widths = {region: -(-len(blocks) // len(rows)) for region, blocks in regions.items()}
     first = (len(device.ram_columns) - sum(widths.values())) // 2
-    if not widths or first < 0:
+    if first < 0:
         return {}
     sites = {}
     for region, width in sorted(widths.items()):
         columns = device.ram_columns[first : first + width]
         first += width
-        sites |= zip(from_the_middle(regions[region]), nearest(columns, rows), strict=False)
+        sites |= zip(regions[region], nearest(columns, rows), strict=False)
     return sites
 
 
@@ -80,4 +67,4 @@ def nearest(columns, rows):
         product(columns, rows),
         key=lambda place: abs(place[0][0] - middle[0]) + abs(place[1] - middle[1]),
     )
-    return [f"X{column}/Y{row}/EBR{kind}" for (column, kind), row in places]
+    return [ram_site(*place) for place in places]

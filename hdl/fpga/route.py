@@ -26,9 +26,10 @@ METHOD = (
     "equal registers of siblings; ABC9 maps LUTs as if a wire took 1 ns and takes the best of "
     "several ways (hdl/fpga/synthesis.py). Resets are logic, as registers with different ones "
     "cannot share a tile (hdl/fpga/resets.v). A scan has no wide LUTs, and the block RAMs of each "
-    "of its regions stand side by side where they fit like that; so do multipliers, in the middle "
-    "of the device (hdl/fpga/floorplan.py). nextpnr uses its placer 'static' and router1. The "
-    "clock is the worst case of the speed grade that nextpnr knows; nothing ran on a device."
+    "of its regions stand side by side where they fit like that; those of an index stand around "
+    "the middle of their region, and multipliers side by side in the middle of the device "
+    "(hdl/fpga/floorplan.py). nextpnr uses its placer 'static' and router1. The clock is the worst "
+    "case of the speed grade that nextpnr knows; nothing ran on a device."
 )
 
 

@@ -3,33 +3,17 @@
 
 import re
 
+from .devices import ram_site
+from .region_rams import by_region, mixed
+
 __all__ = ["scan_floorplan"]
 
 #: A block RAM of a scan, by its place in the hierarchy: in a ring of keys or, with digests, in one
 #: of two or in the table of passes.
 NAME = re.compile(
     r"\.core_(\d+)\.(left|right)\.engine\.(ring|verifier\.ring|passes\.probes)"
-    r"(?:\.column_(\d+))?\.block_(\d+)\."
+    r"(?:\.column_\d+)?\.block_\d+\."
 )
-
-
-def in_a_row(blocks):
-    """Return the block RAMs of a region in the order in which they stand.
-
-    Each memory is spread over the whole row, so that what belongs together is side by side: the
-    digests of some lanes and the keys of these.
-
-    Parameters
-    ----------
-    blocks : dict
-        Memory to a list of (column, block, name).
-    """
-    places = [
-        ((n + 0.5) / len(memory), name)
-        for memory in blocks.values()
-        for n, (*_, name) in enumerate(sorted(memory))
-    ]
-    return [name for _, name in sorted(places)]
 
 
 def scan_floorplan(names, device, *, cores):
@@ -54,15 +38,7 @@ def scan_floorplan(names, device, *, cores):
     dict
         Name to what nextpnr calls the site.
     """
-    regions = {}
-    for name in names:
-        match = NAME.search(name)
-        if match is None:
-            return {}
-        core, side, memory, column, block = match.groups()
-        blocks = regions.setdefault((int(core), side == "right"), {}).setdefault(memory, [])
-        blocks.append((int(column or 0), int(block), name))
-    rows = {region: in_a_row(blocks) for region, blocks in regions.items()}
+    rows = {region: mixed(memories.values()) for region, memories in by_region(names, NAME).items()}
     down = len(device.ram_rows)
     if not down:
         return {}
@@ -79,6 +55,5 @@ def scan_floorplan(names, device, *, cores):
             strip, row = core % strips, 2 * (core // strips) + right
         first = strip * width + (width - len(blocks)) // 2
         for n, name in enumerate(blocks):
-            column, kind = device.ram_columns[first + n]
-            sites[name] = f"X{column}/Y{device.ram_rows[row]}/EBR{kind}"
+            sites[name] = ram_site(device.ram_columns[first + n], device.ram_rows[row])
     return sites

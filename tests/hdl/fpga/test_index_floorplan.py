@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-import re
-
 import pytest
 
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.index_floorplan import index_floorplan
 from hdl.fpga.scan_floorplan import scan_floorplan
+from tests.hdl.fpga.ram_places import places
 
 DEVICE = DEVICES["lfe5u-85f"]
 MEMORIES = {"engine.keys": 32, "engine.links": 13, "engine.table_.low_0": 2, "engine.heads.b_0": 16}
@@ -20,14 +19,6 @@ def names(*, cores=1, memories=MEMORIES):
         for core in range(cores)
         for side in ("right", "left")
     ]
-
-
-def places(sites):
-    """Column and row of every site by name."""
-    return {
-        name: tuple(map(int, re.fullmatch(r"X(\d+)/Y(\d+)/EBR[0-3]", site).groups()))
-        for name, site in sites.items()
-    }
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3])

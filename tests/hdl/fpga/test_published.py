@@ -61,7 +61,7 @@ def routed(commands):
     """Return the seeds that commands route, all in one or some at a time, and what they route."""
     seeds, rest = set(), set()
     for command in commands.split("; "):
-        options = dict(re.findall(r"--(seed|seeds|jobs) (\d+)", command))
+        options = dict(re.findall(r"--(seed|seeds) (\d+)", command))
         first = int(options.get("seed", 1))
         seeds |= set(range(first, first + int(options.get("seeds", 1))))
         rest.add(re.sub(r" --(seed \d+|seeds \d+|jobs \d+|add)\b", "", command))

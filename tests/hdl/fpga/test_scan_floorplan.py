@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-import re
-
 import pytest
 
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.scan_floorplan import scan_floorplan
+from tests.hdl.fpga.ram_places import places
 
 DEVICE = DEVICES["lfe5u-85f"]
 
@@ -17,14 +16,6 @@ def names(*, cores, columns):
         for core in range(cores)
         for side in ("left", "right")
     ]
-
-
-def places(sites):
-    """Column and row of every site by name."""
-    return {
-        name: tuple(map(int, re.fullmatch(r"X(\d+)/Y(\d+)/EBR[0-3]", site).groups()))
-        for name, site in sites.items()
-    }
 
 
 def test_the_device_has_as_many_sites_as_block_rams():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, TimeWindow
+from host.capacity import largest_window
 from host.device.software import SoftwareDevice
 from host.encode import EncodedBatch
 from host.errors import DeviceError
@@ -50,12 +51,10 @@ def arrived(numbers, begin, tuples, rows, valid):
 
 def fits(tuples, lifespan, capacity):
     """Whether no side ever has more tuples in its window than the cores hold."""
-    for side in "RS":
-        times = [time for name, _, time in tuples if name == side]
-        for now in times:
-            if sum(now - lifespan <= time <= now for time in times) > capacity:
-                return False
-    return True
+    times = [[time for name, _, time in tuples if name == side.name] for side in Side]
+    return all(
+        largest_window(np.array(own, np.uint64), lifespan, capacity)[1] is None for own in times
+    )
 
 
 @given(
