@@ -17,8 +17,8 @@ __all__ = ["ROOT", "Mutant", "run_mutants"]
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("host", "hdl", "sim", "spark_offload", "tests")
 
-#: A mutant counts as endless after so many times the seconds that its tests take, and so many more.
-TIMES, PATIENCE = 4.0, 20.0
+#: A mutant counts as endless after ``TIMES * (seconds that its tests take + PATIENCE)``.
+TIMES, PATIENCE = 4.0, 2.0
 
 #: Bytes of memory that a mutant may take: one that never ends may take more and more of it.
 MEMORY = 2 << 30
