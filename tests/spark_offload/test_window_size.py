@@ -8,6 +8,7 @@ import pytest
 
 from spark_offload.order_axis import LEAST
 from spark_offload.window_size import WindowSize, count_windows, order_numbers
+from tests.spark_offload.arrow_frame import ArrowFrame
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 
 GREATEST = -LEAST - 1
@@ -42,30 +43,12 @@ def test_the_most_rows_of_a_side_are_counted_whatever_the_batches(pairs, first, 
     assert size.largest == held(rows, width)
 
 
-class _Frame:
-    """What is used of a frame to count windows: its tasks run here."""
-
-    def __init__(self, parts):
-        self.parts = parts
-
-    def select(self, *names):
-        return _Frame([[batch.select(names) for batch in part] for part in self.parts])
-
-    def mapInArrow(self, function, schema):
-        assert schema == "largest bigint"
-        return _Frame([list(function(iter(part))) for part in self.parts])
-
-    def collect(self):
-        rows = [row for part in self.parts for batch in part for row in batch.to_pylist()]
-        return [type("Row", (), row) for row in rows]
-
-
 @given(st.lists(ROWS, max_size=3), WIDTH, CUTS)
 def test_partitions_are_counted_each_by_itself_without_rows_that_have_no_time(parts, width, cuts):
     sides = [
         [(0, None, 0, 0, False), (1, None, 0, 0, False), *sorted_rows(pairs, 5)] for pairs in parts
     ]
-    frame = _Frame([list(in_batches(tagged_table(rows), cuts)) for rows in sides])
+    frame = ArrowFrame([list(in_batches(tagged_table(rows), cuts)) for rows in sides])
     assert count_windows(frame, width) == max((held(rows, width) for rows in sides), default=0)
 
 
