@@ -3,6 +3,7 @@ from bisect import bisect_right
 
 from hypothesis import given
 from hypothesis import strategies as st
+import pyarrow as pa
 import pytest
 
 from host import FailureError
@@ -71,6 +72,7 @@ def test_each_row_leaves_in_the_range_of_the_row_that_pushes_it_out(size, own, m
         for batch in in_batches(table, cuts):
             flagged = departing.see(batch)
             assert flagged.drop_columns([ALONE_COLUMN]) == batch
+            assert flagged.schema.field(ALONE_COLUMN).type == pa.bool_()
             told += [
                 (row["side"], row["x"], part)
                 for row in flagged.rename_columns({"c1": "x"}).to_pylist()

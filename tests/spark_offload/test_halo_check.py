@@ -79,6 +79,16 @@ def test_a_wrong_halo_is_told_with_the_first_row_behind_it():
         check.see(next(in_batches(tagged_table([(1, 1, 0, 0, False)], part=1), [])))
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_wrong_halo_is_told_at_the_end_if_no_row_stands_behind_it(side):
+    sent = (2, 1) if side else (1, 2)
+    check = HaloCheck(counts_of(1, sent, sent, (0, 0)))
+    (batch,) = in_batches(tagged_table([(0, 0, 0, 0, True), (1, 0, 0, 0, True)], part=1), [])
+    assert check.see(batch).num_rows == 2
+    with pytest.raises(FailureError, match="has 1 rows in its halo, not 2"):
+        check.finish()
+
+
 def test_a_range_without_rows_is_not_checked():
     check = HaloCheck(counts_of(1, (2, 1), (2, 1), (1, 1)))
     assert seen(check, in_batches(tagged_table([], part=1), [0])) == []

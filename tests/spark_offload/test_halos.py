@@ -2,10 +2,9 @@
 """How far halos reach back, by a list of times instead of a frame."""
 
 from bisect import bisect_right
+import random
 from types import SimpleNamespace
 
-from hypothesis import given
-from hypothesis import strategies as st
 import pytest
 
 from host.join_type import JoinType
@@ -14,9 +13,14 @@ from spark_offload import halos as module
 from spark_offload.halos import count_halos, time_halos
 from spark_offload.order_axis import LEAST
 
-HOW = st.sampled_from([kind.value for kind in JoinType]).map(JoinType)
-TIMES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30)), max_size=30)
-STARTS = st.lists(st.integers(1, 30), max_size=4, unique=True).map(sorted)
+
+def random_times(seed):
+    """Return rows of both sides, and where ranges of time start."""
+    rng = random.Random(seed)
+    rows = rng.choice([0, 5, 40, 90])
+    share = rng.choice([0.0, 0.2, 0.5, 0.9])
+    times = [(int(rng.random() < share), rng.randrange(31)) for _ in range(rows)]
+    return Times(times), sorted(rng.sample(range(1, 31), seed % 5)), rng
 
 
 class Times(list):
@@ -28,6 +32,9 @@ class Times(list):
 
 class _Side:
     """The column ``side``; compared with a side, it is that side."""
+
+    def __init__(self, name):
+        assert name == "side"
 
     def __eq__(self, side):
         return side
@@ -62,7 +69,7 @@ def _lists(monkeypatch):
     """What Spark would read of a frame is read of a list."""
     for function in (_census, _times_at, _sent):
         monkeypatch.setattr(module, function.__name__, function)
-    monkeypatch.setattr(module, "F", SimpleNamespace(col=lambda name: _Side()))
+    monkeypatch.setattr(module, "F", SimpleNamespace(col=_Side))
 
 
 def nth_before(times, side, start, size):
@@ -72,9 +79,12 @@ def nth_before(times, side, start, size):
 
 
 @pytest.mark.usefixtures("_lists")
-@given(TIMES, STARTS, st.integers(1, 6), HOW)
-def test_a_count_based_halo_reaches_to_the_last_rows_that_can_be_met(times, starts, size, how):
-    found = count_halos(Times(times), starts, size, how)
+@pytest.mark.parametrize("how", list(JoinType))
+@pytest.mark.parametrize("seed", range(25))
+def test_a_count_based_halo_reaches_to_the_last_rows_that_can_be_met(seed, how):
+    times, starts, rng = random_times(seed)
+    size = rng.randrange(1, 7)
+    found = count_halos(times, starts, size, how)
     assert found.starts == tuple(starts)
     assert found.departures is None
     own = [[0] * (len(starts) + 1) for _ in Side]
@@ -97,9 +107,13 @@ def test_a_count_based_halo_reaches_to_the_last_rows_that_can_be_met(times, star
 
 
 @pytest.mark.usefixtures("_lists")
-@given(TIMES, STARTS, st.integers(0, 9), HOW, st.booleans())
-def test_a_halo_by_time_reaches_as_far_as_the_window(times, starts, width, how, joined):
-    found = time_halos(Times(times) if joined else None, starts, width, how, joined=joined)
+@pytest.mark.parametrize("how", list(JoinType))
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_a_halo_by_time_reaches_as_far_as_the_window(seed, how, joined):
+    times, starts, rng = random_times(seed)
+    width = rng.randrange(10)
+    found = time_halos(times if joined else None, starts, width, how, joined=joined)
     assert found.starts == tuple(starts)
     assert found.counts is None
     held = [start - width for start in starts]

@@ -42,6 +42,8 @@ def test_a_crowd_of_one_time_gets_a_range_to_itself():
     times = [*range(10), *[50] * 80, *range(90, 100)]
     profile = profile_of(times, [], 100)
     assert profile.starts(4) == (50, 51)
+    twice = profile_of([*range(10), *[50] * 45, *range(90, 135)], [], 100)
+    assert twice.starts(4) == (50, 51, 110)
     # … and a number is a start of its own only if a range would hold no more than it.
     assert profile.starts(2) == (51,)
 
@@ -63,6 +65,7 @@ def test_the_share_of_a_halo_is_that_of_the_rows_before_the_starts():
     assert profile.halo_share((257,), 10_000) == pytest.approx(0.25)
     assert profile.halo_share((5_000,), 10_000) == 1
     assert profile.halo_share((-5,), 10_000) == 0
+    assert profile.halo_share((1_024,), 1) == pytest.approx(1 / 1024)
     assert profile.mean_window(4) == pytest.approx(4 / 1024, rel=0.01)
 
 
@@ -80,7 +83,10 @@ def test_the_largest_window_is_estimated_rather_too_large(left, right, width, sh
 def test_the_largest_window_of_even_rows_is_near():
     times = list(range(1024))
     profile = profile_of(times, times, 256)
-    assert profile.largest_window(99) == pytest.approx(100, abs=9)
+    # Of the 256 shares, 225 lie within 899 before a row, and one more, to be sure.
+    assert profile.largest_window(899) == 904
+    assert profile.largest_window(99) == 104
     assert profile.largest_window(5_000) == 1024
     assert OrderProfile((0, 0), 0, 0, (0,) * 7).largest_window(3) == 0
     assert OrderProfile((3, 1), 5, 5, ()).mean_window(3) == 0
+    assert OrderProfile((4, 4), 0, 7, (3,)).mean_window(2) == pytest.approx(2 / 8)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from itertools import pairwise
+import random
 
-from hypothesis import given
-from hypothesis import strategies as st
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -23,32 +22,33 @@ def check(table, cuts, *, side, is_sorted):
         checks.see(batch, pc.equal(batch.column("side"), pa.scalar(side, pa.int8())))
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.booleans()), max_size=12),
-    st.lists(st.integers(0, 12), max_size=3),
-    st.integers(0, 1),
-    st.booleans(),
-)
-def test_the_first_row_that_goes_back_in_time_is_named(rows, cuts, side, is_sorted):
-    numbered, before = [], [0, 0]
-    for of, time, in_second in rows:
-        numbered.append((of, time, LARGE * in_second + before[of], 7, False))
-        before[of] += 1
-    numbered.sort(key=lambda row: (row[1], row[0], row[2]))
-    own = [row for row in numbered if row[0] == side]
-    back = next(((early, late) for early, late in pairwise(own) if late[2] < early[2]), None)
-    table = tagged_table(numbered)
-    if not is_sorted or back is None:
-        check(table, cuts, side=side, is_sorted=is_sorted)
-        return
-    (_, time, row, *_), (_, later, *_) = back
-    with pytest.raises(DisorderError) as raised:
-        check(table, cuts, side=side, is_sorted=True)
-    error = raised.value
-    assert error.where == ("left.t", "right.t")[side]
-    assert (error.position, error.value, error.previous) == (row % LARGE, time, later)
-    of_partition = f"of the input's partition {row // LARGE} "
-    assert (of_partition in str(error)) == (row >= LARGE)
+@pytest.mark.parametrize("is_sorted", [True, False])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("steps", [3, 9, 30])
+def test_the_first_row_that_goes_back_in_time_is_named(side, steps, is_sorted):
+    for seed in range(12):
+        rng = random.Random(seed)
+        # Times rise, but for a few; the rows of two Spark partitions follow one another.
+        numbered, before = [], [0, 0]
+        for at in range(20):
+            of, time = rng.randrange(2), at + rng.randrange(-2, steps) // 2
+            numbered.append((of, time, LARGE * (at >= 14) + before[of], 7, False))
+            before[of] += 1
+        numbered.sort(key=lambda row: (row[1], row[0], row[2]))
+        own = [row for row in numbered if row[0] == side]
+        back = next(((early, late) for early, late in pairwise(own) if late[2] < early[2]), None)
+        table, cuts = tagged_table(numbered), [rng.randrange(20) for _ in range(seed % 4)]
+        if not is_sorted or back is None:
+            check(table, cuts, side=side, is_sorted=is_sorted)
+            continue
+        (_, time, row, *_), (_, later, *_) = back
+        with pytest.raises(DisorderError) as raised:
+            check(table, cuts, side=side, is_sorted=True)
+        error = raised.value
+        assert error.where == ("left.t", "right.t")[side]
+        assert (error.position, error.value, error.previous) == (row % LARGE, time, later)
+        of_partition = f"of the input's partition {row // LARGE} "
+        assert (of_partition in str(error)) == (row >= LARGE)
 
 
 @pytest.mark.parametrize("is_sorted", [False, True])

@@ -45,15 +45,19 @@ class GroupState:
         As :class:`~spark_offload.streaming.processor.GroupJoin` takes them.
     timers : set of int
         Those that are set.
+    deletable : bool
+        Whether one may be deleted now.
     """
 
     def __init__(self):
         self.question, self.directory, self.rows = _Value(), _Value(), _Map()
         self.timers = set()
+        self.deletable = True
 
     def registerTimer(self, expiryTimestampMs):
         assert expiryTimestampMs not in self.timers
         self.timers.add(expiryTimestampMs)
 
     def deleteTimer(self, expiryTimestampMs):
+        assert self.deletable
         self.timers.remove(expiryTimestampMs)

@@ -11,6 +11,12 @@ from spark_offload.streaming.question import question_of_groups
 from tests.spark_offload.stream_model import SCHEMA, stream_task
 
 
+@pytest.fixture(autouse=True)
+def _forgotten():
+    """Keys that another test has asked for are computed again."""
+    group_keys.cache_clear()
+
+
 def rotated(value, by):
     return (value << by | value >> 32 - by) & 0xFFFFFFFF
 

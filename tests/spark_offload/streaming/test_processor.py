@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pandas as pd
 import pyarrow as pa
@@ -10,6 +11,8 @@ import pytest
 
 from host import UsageError
 from host.errors import WindowOverflowError
+from host.tables import output_schema
+from spark_offload.streaming import processor
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.processor import NUMBERS, OUTPUT_TYPES, GroupJoin
@@ -19,26 +22,31 @@ from tests.spark_offload.streaming.state_model import GroupState
 WIDTH = 2
 """Of the window in milliseconds; a slice has as many."""
 
+BEGIN = 5_000_000
+"""Milliseconds that are added to all times and watermarks."""
+
+RIGHT = SCHEMA.append(pa.field("y", pa.int16()))
+"""Columns of the right side, one more than on the left."""
+
 
 def task(how="left", **options):
     within = timedelta(milliseconds=WIDTH)
     options = {"band": None, "slice_length": 1000 * WIDTH, **options}
-    return stream_task(equal=True, groups=1, within=within, how=how, **options)
+    made = stream_task(equal=True, groups=1, within=within, how=how, **options)
+    output = output_schema(SCHEMA, RIGHT, how=made.query.how)
+    return replace(made, right=RIGHT, output=output)
 
 
-def packed(left=(), right=()):
-    """Return packed rows; those of a side are (milliseconds, id)."""
-    blobs = []
-    for rows in (left, right):
-        columns = [[1000 * ms for ms, _ in rows], [0] * len(rows), [0] * len(rows)]
-        columns.append([number for _, number in rows])
-        arrays = [
-            pa.array(column, pa.int64()).cast(field.type)
-            for column, field in zip(columns, SCHEMA, strict=True)
-        ]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
-        blobs.append(to_blob([batch], SCHEMA))
-    return pd.DataFrame({"side": [0, 1], "rows": blobs})
+def packed(side, rows):
+    """Return packed rows of a side, which are (milliseconds, id)."""
+    schema, none = (SCHEMA, RIGHT)[side], [0] * len(rows)
+    columns = [[1000 * ms for ms, _ in rows], none, none, [number for _, number in rows], none]
+    arrays = [
+        pa.array(column, pa.int64()).cast(field.type)
+        for column, field in zip(columns[: len(schema)], schema, strict=True)
+    ]
+    batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return pd.DataFrame({"side": [side], "rows": [to_blob([batch], schema)]})
 
 
 class Group:
@@ -72,16 +80,29 @@ class Group:
         seconds = [numbers.pop(name, None) for name in ("seconds", "device_seconds")]
         return results, numbers, seconds
 
-    def come(self, left=(), right=(), *, watermark=0):
+    def come(self, left=(), right=(), *, watermark=None, begin=BEGIN):
+        """Run a micro-batch; there is a watermark from the second one on."""
         group = self.task.groups[0]
-        frames = [packed(left), packed((), right)]
+        watermark = 0 if watermark is None else begin + watermark
+        frames = [
+            packed(side, [(begin + ms, number) for ms, number in rows])
+            for side, rows in enumerate((left, right))
+            if rows
+        ]
         return self.call(lambda join: join.rows_came(group, iter(frames), watermark))
 
     def fire(self, watermark):
         (timer,) = self.state.timers
-        found = self.call(lambda join: join.timer_fired(self.task.groups[0], timer, watermark))
+        group = self.task.groups[0]
+        self.state.deletable = False  # Spark removes the timer itself, behind it
+        found = self.call(lambda join: join.timer_fired(group, timer, BEGIN + watermark))
+        self.state.deletable = True
         self.state.timers.discard(timer)
         return found
+
+    @property
+    def timers(self):
+        return {timer - BEGIN for timer in self.state.timers}
 
 
 def test_rows_are_joined_kept_and_let_go_of_and_every_number_is_told():
@@ -92,14 +113,14 @@ def test_rows_are_joined_kept_and_let_go_of_and_every_number_is_told():
     assert seconds[0] > seconds[1] > 0
 
     # The row at 1 ms lies in a slice that ends at 2 ms, and can be met for 2 ms more.
-    assert group.state.timers == {4}
+    assert group.timers == {4}
     results, numbers, _ = group.come([(4, 12), (5, 13)], [(4, 22), (6, 23)], watermark=5)
     assert results == [(13, 23)]
     assert numbers == {
         "left_rows": 1, "right_rows": 1, "left_late": 1, "right_late": 1,
         "results": 1, "stored": 2, "expired": 1,
     }  # fmt: skip
-    assert group.state.timers == {6}
+    assert group.timers == {6}
 
     results, numbers, seconds = group.fire(8)
     assert (results, numbers) == ([], {"expired": 3})
@@ -134,7 +155,7 @@ def test_a_timer_that_goes_off_too_early_changes_nothing():
 
 def test_the_registry_holds_the_question_and_reads_its_rows():
     group = Group(task())
-    frames = iter([packed([(1, 10)])])
+    frames = iter([packed(0, [(1, 10)])])
     assert group.call(lambda join: join.rows_came(REGISTRY, frames, 0)) == ([], {}, [None, None])
     assert next(frames, None) is None
     assert group.state.question.get() is not None
@@ -161,3 +182,54 @@ def test_software_joins_what_outgrows_the_device_if_there_is_any(software_bundle
         group.come(crowd, [(1, 99)])
     assert group.state.directory.get() is None
     assert group.join._taken is None, "the device is let go of"
+
+
+def test_new_rows_meet_those_that_were_kept_as_far_as_the_window_reaches():
+    group = Group(task("full"))
+    assert group.come([(6, 10), (20, 11)])[0] == []
+    assert group.come(right=[(7, 20), (9, 21)])[0] == [(10, 20)]
+    assert group.come([(11, 12)])[0] == [(12, 21)]
+    results, numbers, _ = group.come(watermark=1_000)
+    assert results == [(11, None)]
+    assert numbers == {"results": 1, "expired": 5}
+
+
+def test_before_there_is_a_watermark_no_row_is_late_not_even_one_before_1970():
+    group = Group(task("inner"))
+    assert group.come([(-900, 10)], begin=0)[0] == []
+    results, numbers, _ = group.come(right=[(-900, 20)], begin=0)
+    assert results == [(10, 20)]
+    assert numbers == {"right_rows": 1, "results": 1, "stored": 1}
+
+
+def test_the_first_millisecond_is_a_watermark():
+    group = Group(task("inner"))
+    group.come([(-900, 10)], begin=0)
+    _, numbers, _ = group.come([(0, 11), (1, 12)], watermark=1, begin=0)
+    assert numbers == {"left_rows": 1, "left_late": 1, "stored": 1, "expired": 1}
+
+
+def test_clock_cycles_are_those_of_the_device(monkeypatch):
+    monkeypatch.setattr(
+        processor.NewPairs, "cycles", property(lambda pairs: 12, _ignored), raising=False
+    )
+    assert Group(task()).come([(1, 10)])[1]["cycles"] == 12
+
+
+def _ignored(pairs, cycles):
+    """A setter that leaves things as they are."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), UsageError("no such row")])
+def test_the_device_is_told_what_the_task_fails_with(monkeypatch, error):
+    told = []
+    taken = SimpleNamespace(device=None, close=told.append)
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(processor, "take_device", lambda devices: taken)
+    monkeypatch.setattr(processor, "NewPairs", fail)
+    with pytest.raises(type(error)):
+        Group(task()).come([(1, 10)])
+    assert told == [error]
