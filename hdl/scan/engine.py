@@ -56,6 +56,9 @@ class ScanEngine(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        # The scanner needs the slots of a group for `KeyRing.LATENCY` cycles after the transfer. A
+        # region adds a probe two cycles after it saw `soon`, so the collector may hold one cycle
+        # fewer than that.
         m.submodules.collector = collector = GroupCollector(
             self.parameters, hold=KeyRing.LATENCY - 1
         )
