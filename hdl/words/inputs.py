@@ -63,8 +63,8 @@ class Control(enum.Enum, shape=4):
     #: Set how key field ``index`` determines the bucket of a tuple, and the seed of its hash.
     #: ``value`` is a :func:`coordinate_layout`. Empties both windows. Index engine only.
     COORDINATE = 7
-    #: If ``value`` is 1, promise that keys in the window of side ``index`` are distinct: in each
-    #: bucket, a probe needs to find one match only. Empties both windows. Index engine only.
+    #: If ``value`` is 1, promise that no probe matches more than one tuple in the window of side
+    #: ``index``: a walk ends with its first match. Empties both windows. Index engine only.
     DISTINCT = 8
 
 
