@@ -3,12 +3,13 @@
 
 import argparse
 
-from .parameters import COMPARATORS, ENGINES, JoinParameters, KeyField
+from .parameter_checks import COMPARATORS, ENGINES
+from .parameters import JoinParameters, KeyField
 from .presets import PRESETS
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
-#: Options that are a parameter's name and an integer.
+#: Options that have the name of a parameter and take an integer, with their help texts.
 NUMBERS = {
     "cores": "join cores, any number",
     "sub_window": "tuples of one side that a core can hold",
