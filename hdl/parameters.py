@@ -10,10 +10,16 @@ import re
 
 from amaranth.utils import ceil_log2
 
-__all__ = ["COMPARATORS", "ENGINES", "JoinParameters", "KeyField"]
+__all__ = ["ARCHITECTURES", "COMPARATORS", "ENGINES", "JoinParameters", "KeyField"]
 
+ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
 COMPARATORS = ("band", "equality", "custom")
 ENGINES = ("scan", "index")
+
+#: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
+TAG_BITS = 24
+#: Rows of a chain's ring beyond the sub-window (:mod:`hdl.baselines.segment`).
+CHAIN_SLACK = 14
 
 
 def require(condition, message):
@@ -92,6 +98,12 @@ class JoinParameters:
     tuples_per_word : int
         Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
         With 2, a word can carry a tuple of each side.
+    architecture : str
+        ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
+        chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
+        with one comparator per core and side, and their results name tuples by their numbers.
+    tag_bits : int or None
+        Width of these numbers, of a chain only; by default :data:`TAG_BITS`.
     """
 
     cores: int = 4
@@ -109,6 +121,8 @@ class JoinParameters:
     bucket_bits: int | None = None
     digest_bits: int | None = None
     tuples_per_word: int = 1
+    architecture: str = "splitjoin"
+    tag_bits: int | None = None
 
     def __post_init__(self):
         for name, least in [
@@ -155,6 +169,7 @@ class JoinParameters:
             self.check_index()
         if self.digest_bits is not None:
             self.check_digest()
+        self.check_architecture()
         require(
             self.probes <= 1 << self.probe_bits,
             f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"
@@ -175,6 +190,32 @@ class JoinParameters:
             f"Parameter 'bucket_bits' must be 1 to 24, not {self.bucket_width!r}",
         )
 
+    def check_architecture(self):
+        """Raise :exc:`ValueError` if there is no such architecture, or not with these parameters.
+
+        Numbers of tuples are compared modulo ``2 ** tag_bits``: all that are under way at once must
+        be within half of that.
+        """
+        require(
+            self.architecture in ARCHITECTURES,
+            f"Parameter 'architecture' must be one of {ARCHITECTURES!r}, not {self.architecture!r}",
+        )
+        if not self.is_chain:
+            require(self.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
+            return
+        plain = {"engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None}
+        for name, value in {**plain, "tuples_per_word": 1}.items():
+            require(
+                getattr(self, name) == value,
+                f"Architecture {self.architecture!r} needs parameter {name!r} to be {value!r},"
+                f" not {getattr(self, name)!r}",
+            )
+        least = ceil_log2(4 * self.cores * self.ring_rows)
+        require(
+            least <= self.ordinal_bits <= 32,
+            f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {self.tag_bits!r}",
+        )
+
     def check_digest(self):
         """Raise :exc:`ValueError` if no pass can compare digests of that size."""
         require(
@@ -188,6 +229,16 @@ class JoinParameters:
             f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
             f" not {self.digest_bits!r}",
         )
+
+    @property
+    def is_chain(self):
+        """Whether the cores are a chain through which tuples flow, as in a handshake join."""
+        return self.architecture != "splitjoin"
+
+    @property
+    def ordinal_bits(self):
+        """Bits of the number of a tuple in the results of a chain."""
+        return TAG_BITS if self.tag_bits is None else self.tag_bits
 
     @property
     def key_bits(self):
@@ -233,8 +284,11 @@ class JoinParameters:
 
         Stores pass probes that wait for their group to fill; the group's snapshot of the window
         must survive them. Three groups' worth keeps both regions of a core busy; a probe of an
-        index is under way for longer than it takes to send the next.
+        index is under way for longer than it takes to send the next. A chain has a fixed number of
+        rows for tuples whose expiry is still on its way.
         """
+        if self.is_chain:
+            return CHAIN_SLACK
         under_way = 32 if self.engine == "index" else 0
         return -(-(3 * self.probes + under_way) // self.cores) + 1
 
@@ -248,8 +302,11 @@ class JoinParameters:
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values."""
-        return asdict(self)
+        """Return the parameters as JSON-compatible values; those of chains only for a chain."""
+        values = asdict(self)
+        if not self.is_chain:
+            del values["architecture"], values["tag_bits"]
+        return values
 
     @classmethod
     def from_dict(cls, values):

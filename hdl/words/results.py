@@ -11,6 +11,7 @@ __all__ = [
     "ResultKind",
     "core_shape",
     "node_result",
+    "ordinals_layout",
     "pair_layout",
     "punctuation_layout",
     "result_layout",
@@ -90,21 +91,29 @@ def result_word(parameters):
     return data.StructLayout({"one": result, "two": result})
 
 
+def ordinals_layout(parameters):
+    """Which tuples match: their numbers within their sides since CLEAR, modulo a power of two."""
+    return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
+
+
 def result_layout(parameters):
     """One result.
 
     ``side`` is the side of the probe (zero for a mark). A pair says where the match is; a star or
     mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, whether time
-    went backwards, and whether a word was illegal.
+    went backwards, and whether a word was illegal. A pair of a chain says which tuples match.
     """
-    core_bits = core_shape(parameters).width
+    if parameters.is_chain:
+        pair = ordinals_layout(parameters)
+    else:
+        pair = pair_layout(parameters, core_shape(parameters).width)
     return data.StructLayout(
         {
             "kind": ResultKind,
             "side": unsigned(1),
             "body": data.UnionLayout(
                 {
-                    "pair": pair_layout(parameters, core_bits),
+                    "pair": pair,
                     "punctuation": data.StructLayout(
                         {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
                     ),
