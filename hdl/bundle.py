@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 
-from .accelerator import Accelerator
+from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
 from .manifest import describe
 from .verilog.conversion import to_netlist
@@ -74,14 +74,14 @@ def generate(parameters):
     function may be another one by now.
     """
     if parameters.predicate is not None:
-        return to_netlist(Accelerator(parameters))
+        return to_netlist(make_accelerator(parameters))
     return generate_once(parameters)
 
 
 @lru_cache(maxsize=KEPT)
 def generate_once(parameters):
     """Return what :func:`generate` does, from memory if it is there."""
-    return to_netlist(Accelerator(parameters))
+    return to_netlist(make_accelerator(parameters))
 
 
 def write_bundle(parameters, output):

@@ -216,4 +216,3 @@ class ExpeditedCore(wiring.Component):
             segment.met_homeless.eq(in_flight.met_homeless),
             segment.met_oldest.eq(in_flight.met_oldest),
         ]
-

@@ -77,9 +77,7 @@ class PassRows(wiring.Component):
                 "tail": In(place),
                 "kept": Out(place),
                 **({"limit": Out(tag)} if limited else {}),
-                **(
-                    {"meeting": Out(1), "met_tail": In(tag), "met_kept": Out(tag)} if meets else {}
-                ),
+                **({"meeting": Out(1), "met_tail": In(tag), "met_kept": Out(tag)} if meets else {}),
             }
         )
 

@@ -51,10 +51,10 @@ class Segment(wiring.Component):
     Members
     -------
     store : In(1)
-        Keep ``key`` at row ``place``.
+        Keep ``key`` at row ``place``; out of registers. It can be read from the next cycle on.
     place, key : In
     push : In(1)
-        Make ``pass_``, with ``criterion``; readable rows are those stored two cycles ago.
+        Make ``pass_``, with ``criterion``.
     pass_, criterion : In
     room : Out(1)
         Out of a register.
@@ -154,12 +154,10 @@ class Segment(wiring.Component):
         """Store keys, and read one a cycle; return the one that was read two cycles ago."""
         width = len(Value.cast(self.key))
         m.submodules.ring = ring = KeyColumn(width=width, depth=self.parameters.ring_rows)
-        stored = {"store": self.store, "place": self.place, "key": Value.cast(self.key)}
-        near = delayed(m, stored, "near", flags=("store",))
         m.d.comb += [
-            ring.write.eq(near["store"]),
-            ring.place.eq(near["place"]),
-            ring.row.eq(near["key"]),
+            ring.write.eq(self.store),
+            ring.place.eq(self.place),
+            ring.row.eq(Value.cast(self.key)),
             ring.address.eq(Mux(self.fetch, self.fetch_place, rows.row)),
             Value.cast(self.fetched).eq(ring.data),
         ]
@@ -196,7 +194,9 @@ class Segment(wiring.Component):
         counts = row["real"]
         if self.limited:
             inside = Signal(reset_less=True)
-            m.d.sync += inside.eq((stages[1]["tag"] - stages[1]["limit"])[: len(self.pass_.tag)][-1])
+            m.d.sync += inside.eq(
+                (stages[1]["tag"] - stages[1]["limit"])[: len(self.pass_.tag)][-1]
+            )
             counts = row["real"] & inside
         row = {**row, "counts": counts, "passing": passing["tag"]}
         criterion = passing["criterion"]
