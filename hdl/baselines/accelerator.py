@@ -64,6 +64,30 @@ class ChainAccelerator(wiring.Component):
             }
         )
 
+    def visiting_latency(self, hops, row=0):
+        """Return the cycles from a tuple to its match with one that is kept ``hops`` cores on.
+
+        That is so in the low-latency handshake join while it is idle. In the handshake join a tuple
+        is sent on only when others come: there it is half of a window's tuples.
+
+        Parameters
+        ----------
+        hops : int
+            Cores that the tuple passes before.
+        row : int
+            Rows that are compared before.
+        """
+        link = 2
+        return (
+            self.ingress.latency
+            + self.coordinator.latency
+            + link * (1 + hops)
+            + self.chain.latency
+            + row
+            + self.gathering.latency
+            + self.exit.latency
+        )
+
     def elaborate(self, platform):
         m = Module()
         m.submodules.ingress = ingress = self.ingress

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A row of cores, each connected with its neighbours."""
 
+from itertools import pairwise
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -68,7 +70,7 @@ class Chain(wiring.Component):
             for side in range(2):
                 connect(m, core.results[side], flipped(self.results[2 * n + side]))
                 m.d.comb += self.activity[2 * n + side].eq(core.activity[side])
-        for left, right in zip(cores, cores[1:], strict=False):
+        for left, right in pairwise(cores):
             connect(m, right.r_o, left.r_i)
             connect(m, left.s_o, right.s_i)
         connect(m, flipped(self.lanes[0]), cores[-1].r_i)

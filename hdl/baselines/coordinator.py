@@ -38,7 +38,7 @@ class Coordinator(wiring.Component):
     control word of both sides. There, tuples that have not met yet are still far from each other,
     and flow on only as others leave.
 
-    Latency: 4 cycles from a tuple to its lane. Throughput: a tuple in 2 cycles, and 2 more for each
+    Latency: 2 cycles from a tuple to its lane, if nothing has to leave before it. Throughput: a tuple in 2 cycles, and 2 more for each
     one that expires; in the low-latency handshake join :attr:`ALTERNATION` cycles more where the
     side changes.
 
@@ -68,7 +68,7 @@ class Coordinator(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 4
+        self.latency = 2
         lane = stream.Signature(lane_word(parameters))
         super().__init__(
             {

@@ -21,7 +21,7 @@ __all__ = ["HandshakeCore"]
 
 
 class HandshakeCore(wiring.Component):
-    """Compare a tuple that comes with what is here of the other side, keep it, and send it on later.
+    """Compare a tuple that comes with what is here of the other side, keep it, send it on later.
 
     A core sends its oldest tuple on when it holds more of that side than the neighbour that gets
     it. So the tuples of a window spread evenly over the chain, whatever the window is, and those

@@ -31,7 +31,7 @@ class HomeWindow(wiring.Component):
     position : In
         Number of the core.
     restart : In(1)
-        The window is empty, and numbers begin at zero. Reset has to be of two cycles at least.
+        The window is empty, and numbers begin at zero. Reset does the same.
     arrives, expires : In(1)
         A tuple of the side passes; the oldest one of all cores leaves.
     mine : Out(1)
@@ -67,9 +67,11 @@ class HomeWindow(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        restart = self.restart | ResetSignal()
+        begins = Signal(init=1)  # in and right after reset
+        m.d.sync += begins.eq(0)
+        restart = self.restart | begins
         storing, leaving = Turn(self.parameters), Turn(self.parameters)
-        m.submodules += [storing, leaving]
+        m.submodules.storing, m.submodules.leaving = storing, leaving
         for turn, advance in ((storing, self.arrives), (leaving, self.expires)):
             m.d.comb += [
                 turn.position.eq(self.position),

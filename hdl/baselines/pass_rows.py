@@ -89,7 +89,7 @@ class PassRows(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # Of the pass under way; what it counts down are the rows that are left, this one among them.
+        # Of the pass under way; it counts down the rows that are left, this one among them.
         now = Signal(self.pass_.shape(), reset_less=True)
         fresh = Signal(reset_less=True)
         started = Signal(place_shape(self.parameters), reset_less=True)
