@@ -117,7 +117,7 @@ def alternating(manifest, count):
 
 @pytest.mark.parametrize("architecture", CHAINS)
 def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architecture):
-    """And one more in the handshake join, for a tuple that is read to be sent on."""
+    """And one more to read a tuple that is sent on, or one for each tuple that is crossed."""
     rows, cores = 16, 2
     parameters = JoinParameters(
         cores=cores, sub_window=rows, keys=X8, comparator="equality", architecture=architecture
@@ -128,7 +128,7 @@ def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architectu
     assert pairs_by_mark(program.manifest, results) == (program.expected, [])
     steady = np.array(sent[:-1])[-rows * cores :]  # windows are full, and so are queues
     cycles = (steady[-1] - steady[0]) / (len(steady) - 1) * 2
-    assert rows <= cycles <= rows + 1.1
+    assert rows <= cycles <= rows + 2
 
 
 @pytest.mark.parametrize("home", [0, 2])
@@ -141,9 +141,8 @@ def test_the_latency_to_a_home_is_the_sum_of_the_stated_ones(home):
     dut = ChainAccelerator(parameters)
     bench = StreamBench(dut, deadline=400)
     program, emitted, accepted = Program(manifest_of(parameters)), [], []
-    program.tuples(
-        [1] * (home + 1) + [0], [[n] for n in [*range(home + 1), home]], [0] * (home + 2)
-    )
+    keys = [*range(home + 1), home]  # of S, then the one of R that matches the last one
+    program.tuples([1] * (home + 1) + [0], [[key] for key in keys], [0] * len(keys))
     *stored, probe = as_integers(program.packed())
     bench.source(dut.i, stored)
     bench.sink(dut.o, 1, stamps=emitted)
