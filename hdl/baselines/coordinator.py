@@ -38,8 +38,8 @@ class Coordinator(wiring.Component):
     control word of both sides. There, tuples that have not met yet are still far from each other,
     and flow on only as others leave.
 
-    Latency: 2 cycles from a tuple to its lane, if nothing has to leave before it. Throughput: a tuple in 2 cycles, and 2 more for each
-    one that expires; in the low-latency handshake join :attr:`ALTERNATION` cycles more where the
+    Latency: 2 cycles from a tuple to its lane, if nothing has to leave before it. Throughput: a
+    tuple in 2 cycles, and 2 more for each one that expires; in the low-latency handshake join :attr:`ALTERNATION` cycles more where the
     side changes.
 
     Parameters

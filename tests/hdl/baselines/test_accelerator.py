@@ -126,9 +126,9 @@ def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architectu
     program.control("FLUSH")
     results = answer(parameters, program, sent=sent)
     assert pairs_by_mark(program.manifest, results) == (program.expected, [])
-    steady = np.array(sent[:-1])[-rows * cores :]  # windows are full, and so are queues
+    steady = np.array(sent[:-1])[-2 * rows * cores :]  # windows are full; queues may still fill
     cycles = (steady[-1] - steady[0]) / (len(steady) - 1) * 2
-    assert rows <= cycles <= rows + 2
+    assert rows - 1 <= cycles <= rows + 2
 
 
 @pytest.mark.parametrize("home", [0, 2])
