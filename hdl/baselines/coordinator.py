@@ -39,8 +39,8 @@ class Coordinator(wiring.Component):
     and flow on only as others leave.
 
     Latency: 2 cycles from a tuple to its lane, if nothing has to leave before it. Throughput: a
-    tuple in 2 cycles, and 2 more for each one that expires; in the low-latency handshake join :attr:`ALTERNATION` cycles more where the
-    side changes.
+    tuple in 2 cycles, and 2 more for each one that expires; in the low-latency handshake join
+    :attr:`ALTERNATION` cycles more where the side changes.
 
     Parameters
     ----------
