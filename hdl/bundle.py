@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 
-from .accelerator import Accelerator
+from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
 from .manifest import describe
 from .verilog.conversion import to_netlist
@@ -75,14 +75,14 @@ def generate(parameters):
     its function may have changed in the meantime.
     """
     if parameters.predicate is not None:
-        return to_netlist(Accelerator(parameters))
+        return to_netlist(make_accelerator(parameters))
     return generate_once(parameters)
 
 
 @lru_cache(maxsize=KEPT)
 def generate_once(parameters):
     """Return the same as :func:`generate`, from memory if possible."""
-    return to_netlist(Accelerator(parameters))
+    return to_netlist(make_accelerator(parameters))
 
 
 def write_bundle(parameters, output):

@@ -83,6 +83,17 @@ def fingerprint(manifest, verilog):
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
+def chain(parameters, operations):
+    """Describe what a chain of cores answers differently from SplitJoin."""
+    emptying = operations if parameters.architecture == "handshake" else ("CLEAR",)
+    return {
+        "architecture": parameters.architecture,
+        "ordinal_bits": parameters.ordinal_bits,
+        "order": "none",
+        "emptied_by": list(emptying),
+    }
+
+
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
@@ -143,6 +154,8 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
         }
+    if parameters.is_chain:
+        manifest["chain"] = chain(parameters, manifest["operations"])
     if clock is not None:
         manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]

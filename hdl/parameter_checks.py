@@ -5,8 +5,11 @@ import re
 
 from amaranth.utils import ceil_log2
 
-__all__ = ["COMPARATORS", "ENGINES", "check_key_field", "check_parameters", "require"]
+__all__ = [
+    "ARCHITECTURES", "COMPARATORS", "ENGINES", "check_key_field", "check_parameters", "require",
+]  # fmt: skip
 
+ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
 COMPARATORS = ("band", "equality", "custom")
 ENGINES = ("scan", "index")
 
@@ -53,6 +56,7 @@ def check_parameters(parameters):
         check_index(parameters)
     if parameters.digest_bits is not None:
         check_digest(parameters)
+    check_architecture(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -130,4 +134,32 @@ def check_digest(parameters):
         isinstance(parameters.digest_bits, int) and 1 <= parameters.digest_bits <= bits,
         f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
         f" not {parameters.digest_bits!r}",
+    )
+
+
+def check_architecture(parameters):
+    """Check the architecture, and the parameters of a chain.
+
+    The cores of a chain compare numbers of tuples modulo ``2 ** tag_bits``, so the numbers of all
+    tuples that are under way at once must lie within half of that range.
+    """
+    require(
+        parameters.architecture in ARCHITECTURES,
+        f"Parameter 'architecture' must be one of {ARCHITECTURES!r}, not"
+        f" {parameters.architecture!r}",
+    )
+    if not parameters.is_chain:
+        require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
+        return
+    plain = {"engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1}
+    for name, value in plain.items():
+        require(
+            getattr(parameters, name) == value,
+            f"Architecture {parameters.architecture!r} needs parameter {name!r} to be {value!r},"
+            f" not {getattr(parameters, name)!r}",
+        )
+    least = ceil_log2(4 * parameters.cores * parameters.ring_rows)
+    require(
+        least <= parameters.ordinal_bits <= 32,
+        f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {parameters.tag_bits!r}",
     )

@@ -14,6 +14,11 @@ from .parameter_checks import check_key_field, check_parameters, require
 
 __all__ = ["JoinParameters", "KeyField"]
 
+#: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
+TAG_BITS = 24
+#: Rows of a chain's ring beyond the sub-window (:mod:`hdl.baselines.segment`).
+CHAIN_SLACK = 14
+
 
 @dataclass(frozen=True, kw_only=True)
 class KeyField:
@@ -79,6 +84,12 @@ class JoinParameters:
     tuples_per_word : int
         Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
         With 2, a word can hold one tuple of each side.
+    architecture : str
+        ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
+        chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
+        with one comparator per core and side, and their results name tuples by their numbers.
+    tag_bits : int or None
+        Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
     """
 
     cores: int = 4
@@ -96,9 +107,21 @@ class JoinParameters:
     bucket_bits: int | None = None
     digest_bits: int | None = None
     tuples_per_word: int = 1
+    architecture: str = "splitjoin"
+    tag_bits: int | None = None
 
     def __post_init__(self):
         check_parameters(self)
+
+    @property
+    def is_chain(self):
+        """Whether the cores are a chain through which tuples flow, as in a handshake join."""
+        return self.architecture != "splitjoin"
+
+    @property
+    def ordinal_bits(self):
+        """Bits of the number of a tuple in the results of a chain."""
+        return TAG_BITS if self.tag_bits is None else self.tag_bits
 
     @property
     def key_bits(self):
@@ -149,8 +172,11 @@ class JoinParameters:
         They let tuples be stored while probes wait for their group to fill: the span of the group
         must survive these stores. Slots for three groups keep both regions of a core busy. A probe
         of an index is under way for longer than it takes to send the next one, so an index has more
-        slots.
+        slots. A chain has a fixed number of rows for tuples whose
+        expiry is still on its way.
         """
+        if self.is_chain:
+            return CHAIN_SLACK
         under_way = 32 if self.engine == "index" else 0
         return -(-(3 * self.probes + under_way) // self.cores) + 1
 
@@ -164,8 +190,11 @@ class JoinParameters:
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values."""
-        return asdict(self)
+        """Return the parameters as JSON-compatible values; those of chains only for a chain."""
+        values = asdict(self)
+        if not self.is_chain:
+            del values["architecture"], values["tag_bits"]
+        return values
 
     @classmethod
     def from_dict(cls, values):

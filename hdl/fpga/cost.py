@@ -3,7 +3,7 @@
 
 from dataclasses import asdict, astuple, dataclass
 
-from hdl.accelerator import Accelerator
+from hdl.architecture import make_accelerator
 from hdl.verilog.conversion import TOP, to_verilog
 
 from .hierarchy import Hierarchy, class_of
@@ -110,7 +110,7 @@ def cost_report(parameters, device, *, folder, preset=None):
         Name of the preset, repeated in the report.
     """
     find_tool(YOSYS)  # fails before the work begins
-    verilog = to_verilog(Accelerator(parameters), platform=device)
+    verilog = to_verilog(make_accelerator(parameters), platform=device)
     statistics = synthesize_modules(verilog, top=TOP, folder=folder)
     rows = component_rows(module_costs(statistics), Hierarchy(verilog, top=TOP).counts())
     total = sum((cost for _, _, cost in rows), Cost())

@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.accelerator import Accelerator
+from hdl.architecture import make_accelerator
 
 __all__ = ["SHELL", "RoutingShell"]
 
@@ -54,7 +54,7 @@ class RoutingShell(wiring.Component):
         m.d.sync += held.eq(Cat(ResetSignal("sync"), held))
         m.d.comb += [inside.clk.eq(ClockSignal("sync")), inside.rst.eq(held[-1])]
 
-        accelerator = Accelerator(self.parameters)
+        accelerator = make_accelerator(self.parameters)
         m.submodules.accelerator = DomainRenamer("inside")(accelerator)
         inputs, outputs = [], []
         for _, member, value in accelerator.signature.flatten(accelerator):

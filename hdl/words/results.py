@@ -11,6 +11,7 @@ __all__ = [
     "ResultKind",
     "core_shape",
     "node_result",
+    "ordinals_layout",
     "pair_layout",
     "punctuation_layout",
     "result_layout",
@@ -100,21 +101,29 @@ def result_word(parameters):
     return data.StructLayout({"one": result, "two": result})
 
 
+def ordinals_layout(parameters):
+    """Which tuples match: their numbers within their sides since CLEAR, modulo a power of two."""
+    return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
+
+
 def result_layout(parameters):
     """Return the layout of one result.
 
-    ``side`` is the side of the probe, and zero for a mark. A pair says where the match is. A star
-    or mark reports faults: ``overflow`` of the window of side R (bit 0) or S (bit 1), ``disorder``
-    if time went backwards, ``illegal`` if a word was illegal.
+    ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, or, in a
+    chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
+    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal.
     """
-    core_bits = core_shape(parameters).width
+    if parameters.is_chain:
+        pair = ordinals_layout(parameters)
+    else:
+        pair = pair_layout(parameters, core_shape(parameters).width)
     return data.StructLayout(
         {
             "kind": ResultKind,
             "side": unsigned(1),
             "body": data.UnionLayout(
                 {
-                    "pair": pair_layout(parameters, core_bits),
+                    "pair": pair,
                     "punctuation": data.StructLayout(
                         {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
                     ),
