@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl``: generate, list presets, lint, say how large and deep it is, route, prove."""
+"""``python -m hdl``: generate and lint accelerators, report size and logic depth, route, prove."""
 
 import argparse
 from pathlib import Path

@@ -28,13 +28,13 @@ __all__ = ["Accelerator"]
 class Accelerator(wiring.Component):
     """A complete SplitJoin accelerator.
 
-    Words go in, results come out, as ``docs/architecture.md`` section 2 says. Every input and
-    output comes straight from, or goes straight to, a register.
+    Input words and results are those of ``docs/architecture.md``, section 2. Every input goes
+    directly to a register, and every output comes directly from one.
 
-    Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region, from a
-    tuple that closes its group to its star, when the accelerator is idle (the seed's equation 5:
-    distribution, scan, gathering). Throughput: a group of ``probes`` tuples of a side per
-    ``max(probes + 2, rows)`` cycles, both sides at once; ``rows`` is
+    Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region. This is
+    the time from a tuple that closes its group to its star, when the accelerator is idle (the
+    seed's equation 5: distribution, scan, gathering). Throughput: a group of ``probes`` tuples of a
+    side per ``max(probes + 2, rows)`` cycles, both sides at once; ``rows`` is
     ``ceil(window / (cores * lanes))``, and one more where the window begins inside a row.
 
     Parameters
@@ -47,11 +47,12 @@ class Accelerator(wiring.Component):
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(result_word(parameters)))
     counter_addr : In(4)
-        See :data:`hdl.counters.COUNTERS`.
+        Address of a counter, see :data:`hdl.counters.COUNTERS`.
     counter_data : Out(48)
+        Value of that counter, two cycles later.
     """
 
-    #: Groups whose stars may be outstanding before the ingress waits.
+    #: Depth of the order queue: groups whose stars may be outstanding before the ingress waits.
     ORDER_DEPTH = 64
 
     def __init__(self, parameters):
@@ -127,14 +128,14 @@ class Accelerator(wiring.Component):
         return m
 
     def elaborate_reset(self, m):
-        """Lead reset to cores, and to the nodes of trees that are near them."""
+        """Connect the reset of each core to the core and to the tree nodes near it."""
         m.submodules.resets = resets = self.resets
         for n, core in enumerate(self.cores):
             near = [core.reset, *(tree.resets[n] for tree in (self.distribution, *self.gathering))]
             m.d.comb += [reset.eq(resets.o[n]) for reset in near]
 
     def elaborate_counters(self, m, activity):
-        """Count what passes the ports and what the regions report."""
+        """Count the words at the ports and what the regions report."""
         m.submodules.counters = counters = CounterBank(self.parameters)
         emitted = self.o.valid & self.o.ready
         word = self.o.payload

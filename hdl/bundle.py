@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing a bundle: a folder with Verilog, netlist and manifest of one accelerator."""
+"""Writes a bundle: a folder with Verilog, netlist and manifest of one accelerator."""
 
 from contextlib import suppress
 from functools import lru_cache
@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 
-from .accelerator import Accelerator
+from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
 from .manifest import describe
 from .verilog.conversion import to_netlist
@@ -22,10 +22,10 @@ MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
 NETLIST = "splitjoin.json"
 
-#: What the name of a folder that is being written ends with.
+#: Suffix of the name of a folder that is being written.
 PARTIAL = ".partial"
 ABANDONED_SECONDS = 3600
-#: Accelerators whose texts are kept, for a program that writes a bundle again and again.
+#: Number of accelerators whose texts are kept, for a program that writes the same bundles again.
 KEPT = 4
 
 
@@ -33,7 +33,7 @@ def check_target(folder):
     """Raise :exc:`ValueError` unless ``folder`` can become, or already is, a bundle."""
     if folder.is_dir():
         for path in folder.iterdir():
-            # A name with a dot in front is what a killed process left while it wrote that file.
+            # A process that was killed while it wrote a file leaves a name that begins with a dot.
             if path.name != MANIFEST and not path.name.startswith(("splitjoin.", ".splitjoin.")):
                 raise ValueError(
                     f"Folder {str(folder)!r} holds {path.name!r}, which belongs to no bundle; "
@@ -46,7 +46,8 @@ def check_target(folder):
 def remove_abandoned(folder):
     """Remove what killed processes have left of bundles that were to become ``folder``.
 
-    A bundle is written within a second; what is older than an hour is being written by nobody.
+    A bundle is written within a second, so no process is still writing one that is older than an
+    hour.
     """
     for path in folder.parent.glob(f".{glob.escape(folder.name)}.*{PARTIAL}"):
         with suppress(OSError):  # another process has just removed or finished it
@@ -55,7 +56,7 @@ def remove_abandoned(folder):
 
 
 def replace_folder(new, old, aside):
-    """Put folder ``new`` in the place of ``old``, which goes to ``aside`` if it exists."""
+    """Move folder ``new`` to ``old``, after moving an existing ``old`` to ``aside``."""
     if not old.exists():
         new.rename(old)
         return
@@ -70,36 +71,38 @@ def replace_folder(new, old, aside):
 def generate(parameters):
     """Return the Verilog of an accelerator, and its netlist.
 
-    What was generated a moment ago is not generated again, unless a predicate belongs to it, whose
-    function may be another one by now.
+    A recent result for the same parameters is returned from memory, except with a custom predicate:
+    its function may have changed in the meantime.
     """
     if parameters.predicate is not None:
-        return to_netlist(Accelerator(parameters))
+        return to_netlist(make_accelerator(parameters))
     return generate_once(parameters)
 
 
 @lru_cache(maxsize=KEPT)
 def generate_once(parameters):
-    """Return what :func:`generate` does, from memory if it is there."""
-    return to_netlist(Accelerator(parameters))
+    """Return the same as :func:`generate`, from memory if possible."""
+    return to_netlist(make_accelerator(parameters))
 
 
 def write_bundle(parameters, output):
     """Write the bundle of the accelerator with ``parameters``.
 
-    The folder appears complete or not at all: it is written beside its place and then moved. If
-    that fails, an older bundle in that place stays as it was; else it goes, with everything that
-    was built from it. If it is the same bundle, nothing is touched and what was built from it stays
-    valid; if only its clock has changed, because it was routed meanwhile, nothing but the manifest
-    is. A folder with any file that does not belong to a bundle (``manifest.json``,
-    ``splitjoin.*``) is refused.
+    The folder appears complete or not at all: it is written beside its final place and then moved.
+    If that fails, an older bundle in that place stays as it was. Otherwise the older bundle is
+    removed, with everything that was built from it.
+
+    If the older bundle is the same, nothing is touched, and what was built from it stays valid. If
+    only its clock has changed, because the accelerator was routed in the meantime, only the
+    manifest is replaced. A folder with any file that does not belong to a bundle
+    (``manifest.json``, ``splitjoin.*``) is refused.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     output : path-like
-        The folder; its parents are made.
+        The folder. Missing parent folders are created.
 
     Returns
     -------
@@ -138,12 +141,12 @@ def write_bundle(parameters, output):
 
 
 def is_same(path, text):
-    """Tell whether the file at ``path`` exists and holds ``text``."""
+    """Return whether the file at ``path`` exists and holds ``text``."""
     return path.is_file() and path.read_bytes() == text.encode()
 
 
 def differs_in_clock(path, manifest):
-    """Tell whether the manifest at ``path`` is ``manifest`` but for the clock."""
+    """Return whether the manifest at ``path`` equals ``manifest`` but for the clock."""
     try:
         older = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance counters: what every stage did in every cycle, counted in hardware."""
+"""Performance counters: hardware counts what every stage does in every cycle."""
 
 from dataclasses import dataclass
 from functools import reduce
@@ -15,7 +15,7 @@ from .words.spans import activity_layout
 
 __all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
 
-#: Width of every counter; at 250 MHz it wraps after 13 days.
+#: Width of every counter in bits. At 250 MHz, a counter wraps after 13 days.
 COUNTER_BITS = 48
 
 
@@ -29,7 +29,7 @@ class Counter:
     bits: int = COUNTER_BITS
 
 
-#: The counter map. All counters run from reset; readers take differences.
+#: The counter map. All counters count from reset on; readers take differences.
 COUNTERS = tuple(
     Counter(name, address, description)
     for address, (name, description) in enumerate(
@@ -55,18 +55,18 @@ COUNTERS = tuple(
 
 
 class ActivityNode(wiring.Component):
-    """Sum the activity of two children, registered: one addition per cycle.
+    """Add the activity of up to two children: one addition, with a register behind it.
 
     Latency: 1 cycle. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     children : int
         Number of inputs.
     regions : int
-        Regions that each input stands for at most.
+        Largest number of regions that one input stands for.
 
     Members
     -------
@@ -95,14 +95,16 @@ class ActivityNode(wiring.Component):
 
 
 class ActivityTree(wiring.Component):
-    """Sum the activity of all regions, which are far from each other: registers come first.
+    """Add the activity of all regions.
+
+    The inputs have registers of their own, because the regions are far from each other.
 
     Latency: ``len(tree_levels(regions, 2)) + 1`` cycles. Throughput: 1 sum per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
@@ -129,7 +131,7 @@ class ActivityTree(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_sums(self, m):
-        """Add up registers of all regions, level by level."""
+        """Register the activity of all regions, and add it up level by level."""
         arity = ActivityNode.ARITY
         children = [Signal.like(i, name=f"region_{n}") for n, i in enumerate(self.i)]
         m.d.sync += [child.eq(i) for child, i in zip(children, self.i, strict=True)]
@@ -148,26 +150,28 @@ class ActivityTree(wiring.Component):
 class CounterBank(wiring.Component):
     """All counters of :data:`COUNTERS`, read through one address.
 
-    Latency: 2 cycles from ``address`` to ``data``; what happens is counted 1 cycle late.
-    Throughput: every counter counts every cycle.
+    Latency: 2 cycles from ``address`` to ``data``; an event is counted 1 cycle late. Throughput:
+    every counter counts every cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     activity : In
-        Of the :class:`ActivityTree`.
+        Output of the :class:`ActivityTree`.
     accepted : In(2)
+        A tuple of R (bit 0), of S (bit 1) was accepted.
     kinds : In(3 * tuples_per_word)
-        How many pairs, stars and marks were emitted in this cycle, ``tuples_per_word`` bits each.
+        How many pairs, stars and marks are emitted in this cycle, ``tuples_per_word`` bits each.
     ingress, output : In(2)
-        Busy (bit 0) or stalled (bit 1).
+        The port is busy (bit 0) or stalled (bit 1).
     disorder : In(1)
+        Shown as it is, not counted.
     illegal : In(1)
-        An illegal word was dropped in this cycle.
+        An illegal word was dropped.
     address : In(4)
     data : Out(48)
         Zero for an address that is not in the map.
@@ -216,9 +220,11 @@ class CounterBank(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_counters(self, m, increments):
-        """Count a cycle late; choose by one bit per counter, as an address would lead far.
+        """Count every event one cycle late, and select a counter by a bit of its own.
 
-        While nobody asks for a counter, none is looked at, which saves a simulation the trouble.
+        Each counter has a select bit beside it, because the wires of an address would be long.
+        While no counter is selected, the outputs of the counters are not evaluated, which saves
+        simulation time.
         """
         chosen = Signal(len(COUNTERS))
         choices = []

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the accelerator built for an ECP5, whose primitives some components know how to use?"""
+"""Detects an ECP5, whose primitives some components use directly."""
 
 __all__ = ["is_ecp5"]
 
 
 def is_ecp5(platform):
-    """Is this platform (any object with the name of a ``device``) an ECP5?"""
+    """Return whether ``platform`` is an ECP5.
+
+    A platform is any object with the name of a ``device``.
+    """
     return str(getattr(platform, "device", "")).upper().startswith("LFE5U")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine is to its region: the seed leaves the join algorithm inside a core open."""
+"""Interface between an engine and its region. The seed leaves the join algorithm of a core open."""
 
 from amaranth import *
 from amaranth.lib import data, stream
@@ -17,27 +17,29 @@ def engine_members(parameters):
     """Return the members of every engine.
 
     ``soon`` : Out(1)
-        From the next cycle on, a probe, or the end of a group, can be taken in two cycles' time.
+        A probe, or the end of a group, can be taken two cycles later. In between, the region
+        accepts the word.
     ``occupied`` : Out(1)
-        A tuple that is stored now might overwrite one that a probe still needs; from a register.
+        A tuple that is stored now might overwrite a key that a probe still needs; from a register.
     ``idle`` : Out(1)
-        No closed group has probes that are still compared.
+        No probe of a closed group is still being compared.
     ``prepared`` : In
-        The tuple that is stored, or probes, in this cycle. Where tuples go side by side, one of
-        each: ``probe`` and ``store``.
+        The tuple that is stored, or that probes, in this cycle. If ``parameters.side_by_side``, two
+        tuples: ``probe`` and ``store``.
     ``store`` : In(1)
-        It belongs at ``span.head``.
+        Store the tuple at ``span.head``.
     ``probe`` : In(1)
-        It is a probe that sees ``span``.
+        Probe with the tuple, which sees ``span``.
     ``span`` : In(span_layout(parameters))
     ``seen`` : In(span_layout(parameters))
-        Where tuples go side by side, the span that the probe sees in place of ``span``.
+        If ``parameters.side_by_side``: the span that the probe sees, instead of ``span``.
     ``second``, ``stop`` : In
-        The row after the first one of ``span``, and after the last one.
+        The row after the first row that holds keys of ``span``, and the row after the last such
+        row.
     ``close`` : In(1)
         The group ends, with the probe of this cycle if there is one.
     ``ending`` : In(ending_layout(parameters))
-        What follows the group that closes; its ``count`` is ignored.
+        What follows the group that closes. Its ``count`` is ignored.
     ``configure`` : In(1)
         Execute ``control``; only while ``idle``, and with an empty window.
     ``control`` : In(control_layout(parameters))
@@ -70,7 +72,7 @@ def engine_members(parameters):
 
 
 def at_hand(engine):
-    """Return what probes and what is stored in this cycle, and the span that the probe sees."""
+    """Return the tuple that probes in this cycle, the one that is stored, and the probe's span."""
     prepared = engine.prepared
     if engine.parameters.side_by_side:
         return prepared.probe, prepared.store, engine.seen
@@ -78,11 +80,12 @@ def at_hand(engine):
 
 
 def keep_from(m, engine, row):
-    """Drive ``occupied`` of an engine whose ring must be kept from ``row`` on, with wrap bit.
+    """Drive ``occupied`` of an engine that must keep its ring from ``row`` on.
 
-    It takes two cycles from a store, and meanwhile another one may be under way: so two rows early.
-    Three from ``row``: while that moves on, the ring seems fuller than it is. When the window is
-    emptied both ends jump, and nothing has to be kept.
+    ``row`` has a wrap bit. ``occupied`` follows a store after two cycles, and another store may be
+    under way by then. So it rises while two rows are still free. It follows ``row`` after three
+    cycles. Until then, the ring merely seems fuller than it is. When the window is emptied, both
+    ends jump, but no key has to be kept.
     """
     head = engine.span.head.row
     oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))

@@ -17,9 +17,9 @@ __all__ = ["JoinCore", "mirrored"]
 
 
 def mirrored(m, word):
-    """Return the region word that says of side R what ``word`` says of S, and the other way round.
+    """Return a region word in which sides R and S of ``word`` are exchanged.
 
-    ``m`` gets the wires.
+    Module ``m`` receives the wires.
     """
     mirror = Signal(word.shape(), name="mirrored")
     m.d.comb += [
@@ -31,7 +31,7 @@ def mirrored(m, word):
     if two:
         exchange_tuples(m, word, mirror)
     with m.If(word.kind == InputKind.CONTROL):
-        control = word.body.control  # its index is a side, unless it is a field
+        control = word.body.control  # its index is a side, unless it is a key field
         of_field = control.op == Control.COORDINATE
         if two:
             m.d.comb += mirror.body.control.eq(control)
@@ -43,10 +43,10 @@ def mirrored(m, word):
 
 
 def exchange_tuples(m, word, mirror):
-    """Let each of two tuples in ``word`` be of the other side in ``mirror``."""
+    """Give each tuple of ``word`` the other side in ``mirror``."""
     kind = Value.cast(word.kind)
     m.d.comb += [
-        # A lone R becomes S, and S becomes R.
+        # A lone tuple of R becomes one of S, and the other way round.
         Value.cast(mirror.kind).eq(Cat(~(kind[0] ^ kind[1]), kind[1])),
         mirror.first.eq(~word.first),
         mirror.body.both.r.eq(word.body.both.s),
@@ -55,30 +55,30 @@ def exchange_tuples(m, word, mirror):
 
 
 class JoinCore(wiring.Component):
-    """Hand every word to both regions; they go on independently from there.
+    """Pass every word to both regions, which work independently from there on.
 
-    The right region probes with S: it gets the stream :func:`mirrored`, so both are the same
-    circuit. A region that can take a word need not wait for the other one, which may take it later:
-    so neither has to know in this cycle what the other one does.
+    The right region probes with S. Its stream is :func:`mirrored`, so both regions are the same
+    circuit. A region that can take a word does not wait for the other one, which may take the word
+    later. So no region depends on what the other one does in the same cycle.
 
     Latency: that of a :class:`Region`. Throughput: that of the slower region.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     position : In
-        Number of the core.
+        Number of the core, 0 to ``cores - 1``.
     words : In(stream.Signature(region_word(parameters)))
-        Done with when the later region takes it; ``ready`` comes out of registers.
+        A word is taken when the later region takes it. ``ready`` depends on registers only.
     results : Out(stream.Signature(node_result(parameters, 0))).array(2)
-        Of the left region (probes of R) and of the right region (probes of S).
+        Results of the left region (probes of R) and of the right region (probes of S).
     activity : Out(activity_layout(parameters)).array(2)
     reset : In(1)
-        Of all registers.
+        Resets all registers of the core.
     """
 
     def __init__(self, parameters):

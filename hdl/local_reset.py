@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reset that reaches the registers of a component through registers of its own."""
+"""Reset that reaches the registers of a component through registers of the component's own."""
 
 from amaranth import *
 from amaranth.hdl import Fragment
@@ -10,28 +10,32 @@ from .tree import tree_levels
 
 __all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby"]
 
-#: Clock cycles that reset takes on its way into a component: two to come, one to spread from.
+#: Clock cycles that reset takes on its way into a component: two to get there, and one from which
+#: it spreads.
 STAGES = 3
 
 
 def reset_nearby(m, platform, *, reset=None):
-    """Return the module ``m`` with a reset of its own, :data:`STAGES` cycles later.
+    """Return the module ``m`` with a reset of its own, which follows :data:`STAGES` cycles later.
 
-    One reset net to all registers of a chip would be its slowest. So components that are far from
-    others, or have many registers, have registers of their own for it. They enter and leave it at
-    different times, :attr:`ResetTree.latency` cycles apart at most. So reset lasts 16 cycles at
-    least: then all are in it together for some, and nothing of before is left. The ingress takes no
-    word while its own is in reset, and words take longer than reset through the tree.
+    The ``elaborate`` of a component returns the result of this function.
 
-    It is what the ``elaborate`` of a component returns.
+    One reset net to all registers of a chip would be the slowest net of the chip. So a component
+    that is far from others, or has many registers, has registers of its own for reset.
+
+    Components enter and leave reset at different times, up to :attr:`ResetTree.latency` cycles
+    apart. Therefore reset must last at least 16 cycles: all components are then in reset together
+    for some cycles, and no earlier state survives. The ingress takes no word while it is in reset
+    itself. A word takes longer through the tree than reset does, so it reaches no component that is
+    still in reset.
 
     Parameters
     ----------
     m : Module
     platform
-        What ``elaborate`` was given.
+        The argument of ``elaborate``.
     reset : Value or None
-        What it comes from: if none, the reset of the domain ``sync``.
+        Source of the reset; if None, the reset of the domain ``sync``.
     """
     m.domains.local = local = ClockDomain(local=True)
     stages = Signal(STAGES, reset_less=True, name="reset_stages")
@@ -42,7 +46,9 @@ def reset_nearby(m, platform, *, reset=None):
 
 
 class ResetNode(wiring.Component):
-    """One register of a :class:`ResetTree`: a component, for synthesis would merge siblings.
+    """One register of a :class:`ResetTree`.
+
+    It is a component of its own because synthesis would merge equal registers of one module.
 
     Latency: 1 cycle. Throughput: 1 bit per cycle.
 
@@ -64,7 +70,7 @@ class ResetNode(wiring.Component):
 
 
 class ResetTree(wiring.Component):
-    """Lead the reset of ``sync`` to every core, through a register for each of some neighbours.
+    """Lead the reset of ``sync`` to every core. Every :attr:`ARITY` neighbours share a register.
 
     Latency: :attr:`latency` cycles: one per level above the leaves, and one for each leaf itself.
     Throughput: 1 bit per cycle.
@@ -79,7 +85,7 @@ class ResetTree(wiring.Component):
     o : Out(1).array(leaves)
     """
 
-    #: Neighbours that share a register.
+    #: Number of neighbours that share a register.
     ARITY = 4
 
     def __init__(self, leaves):

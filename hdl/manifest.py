@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest of an accelerator: all that host code knows about it.
 
-Written from :mod:`hdl.words`, never by hand; ``docs/architecture.md`` section 4 shows it.
+It is written from :mod:`hdl.words`, never by hand. ``docs/architecture.md`` section 4 shows it.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from .words.results import ResultKind, result_word
 
 __all__ = ["describe", "fingerprint"]
 
-#: Version of the manifest's format; raised when a host must not read it as before.
+#: Version of the manifest's format. It is raised when a host must not read a manifest as before.
 FORMAT = 4
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock")
 
-#: Names of nested fields lose these parts: the kind of a word tells its fields apart already, and
-#: of two results the first one has the names that it would have alone.
+#: Parts that the names of nested fields lose. The kind of a word already tells its fields apart. Of
+#: two results, the fields of the first one have the same names as those of a single result.
 SILENT = re.compile(r"^one\.|\bbody\.(?:(?:tuple|pair|punctuation)\.)?")
 
 
@@ -55,7 +55,10 @@ def word(layout):
 
 
 def kit_version():
-    """Return the version of the kit; ``pyproject.toml`` is the only place that states it."""
+    """Return the version of the kit.
+
+    In a checkout, ``pyproject.toml`` is the only place that states it.
+    """
     project = Path(__file__).parents[1] / "pyproject.toml"
     if project.is_file():
         return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
@@ -63,21 +66,32 @@ def kit_version():
 
 
 def members(enumeration, *, without=()):
-    """Return names and values of an enumeration, without some of its members."""
+    """Return names and values of an enumeration, except for the members in ``without``."""
     return {member.name: member.value for member in enumeration if member not in without}
 
 
 def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
-    SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with sorted
-    keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks it.
-    Other parts of the bundle are in it by their ``checksums``. A route changes the clock of an
-    accelerator, but not the accelerator nor what was built from it.
+    It is the SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with
+    sorted keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks
+    it. The other files of the bundle are covered by their ``checksums`` in the manifest. The clock
+    is left out because a new route changes neither the accelerator nor what was built from it.
     """
     rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
+
+
+def chain(parameters, operations):
+    """Describe what a chain of cores answers differently from SplitJoin."""
+    emptying = operations if parameters.architecture == "handshake" else ("CLEAR",)
+    return {
+        "architecture": parameters.architecture,
+        "ordinal_bits": parameters.ordinal_bits,
+        "order": "none",
+        "emptied_by": list(emptying),
+    }
 
 
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
@@ -86,15 +100,15 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     verilog : str
-        Its Verilog.
+        Verilog of the accelerator.
     verilog_file : str
-        Name of the file in the bundle that holds it.
+        Name of the Verilog file in the bundle.
     others : iterable of (str, str, str)
-        Parts of the bundle besides: what they are, names of their files, and texts.
+        Other files of the bundle: what each one is, its name, and its text.
     clock : dict or None
-        Of a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
+        Clock on a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
     """
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
@@ -140,6 +154,8 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
         }
+    if parameters.is_chain:
+        manifest["chain"] = chain(parameters, manifest["operations"])
     if clock is not None:
         manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]

@@ -3,12 +3,13 @@
 
 import argparse
 
-from .parameters import COMPARATORS, ENGINES, JoinParameters, KeyField
+from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES
+from .parameters import JoinParameters, KeyField
 from .presets import PRESETS
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
-#: Options that are a parameter's name and an integer.
+#: Options that have the name of a parameter and take an integer, with their help texts.
 NUMBERS = {
     "cores": "join cores, any number",
     "sub_window": "tuples of one side that a core can hold",
@@ -21,6 +22,7 @@ NUMBERS = {
     "fan_in": "ports of a merger",
     "probe_bits": "width of a result's probe index",
     "tuples_per_word": "1, or 2 for a tuple of each side in an input word, and two results in one",
+    "tag_bits": "width of the numbers that results of a handshake join name tuples by",
 }
 
 
@@ -48,6 +50,7 @@ def add_parameter_options(parser):
         help="a compared field; give it once per field",
     )  # fmt: skip
     group.add_argument("--engine", choices=ENGINES, help="default: scan")
+    group.add_argument("--architecture", choices=ARCHITECTURES, help="default: splitjoin")
     group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
     group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
@@ -65,7 +68,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "engine", "comparator", "predicate"]
+    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate"]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

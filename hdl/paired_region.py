@@ -12,24 +12,27 @@ __all__ = ["PairedRegion"]
 class PairedRegion(Region):
     """A :class:`Region` whose words may hold a tuple of each side.
 
-    Both tuples are accepted in one cycle and take effect in the next. The probe sees the window as
-    it is after the stored tuple, or before, by the order in which they came. With a time-based
-    window, tuples have to leave on behalf of the later tuple too, and must not on behalf of the
-    earlier one: where some leave between the two, or the first one may leave before the second, the
-    two are accepted one after the other.
+    Both tuples are accepted in one cycle and take effect in the next. The probe sees the window
+    before or after the stored tuple, by the order in which the two came.
 
-    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: a word per cycle, also
-    where one group follows another; a word that is accepted by halves takes a cycle more.
+    With a time-based window, keys leave on behalf of the later tuple, and the earlier tuple must
+    still see them. The two tuples are accepted one after the other if a key leaves between them, or
+    if the tuple that is stored first may leave before the second tuple.
 
-    Parameters, members: those of a :class:`Region`.
+    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: 1 word per cycle, even
+    where one group follows another. A word whose tuples are accepted one after the other takes one
+    cycle more.
+
+    Parameters and members are those of a :class:`Region`.
     """
 
     def word_flags(self, words):
-        """Return what becomes of a region word.
+        """Return the flags of a region word, which are those of a :class:`Region` and four more.
 
-        Beside what a :class:`Region` wants to know: there is a ``tuple``; it has ``both``, and the
-        first of two is stored, ``between`` what comes before and the second; the first tuple, or
-        the only one, is to be stored.
+        ``tuple``: the word is valid and holds a tuple.
+        ``both``: the word holds two tuples.
+        ``between``: the word holds two tuples, and the first one is stored.
+        ``store_first``: the first tuple of the word, or its only one, is to be stored.
         """
         word = words.payload
         both = word.kind == InputKind.BOTH
@@ -52,21 +55,24 @@ class PairedRegion(Region):
     def elaborate_tuples(self, m, words, takes, tracker, engine):
         """Accept tuples in one cycle, store and probe in the next; return whether all are accepted.
 
-        Of a word that is accepted by halves, the group ends with the second one.
+        If the tuples of a word are accepted one after the other, the group ends with the second
+        one.
         """
         is_, tuples = words.payload, words.payload.word.body.both
-        go = Signal()  # the engine could take them
+        go = Signal()  # the engine can take the tuples at hand
         accepted = Signal()
-        alone = Signal()  # only the first of two is accepted
-        second = Signal()  # that was so, and the other one is left
-        stores, probes = Signal(), Signal()  # a tuple of this kind is among those accepted
+        alone = Signal()  # only the first of two tuples is accepted
+        second = Signal()  # the first of two tuples was accepted alone, and the second is left
+        # A tuple to store, and a tuple to probe with, is among those accepted.
+        stores, probes = Signal(), Signal()
         both_settled = self.elaborate_order(m, is_, second, tracker)
         m.d.comb += [
             tracker.present.eq(is_.tuple),
             go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
             accepted.eq(go & tracker.settled & both_settled),
             alone.eq(go & tracker.settled & ~both_settled & is_.both & ~second),
-            # Of two tuples, one is missing if the first is alone, or if the other one was.
+            # Leave out the second tuple while the first is accepted alone, and the first one after
+            # that.
             stores.eq(is_.store & Mux(alone, is_.store_first, ~(second & is_.store_first))),
             probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
         ]
@@ -81,8 +87,10 @@ class PairedRegion(Region):
         return accepted
 
     def elaborate_order(self, m, is_, second, tracker):
-        """Say which of the tuples is at hand; return whether all have left the window that the
-        second one does not see."""
+        """Tell the tracker which tuples are at hand.
+
+        Return whether all keys have left the window that must have left it before the second tuple.
+        """
         if not self.parameters.timestamp_bits:
             return Const(1)
         m.d.comb += [
@@ -99,7 +107,7 @@ class PairedRegion(Region):
         return [Mux(s_only | (both & word.first), s, r), Mux(s_only | (both & ~word.first), s, r)]
 
     def elaborate_prepared(self, m, words, tuples, tracker, engine):
-        """Show the tuples of the word to tracker and engine, a cycle later."""
+        """Pass the tuples of the word to tracker and engine, a cycle later."""
         probe, store = (Signal(tuples.r.shape(), reset_less=True, name=name) for name in "rs")
         with m.If(words.valid):
             m.d.sync += [probe.eq(tuples.r), store.eq(tuples.s)]
@@ -111,5 +119,8 @@ class PairedRegion(Region):
         ]
 
     def overflow(self, tracker):
-        """Return the overflow that a star knows of: also of a tuple that comes before the probe."""
+        """Return the overflow that a star reports.
+
+        It includes the overflow by a tuple that is stored in this cycle and comes before the probe.
+        """
         return tracker.overflow | (tracker.after & tracker.store & tracker.mine & ~tracker.stored)

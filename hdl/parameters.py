@@ -1,25 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of one accelerator: a frozen, validated description.
 
-Everything a generated accelerator is, follows from a :class:`JoinParameters`; the manifest of a
-bundle repeats it. Components take the few values they need, tops take the whole object.
+A :class:`JoinParameters` determines the generated accelerator completely, and the manifest of a
+bundle repeats it. Components take the few values that they need. Top-level components take the
+whole object.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
-import re
 
 from amaranth.utils import ceil_log2
 
-__all__ = ["COMPARATORS", "ENGINES", "JoinParameters", "KeyField"]
+from .parameter_checks import check_key_field, check_parameters, require
 
-COMPARATORS = ("band", "equality", "custom")
-ENGINES = ("scan", "index")
+__all__ = ["JoinParameters", "KeyField"]
 
-
-def require(condition, message):
-    """Raise :exc:`ValueError` with ``message`` unless ``condition`` holds."""
-    if not condition:
-        raise ValueError(message)
+#: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
+TAG_BITS = 24
+#: Rows of a chain's ring beyond the sub-window (:mod:`hdl.baselines.segment`).
+CHAIN_SLACK = 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class KeyField:
     bits : int
         Width, 1 to 64.
     signed : bool
-        Two's complement if true.
+        Whether the field is in two's complement.
     """
 
     name: str
@@ -41,57 +39,57 @@ class KeyField:
     signed: bool = True
 
     def __post_init__(self):
-        require(
-            re.fullmatch(r"[a-z][a-z0-9_]*", self.name),
-            f"Key field name must be a lower-case identifier, not {self.name!r}",
-        )
-        require(
-            1 <= self.bits <= 64, f"Key field {self.name!r} must have 1 to 64 bits, not {self.bits}"
-        )
+        check_key_field(self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JoinParameters:
-    """What is fixed when an accelerator is generated; all else is set by control words.
+    """What is fixed when an accelerator is generated. Control words set everything else.
 
     Parameters
     ----------
     cores : int
-        Number of join cores, at least one, any number.
+        Number of join cores, at least one.
     sub_window : int
         Tuples of one side that a core can hold. The capacity of a window is ``cores * sub_window``.
     keys : tuple of KeyField
         Compared fields, at least one.
     timestamp_bits : int
-        Width of the unsigned timestamp; zero leaves time-based windows out.
+        Width of the unsigned timestamp. Zero leaves time-based windows out.
     comparator : str
         ``"band"`` (bounds set at run time), ``"equality"`` (all fields equal; smaller) or
         ``"custom"`` (``predicate``).
     predicate : str or None
         ``"module:function"`` of a custom ``predicate(r, s)``.
     engine : str
-        ``"scan"`` (every key of the window is read; any predicate) or ``"index"`` (only the buckets
-        that can hold matches are; no custom predicate).
+        ``"scan"`` reads every key of the window, and works with any predicate. ``"index"`` reads
+        only the buckets that can hold matches, and needs another comparator than ``"custom"``.
     lanes : int
         Keys that a region reads each cycle; one for an index.
     probes : int
         Probes in a full group. A scan compares all of them with every key that it reads.
     digest_bits : int or None
-        A pass compares so many bits of a key, its digest (:func:`hdl.comparison.digest.split_key`),
-        and those keys in full afterwards whose digests agree. That takes fewer cells and wires.
-        Only for the equality of a scan; by default, a pass compares whole keys.
+        Width of the digest of a key (:func:`hdl.comparison.digest.split_key`). A pass compares
+        digests, and then compares the whole keys whose digests agree. That takes fewer cells and
+        wires. Only for the equality of a scan; by default, a pass compares whole keys.
     bucket_bits : int
-        An index has ``2 ** bucket_bits`` buckets; by default, one for every tuple of a core's
-        window or up to twice as many.
+        An index has ``2 ** bucket_bits`` buckets. By default, it has as many buckets as a core's
+        window has tuples, rounded up to a power of two.
     fan_out : int
-        Children of a distribution tree node (the seed's *b*).
+        Largest number of children of a distribution tree node (the seed's *b*).
     fan_in : int
-        Ports of a merger (the seed's *c*).
+        Largest number of ports of a merger (the seed's *c*).
     probe_bits : int
-        Width of a result's probe index; a star comes every ``2 ** probe_bits`` probes at the least.
+        Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes.
     tuples_per_word : int
-        Tuples that an input word holds at the most, and results that a result word holds: 1, or 2.
-        With 2, a word can carry a tuple of each side.
+        Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
+        With 2, a word can hold one tuple of each side.
+    architecture : str
+        ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
+        chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
+        with one comparator per core and side, and their results name tuples by their numbers.
+    tag_bits : int or None
+        Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
     """
 
     cores: int = 4
@@ -109,85 +107,21 @@ class JoinParameters:
     bucket_bits: int | None = None
     digest_bits: int | None = None
     tuples_per_word: int = 1
+    architecture: str = "splitjoin"
+    tag_bits: int | None = None
 
     def __post_init__(self):
-        for name, least in [
-            ("cores", 1),
-            ("sub_window", 1),
-            ("lanes", 1),
-            ("probes", 1),
-            ("fan_out", 2),
-            ("fan_in", 2),
-            ("probe_bits", 0),
-        ]:
-            value = getattr(self, name)
-            require(
-                isinstance(value, int) and value >= least,
-                f"Parameter {name!r} must be an integer of at least {least}, not {value!r}",
-            )
-        require(
-            0 <= self.timestamp_bits <= 64,
-            f"Parameter 'timestamp_bits' must be 0 to 64, not {self.timestamp_bits!r}",
-        )
-        require(
-            self.tuples_per_word in (1, 2),
-            f"Parameter 'tuples_per_word' must be 1 or 2, not {self.tuples_per_word!r}",
-        )
-        require(len(self.keys) >= 1, "Parameter 'keys' must name at least one field")
-        names = [key.name for key in self.keys]
-        require(len(set(names)) == len(names), f"Key field names must differ, not {names!r}")
-        require(
-            not {"timestamp"} & set(names), "Key field name 'timestamp' is taken by the timestamp"
-        )
-        require(
-            self.comparator in COMPARATORS,
-            f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {self.comparator!r}",
-        )
-        require(
-            (self.comparator == "custom") == (self.predicate is not None),
-            "Parameter 'predicate' goes with comparator 'custom', and only with it",
-        )
-        require(
-            self.engine in ENGINES,
-            f"Parameter 'engine' must be one of {ENGINES!r}, not {self.engine!r}",
-        )
-        if self.engine == "index":
-            self.check_index()
-        if self.digest_bits is not None:
-            self.check_digest()
-        require(
-            self.probes <= 1 << self.probe_bits,
-            f"A group of {self.probes} probes needs a probe index of {ceil_log2(self.probes)} bits,"
-            f" not {self.probe_bits}",
-        )
+        check_parameters(self)
 
-    def check_index(self):
-        """Raise :exc:`ValueError` if no index can be like that."""
-        require(
-            self.lanes == 1, f"An index reads one entry a cycle: 'lanes' is 1, not {self.lanes}"
-        )
-        require(
-            self.comparator != "custom",
-            "An index needs the comparator 'band' or 'equality'; a custom predicate takes a scan",
-        )
-        require(
-            1 <= self.bucket_width <= 24,
-            f"Parameter 'bucket_bits' must be 1 to 24, not {self.bucket_width!r}",
-        )
+    @property
+    def is_chain(self):
+        """Whether the cores are a chain through which tuples flow, as in a handshake join."""
+        return self.architecture != "splitjoin"
 
-    def check_digest(self):
-        """Raise :exc:`ValueError` if no pass can compare digests of that size."""
-        require(
-            self.engine == "scan" and self.comparator == "equality",
-            "Parameter 'digest_bits' is for the comparator 'equality' of a scan, not for"
-            f" {self.comparator!r} of engine {self.engine!r}",
-        )
-        bits = min(24, self.key_bits - 1)
-        require(
-            isinstance(self.digest_bits, int) and 1 <= self.digest_bits <= bits,
-            f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
-            f" not {self.digest_bits!r}",
-        )
+    @property
+    def ordinal_bits(self):
+        """Bits of the number of a tuple in the results of a chain."""
+        return TAG_BITS if self.tag_bits is None else self.tag_bits
 
     @property
     def key_bits(self):
@@ -196,7 +130,7 @@ class JoinParameters:
 
     @property
     def scanned(self):
-        """The same accelerator as a pass sees it: where there are digests, they are the keys."""
+        """The same accelerator as a pass sees it. If there are digests, they are the keys."""
         if self.digest_bits is None:
             return self
         digest = KeyField(name="digest", bits=self.digest_bits, signed=False)
@@ -204,15 +138,19 @@ class JoinParameters:
 
     @property
     def side_by_side(self):
-        """Whether a region takes both tuples of a word at once: stores one, probes with the other.
+        """Whether a region takes both tuples of a word at once: one to store, one to probe with.
 
-        An index does. A scan gets them one after the other, as its passes take longer than that.
+        An index does. A scan takes one after the other, because its passes take longer than that
+        anyway.
         """
         return self.tuples_per_word == 2 and self.engine == "index"
 
     @property
     def lane(self):
-        """The same accelerator with one tuple in a word: what becomes of each of two tuples."""
+        """The same accelerator with one tuple per word.
+
+        It describes what happens to each of two tuples in a word.
+        """
         return self.with_(tuples_per_word=1)
 
     @property
@@ -222,19 +160,23 @@ class JoinParameters:
 
     @property
     def bucket_width(self):
-        """Bits of a bucket's number: ``bucket_bits``, or what suits the sub-window."""
+        """Bits of a bucket number: ``bucket_bits``, or by default what suits the sub-window."""
         if self.bucket_bits is not None:
             return self.bucket_bits
         return max(1, ceil_log2(self.sub_window))
 
     @property
     def slack(self):
-        """Ring slots per region beyond the sub-window that stores may use at the least.
+        """Least number of ring slots per region beyond the sub-window.
 
-        Stores pass probes that wait for their group to fill; the group's snapshot of the window
-        must survive them. Three groups' worth keeps both regions of a core busy; a probe of an
-        index is under way for longer than it takes to send the next.
+        They let tuples be stored while probes wait for their group to fill: the span of the group
+        must survive these stores. Slots for three groups keep both regions of a core busy. A probe
+        of an index is under way for longer than it takes to send the next one, so an index has more
+        slots. A chain has a fixed number of rows for tuples whose
+        expiry is still on its way.
         """
+        if self.is_chain:
+            return CHAIN_SLACK
         under_way = 32 if self.engine == "index" else 0
         return -(-(3 * self.probes + under_way) // self.cores) + 1
 
@@ -242,26 +184,29 @@ class JoinParameters:
     def ring_rows(self):
         """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys.
 
-        Besides window and slack, one row for a window that begins inside a row, and two that let a
-        region see early that its ring is full.
+        There are rows for the window and the slack, one row for a window that begins inside a row,
+        and two rows that let a region notice early that its ring is full.
         """
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values."""
-        return asdict(self)
+        """Return the parameters as JSON-compatible values; those of chains only for a chain."""
+        values = asdict(self)
+        if not self.is_chain:
+            del values["architecture"], values["tag_bits"]
+        return values
 
     @classmethod
     def from_dict(cls, values):
-        """Inverse of :meth:`to_dict`.
+        """Return the parameters that :meth:`to_dict` has converted.
 
         Raises
         ------
         ValueError
-            If there are others than today's parameters, or some that contradict one another.
+            If a parameter is unknown to this version of the kit, or if some contradict one another.
         """
         unknown = sorted(values.keys() - {field.name for field in fields(cls)})
-        require(not unknown, f"Parameters {unknown!r} are none of this kit's")
+        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
         keys = tuple(KeyField(**key) for key in values["keys"])
         return cls(**{**values, "keys": keys})
 

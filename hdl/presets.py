@@ -9,8 +9,8 @@ X32 = (KeyField(name="x", bits=32),)
 XY16 = (KeyField(name="x", bits=16), KeyField(name="y", bits=16))
 XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
 
-#: The default device with an index as an LFE5U-85F can hold it: the largest windows, one bucket for
-#: each tuple. Twice as many buckets take more block RAMs than there are.
+#: The default device with an index, in a size that fits an LFE5U-85F: the largest windows, with one
+#: bucket for each tuple. Twice as many buckets would take more block RAMs than there are.
 ECP5_DEFAULT = JoinParameters(
     cores=1,
     sub_window=7_964,
@@ -24,7 +24,7 @@ ECP5_DEFAULT = JoinParameters(
 
 #: Named configurations, `python -m hdl generate --preset NAME`.
 PRESETS = {
-    # Small enough for a unit test or a first look at the Verilog.
+    # Small enough for a unit test, or for a first look at the Verilog.
     "tiny": JoinParameters(
         cores=2, sub_window=8, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, probe_bits=2
     ),
@@ -32,13 +32,13 @@ PRESETS = {
     "demo": JoinParameters(
         cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
     ),
-    # The same for predicates with bounds: `ecp5-default` with larger windows and, so that chains
-    # stay short in grids too, four buckets for each tuple.
+    # As `demo`, for predicates with bounds. It is `ecp5-default` with larger windows, and with four
+    # buckets for each tuple so that chains stay short in grids too.
     "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),
-    # The paper's shape at its plainest: sixteen cores, one comparator per region.
+    # The plainest configuration of the paper: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
-    # A whole LFE5U-85F, all of its block RAMs. Few large cores, as each has logic of its own beside
-    # its lanes.
+    # A whole LFE5U-85F, with all of its block RAMs. There are few large cores, because each core
+    # has logic of its own besides its lanes.
     "ecp5-equality": JoinParameters(
         cores=4,
         sub_window=8_128,
@@ -49,7 +49,7 @@ PRESETS = {
         digest_bits=16,
         fan_in=2,
     ),
-    # An index with the largest ring that its block RAMs can be.
+    # An index with the largest ring that the block RAMs allow.
     "ecp5-index": JoinParameters(
         cores=1,
         sub_window=16_250,
@@ -68,8 +68,8 @@ PRESETS = {
     "ecp5-default": ECP5_DEFAULT,
 }
 
-#: Presets that are only simulated, and the one that is routed in their place: the same accelerator
-#: with windows that fit a device. `demo` has none: `ecp5-band` has its engine and its comparator,
-#: but fields half as wide, no timestamps and other lanes and probes, so neither cycles nor clock
-#: would be those of `demo`.
+#: For each preset that is only simulated, the preset that is routed in its place: the same
+#: accelerator with windows that fit a device. `demo` has none. `ecp5-band` has its engine and its
+#: comparator, but half the field width, no timestamps, and other lanes and probes, so neither
+#: cycles nor clock would be those of `demo`.
 TWINS = {"demo-index": "ecp5-default"}

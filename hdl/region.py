@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half a join core: stores the tuples of one side, probes them with the other's (Figure 5)."""
+"""Half a join core: stores tuples of one side and probes them with the other side's (Figure 5)."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .control_steps import elaborate_execution, elaborate_steps
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
@@ -12,7 +13,7 @@ from .scan.engine import ScanEngine
 from .streams.registers import StreamRegister, flagged_register
 from .window.time_expiry import times_layout
 from .window.tracker import WindowTracker
-from .words.inputs import Control, InputKind
+from .words.inputs import InputKind
 from .words.prepared import region_word
 from .words.results import node_result
 from .words.spans import activity_layout
@@ -21,7 +22,7 @@ __all__ = ["Region"]
 
 
 def engine_class(parameters):
-    """Return the class of engine that suits the parameters."""
+    """Return the class of engine that the parameters call for."""
     if parameters.engine == "index":
         return IndexEngine
     return ScanEngine if parameters.digest_bits is None else DigestEngine
@@ -30,27 +31,29 @@ def engine_class(parameters):
 class Region(wiring.Component):
     """One region: storing and probing as two independent steps.
 
-    This is the left region of a core: probes are tuples of R, stored are tuples of S. The right one
-    is the same, given the stream with both sides exchanged (:func:`hdl.join_core.mirrored`).
+    This is the left region of a core: it probes with tuples of R and stores tuples of S. The right
+    region is the same circuit; in its stream, both sides are exchanged
+    (:func:`hdl.join_core.mirrored`).
 
     A word is accepted in one cycle and takes effect in the next.
 
     A tuple of S goes to the :class:`WindowTracker` and, if it is this region's turn, into the
-    engine's memory. A tuple of R becomes a probe: the engine gets it with the span of the window at
-    this moment. A store that would overwrite what a probe still needs waits.
+    engine's memory. A tuple of R becomes a probe: the engine receives it with the span of the
+    window at this moment. A tuple of S waits while it might overwrite a key that a probe still
+    needs.
 
-    A control word that empties the window first closes the open group and waits until the engine
-    is idle; all others take their place between two tuples, and 2 cycles.
+    A control word that empties the window first closes the open group, and then waits until the
+    engine is idle. Any other control word takes effect between two tuples, and takes 2 cycles.
 
-    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: a word per cycle, and
-    what the engine makes of it.
+    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: 1 word per cycle, as
+    far as the engine keeps up.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
-        Side that really probes, 0 for R and 1 for S; matters to a custom predicate only.
+        The side that really probes, 0 for R and 1 for S; matters to a custom predicate only.
 
     Members
     -------
@@ -60,14 +63,14 @@ class Region(wiring.Component):
     results : Out(stream.Signature(node_result(parameters, 0)))
     activity : Out(activity_layout(parameters))
     reset : In(1)
-        Of all registers.
+        Resets all registers of the region.
     """
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
         self._engine = engine_class(parameters)(parameters, probe_side=probe_side)
-        # An input register, or two with timestamps, and accepting.
+        # An input register (two with timestamps), and a cycle to accept the word.
         self.latency = 2 + (parameters.timestamp_bits > 0) + self._engine.latency
         super().__init__(
             {
@@ -85,7 +88,7 @@ class Region(wiring.Component):
         return reset_nearby(m, platform, reset=self.reset)
 
     def elaborate_region(self, m):
-        """Accept words; lead what becomes of them to tracker and engine."""
+        """Accept words, and pass them on to the tracker and the engine."""
         arriving, times = self.elaborate_arrival(m)
         words = flagged_register(m, "input", arriving, flags=self.word_flags)
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
@@ -99,7 +102,7 @@ class Region(wiring.Component):
                 tracker.moves.eq(~words.valid | words.ready),
             ]
         takes = Signal(init=1)  # the engine can take a probe, or the end of a group
-        closing = Signal()  # the group ends, with the word at hand
+        closing = Signal()  # the group ends with the word at hand
         accepted = self.elaborate_tuples(m, words, takes, tracker, engine)
         passed, ends = self.elaborate_control(m, words, takes, tracker, engine)
         m.d.comb += [
@@ -117,7 +120,8 @@ class Region(wiring.Component):
     def elaborate_arrival(self, m):
         """Return the words that come to the input register, and their timestamps.
 
-        These come out of a register of their own, as they are compared before they are at hand.
+        The timestamps come directly from a register, because they are compared before the word is
+        at hand.
         """
         if not self.parameters.timestamp_bits:
             return self.words, self.times(self.words.payload)
@@ -139,8 +143,10 @@ class Region(wiring.Component):
         return words, register.o.payload.times
 
     def takes_next(self, engine, closing):
-        """Return whether the engine can take a probe in the next cycle: a group is followed by one
-        cycle without."""
+        """Return whether the engine can take a probe in the next cycle.
+
+        A word that ends a group is followed by one cycle without a probe.
+        """
         return engine.soon & ~closing
 
     def times(self, word):
@@ -148,14 +154,18 @@ class Region(wiring.Component):
         return [word.body.tuple.timestamp]
 
     def overflow(self, tracker):
-        """Return the overflow that a star knows of."""
+        """Return the overflow that a star reports."""
         return tracker.overflow
 
     def word_flags(self, words):
-        """Return what becomes of a region word; anything while there is none.
+        """Return the flags of a region word; they may have any value while there is no word.
 
-        It is a tuple that probes or is stored, or a control word; it closes the group, and a star
-        follows; it is a tuple that probes or closes, and so waits for the engine.
+        ``probe``: the word is a tuple that probes.
+        ``store``: the word is a tuple that is stored by the region whose turn it is.
+        ``control``: the word is a control word.
+        ``closes``: the word closes the group.
+        ``star``: a star follows that group.
+        ``grouped``: the word is a tuple that probes or closes the group; it waits for the engine.
         """
         word = words.payload
         probe, store = word.kind == InputKind.R, word.kind == InputKind.S
@@ -172,8 +182,8 @@ class Region(wiring.Component):
     def elaborate_tuples(self, m, words, takes, tracker, engine):
         """Accept a tuple in one cycle, store or probe in the next; return whether it is accepted.
 
-        Whether a tuple is accepted depends on few registers, and what happens to it on others: a
-        path through both would be the slowest of the accelerator.
+        The registers that decide whether a tuple is accepted are few, and others decide what
+        happens to it. A path through both would be the slowest of the accelerator.
         """
         is_, tuple_at_hand = words.payload, words.payload.word.body.tuple
         accepted = Signal()
@@ -198,40 +208,18 @@ class Region(wiring.Component):
         return accepted
 
     def elaborate_control(self, m, words, takes, tracker, engine):
-        """Look at a control word in one cycle, execute it in the next, or when the engine is idle.
+        """Execute the control word at hand, if there is one.
 
-        Returns whether it is executed in this cycle, and whether the group before it ends in this
+        Return whether it is executed in this cycle, and whether the group before it ends in this
         cycle.
         """
-        control, closes = words.payload.word.body.control, words.payload.closes
-        # What it does is looked at in any word: that needs no enable.
-        looked = Signal(control.shape(), reset_less=True)
-        empties = empties_window(control, self.parameters)
-        waits = words.valid & words.payload.control & ~words.ready
-        passing, emptying = Signal(), Signal()  # one is at hand that empties no window; … that does
-        closed = Signal()  # the group before it has ended already
-        executing = Signal()  # the engine is idle: the window is emptied in this cycle
-        marks = Signal(reset_less=True)
-        m.d.sync += [
-            looked.eq(control),
-            marks.eq(answers_mark(control)),
-            passing.eq(waits & ~empties),
-            emptying.eq(waits & empties),
-        ]
-        ends = Signal()
-        m.d.comb += ends.eq((passing | (emptying & ~closed)) & closes & takes)
-        with m.If(executing):
-            m.d.sync += [closed.eq(0), executing.eq(0)]
-        with m.Elif(emptying & closes & ~closed):
-            m.d.sync += closed.eq(takes)
-        with m.Elif(emptying):
-            m.d.sync += executing.eq(engine.idle & ~engine.close)
-        self.elaborate_ending(m, words, (passing | emptying) & marks, tracker, engine)
-        self.elaborate_execution(m, looked, executing, tracker, engine)
-        return (passing & (~closes | takes)) | executing, ends
+        steps = elaborate_steps(m, self.parameters, words, takes, engine)
+        self.elaborate_ending(m, words, steps.marked, tracker, engine)
+        elaborate_execution(m, steps, tracker, engine)
+        return steps.passed, steps.ends
 
     def elaborate_ending(self, m, words, mark, tracker, engine):
-        """Say what follows a group, in the cycle after the word that closes it."""
+        """Tell the engine what follows a group, in the cycle after the word that closes it."""
         follows = Signal(engine.ending.shape(), reset_less=True, name="ending")
         m.d.sync += follows.mark.eq(mark)
         with m.If(words.valid):
@@ -246,43 +234,3 @@ class Region(wiring.Component):
             engine.ending.eq(follows),
             engine.ending.punctuation.overflow.eq(self.overflow(tracker)),
         ]
-
-    def elaborate_execution(self, m, control, executing, tracker, engine):
-        """Empty the window, and begin another if ``control`` says so; the engine may have more."""
-        empties, forgets, begin_count, begin_time = (
-            Signal(reset_less=True, name=name)
-            for name in ("empties", "forgets", "begin_count", "begin_time")
-        )
-        own = control.index == 1
-        m.d.sync += [  # a cycle late, as the engine is asked first
-            empties.eq(~begins_window(control)),
-            forgets.eq(control.op == Control.CLEAR),
-            begin_count.eq((control.op == Control.WINDOW) & own),
-            begin_time.eq((control.op == Control.LIFESPAN) & own),
-        ]
-        m.d.comb += [
-            tracker.size.eq(control.value),
-            tracker.empty.eq(executing & empties),
-            tracker.forget.eq(executing & forgets),
-            tracker.begin_count.eq(executing & begin_count),
-            tracker.begin_time.eq(executing & begin_time),
-            engine.configure.eq(executing),
-            engine.control.eq(control),
-        ]
-
-
-def answers_mark(control):
-    """Does this control word ask for a mark?"""
-    return control.op.as_value().matches(Control.CLEAR, Control.FLUSH, Control.PRECISION)
-
-
-def begins_window(control):
-    """Does this control word give a side a new window?"""
-    return control.op.as_value().matches(Control.WINDOW, Control.LIFESPAN)
-
-
-def empties_window(control, parameters):
-    """Does this control word empty a window, and so wait for the engine to be idle?"""
-    own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
-    operation = control.op.as_value()
-    return begins_window(control) | operation.matches(Control.CLEAR, *own)

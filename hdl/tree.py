@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes of a tree over a row of leaves, not only powers of its arity."""
+"""Shape of a tree over a row of leaves, whose number need not be a power of the arity."""
 
 __all__ = ["leaf_beside", "tree_levels"]
 
@@ -7,13 +7,13 @@ __all__ = ["leaf_beside", "tree_levels"]
 def tree_levels(leaves, arity):
     """Return the number of nodes on each level of a tree, from the leaves' parents to the root.
 
-    Every level groups up to ``arity`` consecutive nodes of the level below. One leaf still gets a
-    root.
+    Every level groups up to ``arity`` consecutive nodes of the level below. Even a single leaf has
+    a root.
 
     Parameters
     ----------
     leaves, arity : int
-        Of the tree.
+        Number of leaves; largest number of children of a node.
     """
     levels = []
     while True:
@@ -24,19 +24,19 @@ def tree_levels(leaves, arity):
 
 
 def leaf_beside(level, number, *, arity, leaves):
-    """Return the leaf beside which a node of a tree stands, and whose reset it takes.
+    """Return the leaf that a node of a tree is placed beside, and whose reset it takes.
 
-    It is the last one of the node's first child, and so near its middle; where all nodes have as
-    many children as they can, every leaf is that of one node at most.
+    This is the last leaf below the node's first child, which is near the node's middle. If all
+    nodes have as many children as they can, no two nodes share a leaf.
 
     Parameters
     ----------
     level : int
-        Of the node, zero for the parents of leaves.
+        Level of the node, zero for the parents of leaves.
     number : int
-        Of the node, on its level.
+        Number of the node on its level.
     arity, leaves : int
-        Of the tree.
+        Arity of the tree and number of its leaves.
     """
-    child = arity**level  # leaves below it
+    child = arity**level  # leaves below a child
     return min(number * child * arity + child, leaves) - 1

@@ -13,6 +13,7 @@ from host.errors import ForeignManifestError, MissingManifestError, StaleManifes
 
 __all__ = [
     "FORMAT",
+    "Chain",
     "Counter",
     "Index",
     "KeyField",
@@ -103,6 +104,28 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Chain:
+    """What an accelerator whose cores are a chain answers differently from SplitJoin.
+
+    Parameters
+    ----------
+    architecture : str
+        ``"handshake"`` or ``"low-latency-handshake"``.
+    ordinal_bits : int
+        Width of the numbers that its pairs name tuples by.
+    order : str
+        ``"none"``: pairs come in no order and without stars, up to the mark.
+    emptied_by : tuple of str
+        Operations that empty both windows, after all pairs in them have been found.
+    """
+
+    architecture: str
+    ordinal_bits: int
+    order: str
+    emptied_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Counter:
     """A performance counter."""
 
@@ -184,6 +207,8 @@ class Manifest:
         Parts of the bundle, and versions it was made with.
     index : Index or None
         Of an index engine.
+    chain : Chain or None
+        Of a handshake join.
     clock : RoutedClock or None
         Of a device, if the accelerator or its twin was routed.
     path : Path or None
@@ -206,6 +231,7 @@ class Manifest:
     files: Mapping[str, str]
     tools: Mapping[str, str]
     index: Index | None = None
+    chain: Chain | None = None
     clock: RoutedClock | None = None
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -283,6 +309,7 @@ class Manifest:
                 files=values["files"],
                 tools=values.get("tools", {}),
                 index=_index(values["index"]) if "index" in values else None,
+                chain=_chain(values["chain"]) if "chain" in values else None,
                 clock=RoutedClock(**values["clock"]) if "clock" in values else None,
                 path=path,
                 values=values,
@@ -352,7 +379,7 @@ class Manifest:
     @property
     def probe_bits(self) -> int:
         """Width of a result's probe index."""
-        return self.result_word["probe"].bits
+        return 0 if self.chain else self.result_word["probe"].bits
 
     @property
     def comparator(self) -> str:
@@ -373,6 +400,10 @@ def _word(values: Mapping[str, Any]) -> Word:
 
 def _index(values: Mapping[str, Any]) -> Index:
     return Index(values["bucket_bits"], _word(values["coordinate"]))
+
+
+def _chain(values: Mapping[str, Any]) -> Chain:
+    return Chain(**{**values, "emptied_by": tuple(values["emptied_by"])})
 
 
 def _storage(values: Mapping[str, Any]) -> Storage:

@@ -19,11 +19,10 @@ from .netlist.commands import add_command as add_netlist
 __all__ = ["main"]
 
 
-#: Where the figures are.
+#: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
-    "scan_figures", "routed_figures", "index_figures", "skew_figures", "direct_figures",
-    "host_figures", "pipeline_figures", "bench_figures", "soak_figures", "netlist_figures",
-    "mutation_figures",
+    "scan", "routed", "index", "skew", "direct", "host_runtime", "pipelines", "benches", "soak",
+    "netlist", "mutation",
 )  # fmt: skip
 
 
@@ -34,7 +33,7 @@ def say(text):
 
 def build(options):
     """Build the simulator library of a bundle, generating the bundle first if asked to."""
-    from .library import build_library
+    from .verilated.library import build_library
 
     if (options.bundle is None) == (options.output is None):
         raise ValueError("Give either a BUNDLE that exists, or --output DIR and what to generate")
@@ -52,8 +51,8 @@ def build(options):
 
 def bench(options):
     """Run the cocotb benches."""
-    from .bench_shapes import SHAPES
-    from .runner import run_benches
+    from .benches.runner import run_benches
+    from .benches.shapes import SHAPES
 
     described = parameters_from(options)
     shapes = SHAPES if described == JoinParameters() else {"chosen": described}
@@ -65,7 +64,7 @@ def saturate(options):
     """Count what an accelerator does with full windows; write it for the routing reports."""
     from hdl.fpga.provenance import commit
 
-    from .saturated_run import saturate as count
+    from .figures.saturated_run import saturate as count
 
     parameters = parameters_from(options)
     records = count(parameters, say, matches=options.one_in or [ONE_IN], window=options.window)
@@ -87,7 +86,7 @@ def saturate(options):
 
 def calibrate(options):
     """Print how fast this machine runs the calibration kernel."""
-    from .calibration import REFERENCE, kernel_speed
+    from .figures.calibration import REFERENCE, kernel_speed
 
     for name, wall in (("CPU time of one core", False), ("wall-clock time of all cores", True)):
         speeds = [kernel_speed(wall=wall) for _ in range(5)]
@@ -113,8 +112,8 @@ def soak(options):
 def figures(options):
     """Measure and print the figures."""
     for module in MODULES:  # they register what they can measure
-        import_module(f"sim.{module}")
-    from .figures import FIGURES, measure
+        import_module(f"sim.figures.{module}")
+    from .figures.registry import FIGURES, measure
 
     names = options.names or list(FIGURES)
     unknown = [name for name in names if name not in FIGURES]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join predicate: comparators, and what keys are reduced to for them."""
+"""The join predicate: comparators, carry chains, and digests of keys."""

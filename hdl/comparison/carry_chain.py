@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing fields of two words in one carry chain of an ECP5: for comparators by the hundred."""
+"""Comparison of the fields of two words in one carry chain of an ECP5, for many comparators."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -11,22 +11,27 @@ __all__ = ["OPEN_TABLES", "RELATIONS", "CarryChain"]
 
 RELATIONS = ("equal", "at_least")
 
-#: Tables of a LUT that lets no carry pass and makes its own where A = B, or A >= B; C and D are
-#: ones. So the carry input of a cell that begins with one of them may be left open.
+#: Tables of a LUT that passes no carry on, and generates a carry where A = B, or where A >= B; C
+#: and D are ones. So the carry input of a cell that begins with such a LUT may be left open.
 FIRST_EQUAL, FIRST_AT_LEAST = OPEN_TABLES = (0b1001, 0b1011)
-#: A LUT that lets the carry pass where A = B, and makes A the carry elsewhere; C and D are ones.
+#: Table of a LUT that passes the carry on where A = B, and makes A the carry elsewhere; C and D are
+#: ones.
 AT_LEAST = 0b1001 << 12 | 0b1010
 
 
 class CarryChain(wiring.Component):
-    """Compare each field of a word with the same field of another one.
+    """Compare each field of a word with the same field of another word.
 
-    A LUT of the chain compares two bits of either word for equality, or one for order. The first
-    LUT of a field begins a carry of its own and one LUT behind each field shows it. So nothing
-    leads into the chain, and nothing but sums out of it: a constant or a carry would take a cell
-    more at either end, and the constant a wire across the chip. An equality of 32 bits takes 18
-    LUTs; as logic it takes 21, three levels deep. There is no model of the primitive here: the
-    outcomes of ``a == b`` and ``a >= b`` are its meaning.
+    A LUT of the chain compares two bits of either word for equality, or one bit for order. The
+    first LUT of a field starts a carry of its own, and one LUT behind each field brings the carry
+    out as a sum. So nothing drives the start of the chain, and only sums leave it. A constant at
+    its start or a carry at its end would take one more cell each, and the constant also a wire
+    across the chip.
+
+    An equality of 32 bits takes 18 LUTs. As logic, it takes 21 LUTs, three levels deep.
+
+    There is no simulation model of the primitive here. The component behaves as ``a == b`` or
+    ``a >= b``.
 
     Latency: 0 cycles. Throughput: 1 comparison per cycle.
 
@@ -41,7 +46,7 @@ class CarryChain(wiring.Component):
     -------
     a, b : In(sum(widths))
     holds : Out(len(widths))
-        For each field, whether that of ``a`` is so, compared with that of ``b``.
+        For each field, whether the relation holds between the field of ``a`` and that of ``b``.
     """
 
     def __init__(self, widths, *, relation):
@@ -73,8 +78,8 @@ class CarryChain(wiring.Component):
         return m
 
     def luts(self):
-        """Return table, injection, inputs and output of each LUT; they are an even number."""
-        ones = Const(-1, 4)  # pins that are tied high take no wire
+        """Return table, injection, inputs and output of each LUT; the number of LUTs is even."""
+        ones = Const(-1, 4)  # pins that are tied high need no wire
         luts, first = [], 0
         for field, width in enumerate(self.widths):
             a, b = (word[first : first + width] for word in (self.a, self.b))
@@ -89,5 +94,5 @@ class CarryChain(wiring.Component):
                     (AT_LEAST if bit else FIRST_AT_LEAST, "NO", [a[bit], b[bit], *ones[:2]], None)
                     for bit in range(width)
                 ]
-            luts.append((0, "NO", ones, self.holds[field]))  # the sum of nothing and the carry
+            luts.append((0, "NO", ones, self.holds[field]))  # the sum is zero plus the carry
         return luts if len(luts) % 2 == 0 else [*luts, (0, "YES", ones, None)]

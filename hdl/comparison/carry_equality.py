@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing two words in the carry chain of an ECP5."""
+"""Comparison of two words for equality in the carry chain of an ECP5."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -7,18 +7,19 @@ from amaranth.lib.wiring import In, Out
 
 __all__ = ["CarryEquality"]
 
-#: Bits of each word that one ``CCU2C`` compares: two in each of its LUTs.
+#: Bits of each word that one ``CCU2C`` compares: two in each of its two LUTs.
 CELL_BITS = 4
-#: A LUT of four inputs that says A = B and C = D.
+#: Table of a LUT with four inputs whose output is A = B and C = D.
 EQUAL = sum(1 << n for n in range(16) if n & 1 == n >> 1 & 1 and n >> 2 & 1 == n >> 3 & 1)
 
 
 class CarryEquality(wiring.Component):
-    """Are two words equal? Each LUT of the chain passes a carry on while its two bits are.
+    """Compare two words for equality in a carry chain.
 
-    A LUT compares two bits, so 32 bits take 16 and a way out of the chain; as logic they take 21,
-    three levels deep. There is no model of the primitive here: the outcome of ``a == b`` is its
-    meaning.
+    Each LUT passes the carry on if its two bits of both words are equal. So 32 bits take 16 LUTs
+    and an exit from the chain. As logic, they take 21 LUTs, three levels deep.
+
+    There is no simulation model of the primitive here. The component behaves as ``a == b``.
 
     Latency: 0 cycles. Throughput: 1 comparison per cycle.
 
@@ -42,7 +43,7 @@ class CarryEquality(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        zeros = Const(0, CELL_BITS)  # in both words, for the last cell
+        zeros = Const(0, CELL_BITS)  # pads both words to whole cells
         carry = Const(1)
         for first in range(0, self.width, CELL_BITS):
             a, b = (Cat(word[first : first + CELL_BITS], zeros) for word in (self.a, self.b))

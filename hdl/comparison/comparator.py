@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join predicate: comparing a prepared probe with a stored key every cycle."""
+"""The join predicate: compares a prepared probe with a stored key in every cycle."""
 
 from functools import reduce
 import importlib
@@ -18,7 +18,7 @@ from .carry_equality import CarryEquality
 __all__ = ["PART_BITS", "Comparator", "criterion_signature", "load_predicate", "packed"]
 
 
-#: Bits that an equality compares in its first cycle together: two levels of logic.
+#: Bits that an equality compares as one part in its first cycle: two levels of logic.
 PART_BITS = 16
 
 
@@ -43,9 +43,9 @@ def packed(group, values, *, guard):
 
 
 def criterion_signature(parameters):
-    """Return the criterion of a probe as a signature: each part is a signal of its own.
+    """Return a signature with one member for each part of a probe's criterion.
 
-    The simulator would cut a single wide signal into pieces in every cycle.
+    The simulator would have to cut a single wide signal into its parts in every cycle.
     """
     return wiring.Signature(
         {name: Out(field.shape) for name, field in criterion_layout(parameters)}
@@ -53,24 +53,27 @@ def criterion_signature(parameters):
 
 
 class Comparator(wiring.Component):
-    """Does a stored key match a probe?
+    """Compare a prepared probe with a stored key, and say whether they match.
 
-    A band compares all fields of a group (:func:`hdl.words.prepared.comparison_groups`) with one
-    subtraction: in ``key - low`` with a guard bit of one above every field of the key and
-    of zero above every field of ``low``, a guard bit stays one unless its field borrowed,
-    that is, while ``low <= key``. Likewise ``high - key``. That takes two thirds of the cells, and
-    of the simulator's instructions, that comparing field by field takes. An equality is compared in
-    parts. On an ECP5 both run in its carry chains: those of a scan in
-    :class:`hdl.comparison.carry_chain.CarryChain`, the equality of an index, which has one
-    comparator for each region, in :class:`hdl.comparison.carry_equality.CarryEquality`.
+    A band compares all fields of a group (:func:`hdl.words.prepared.comparison_groups`) with each
+    bound by one subtraction. In ``key - low``, the key has a guard bit of one above every field,
+    and ``low`` a guard bit of zero. A guard bit of the difference stays one unless its field
+    borrowed, that is, while ``low <= key``. The same holds for ``high - key``. This takes two
+    thirds of the cells, and of the simulator's instructions, that comparing field by field takes.
 
-    Latency: 1 cycle, between comparing the parts of a key and joining their outcomes. Throughput: 1
-    comparison per cycle.
+    An equality is compared in parts of :data:`PART_BITS` bits.
+
+    On an ECP5 both use carry chains. The comparators of a scan use
+    :class:`hdl.comparison.carry_chain.CarryChain`. The equality of an index, with one comparator
+    per region, uses :class:`hdl.comparison.carry_equality.CarryEquality`.
+
+    Latency: 1 cycle; the register is between comparing the parts of a key and combining the
+    outcomes. Throughput: 1 comparison per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
         Side of the probes, 0 for R and 1 for S; matters to a custom predicate only.
 
@@ -128,10 +131,10 @@ class Comparator(wiring.Component):
         m.d.comb += self.match.eq(Cat(matches).all())
 
     def elaborate_chains(self, m, n, group, low, high):
-        """Compare the fields of a group with both bounds; return what came out, registered.
+        """Compare the fields of a group with both bounds in carry chains; return the outcomes.
 
-        Each outcome has a register of its own, beside the end of its chain. Between the two, ABC
-        would take a wrong view of the chain and remove it.
+        Each outcome has a register of its own, directly at the end of its chain. With logic between
+        the chain and the register, ABC would misjudge the chain and remove it.
         """
         widths = [field.bits for field in group]
         key = Cat(self.key[field.name].as_unsigned() for field in group)
@@ -153,7 +156,7 @@ class Comparator(wiring.Component):
         return outcomes
 
     def elaborate_equality(self, m, platform):
-        """Compare the key as a whole where there is a chain for that, else parts of it."""
+        """Compare the whole key in a carry chain if there is one, otherwise part by part."""
         criterion = Cat(getattr(self.criterion, key.name) for key in self.parameters.keys)
         key = Value.cast(self.key)
         if is_ecp5(platform):
@@ -175,12 +178,12 @@ class Comparator(wiring.Component):
         m.d.comb += self.match.eq(Cat(matches).all())
 
     def has_chains(self, platform):
-        """Is this one of the many comparators of a scan, and are there chains with open ends?"""
+        """Return whether the comparator uses :class:`CarryChain`: in a scan, on an ECP5."""
         return is_ecp5(platform) and self.parameters.engine == "scan"
 
 
 def guard_offsets(group):
-    """Return where the guard bits of a comparison group are."""
+    """Return the offsets of the guard bits of a comparison group."""
     offsets, bits = [], 0
     for field in group:
         bits += field.bits + 1

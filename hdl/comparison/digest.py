@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of a key: a few bits that tell it from nearly all other keys."""
+"""The digest of a key: a few bits that distinguish it from nearly all other keys."""
 
 from functools import cache, reduce
 from operator import xor
@@ -10,7 +10,10 @@ __all__ = ["divisor", "split_key"]
 
 
 def remainder(value, by):
-    """Return the remainder of a polynomial over two elements; bit n of a number is that of x^n."""
+    """Return the remainder of a polynomial division over the field of two elements.
+
+    Bit n of a number is the coefficient of x^n.
+    """
     while value.bit_length() >= by.bit_length():
         value ^= by << value.bit_length() - by.bit_length()
     return value
@@ -23,7 +26,7 @@ def divisor(degree):
     Parameters
     ----------
     degree : int
-        At least one. The time that it takes doubles with every second degree: 0.1 s for 24.
+        At least one. The run time doubles with every second degree; it is 0.1 s for degree 24.
     """
     return next(
         candidate
@@ -33,17 +36,18 @@ def divisor(degree):
 
 
 def split_key(key, bits):
-    """Return the digest of a key and the rest of it, which together say what the key is.
+    """Return the digest of a key and the rest of the key. The two together determine the key.
 
-    The digest is the key's remainder by :func:`divisor`, as in a cyclic redundancy check: keys that
-    differ within ``bits`` neighbouring bits only have different digests, so those of numbers in a
-    row do not meet. The rest is the key without its lowest ``bits``.
+    The digest is the remainder of the key divided by :func:`divisor`, as in a cyclic redundancy
+    check. Keys that differ only within ``bits`` neighbouring bits have different digests, so
+    consecutive numbers do not collide. The rest is the key without its lowest ``bits``.
 
     Parameters
     ----------
     key : Value
         Wider than ``bits``.
     bits : int
+        Width of the digest.
 
     Returns
     -------

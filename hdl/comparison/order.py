@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of two numbers is less, in the carry chain of an FPGA."""
+"""Comparison of two numbers for order in the carry chain of an FPGA."""
 
 from amaranth import *
 
@@ -9,8 +9,8 @@ __all__ = ["is_below"]
 def is_below(m, a, b):
     """Return whether the unsigned ``a`` is below ``b``.
 
-    Synthesis makes a subtraction one carry chain, and a comparison a tree of LUTs: of 48 bits, that
-    is six of them one after the other.
+    Synthesis turns a subtraction into one carry chain, but a comparison into a tree of LUTs. For 48
+    bits, that tree is six LUTs deep.
     """
     difference = Signal(signed(max(len(a), len(b)) + 1))
     m.d.comb += difference.eq(a - b)

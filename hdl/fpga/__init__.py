@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an accelerator costs on a real device, and how fast it runs there: Yosys and nextpnr."""
+"""Cost and clock of an accelerator on a real device, measured with Yosys and nextpnr."""
 
 __all__: list[str] = []

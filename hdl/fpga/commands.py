@@ -18,7 +18,7 @@ DEVICE = "lfe5u-85f"
 
 
 def cost(options):
-    """Print what an accelerator costs."""
+    """Print the cost of an accelerator."""
     device, parameters = find_device(options.device), parameters_from(options)
     from .cost import cost_report, cost_table
     from .routing_report import design_name
@@ -30,7 +30,7 @@ def cost(options):
 
 
 def depth(options):
-    """Print how deep the logic of an accelerator is."""
+    """Print the logic depth of an accelerator."""
     device, parameters = find_device(options.device), parameters_from(options)
     from .depth import depth_report, depth_table
     from .routing_report import design_name
@@ -42,12 +42,12 @@ def depth(options):
 
 
 def read(path):
-    """Return what is in a JSON file."""
+    """Return the contents of a JSON file."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 def typed(arguments):
-    """Return the command line, with the variables that name other programs."""
+    """Return the command line, including the environment variables that select other tools."""
     named = [
         f"{variable}={shlex.quote(Path(os.environ[variable]).name)}"
         for variable in VARIABLES.values()
@@ -57,7 +57,7 @@ def typed(arguments):
 
 
 def route(options):
-    """Route an accelerator and write the report."""
+    """Place and route an accelerator, and write the report."""
     device, parameters = find_device(options.device), parameters_from(options)
     if options.seeds < 1:
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
@@ -93,7 +93,7 @@ def route(options):
 
 
 def reports(options):
-    """List the published reports; write their Markdown anew."""
+    """List the published reports, and write their Markdown again."""
     from .published import earlier_design, of_parameters, published, routed_parameters
     from .routing_report import write_report
 
@@ -122,7 +122,7 @@ def reports(options):
 
 
 def add_device_options(command):
-    """Add the options that all commands have."""
+    """Add the options that all commands share; return their group."""
     add_parameter_options(command)
     group = command.add_argument_group("device")
     group.add_argument(
@@ -133,7 +133,7 @@ def add_device_options(command):
 
 
 def add_output_option(command):
-    """Add the option that names the folder of the reports."""
+    """Add the option for the folder of the reports."""
     command.add_argument(
         "--output", default="docs/routing", metavar="DIR", help="default: docs/routing"
     )

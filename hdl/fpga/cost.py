@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl cost``: what each component of an accelerator takes on a device."""
+"""``python -m hdl cost``: the resources that each component of an accelerator takes on a device."""
 
 from dataclasses import asdict, astuple, dataclass
 
-from hdl.accelerator import Accelerator
+from hdl.architecture import make_accelerator
 from hdl.verilog.conversion import TOP, to_verilog
 
 from .hierarchy import Hierarchy, class_of
@@ -13,7 +13,7 @@ from .tools import YOSYS, find_tool
 
 __all__ = ["Cost", "cost_report", "cost_table", "module_costs"]
 
-#: The cells of the ECP5 that are counted, and what they are.
+#: Cells of the ECP5 that are counted, and their names in a report.
 CELLS = {
     "LUT4": "luts",
     "CCU2C": "carry_cells",
@@ -25,16 +25,17 @@ CELLS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Cells of a component.
+    """Cells that a component takes.
 
     Parameters
     ----------
     luts : int
-        Look-up tables of four inputs that are nothing else.
+        Four-input look-up tables that only serve as such.
     carry_cells : int
-        Two bits of an adder or a comparison each; takes the place of two LUTs.
+        Carry cells; each handles two bits of an adder or a comparator and takes the place of two
+        LUTs.
     distributed_rams : int
-        16 words of 4 bits each; takes the place of four LUTs.
+        Distributed RAMs of 16 words of 4 bits; each takes the place of four LUTs.
     registers : int
     block_rams : int
     """
@@ -47,7 +48,7 @@ class Cost:
 
     @property
     def logic_cells(self):
-        """Places of a LUT that the component takes."""
+        """Return the number of LUT sites that the component takes."""
         return self.luts + 2 * self.carry_cells + 4 * self.distributed_rams
 
     def __add__(self, other):
@@ -64,12 +65,12 @@ class Cost:
 
 
 def module_costs(statistics):
-    """Return the cost of every module by itself, without its submodules.
+    """Return the cost of every module, without its submodules.
 
     Parameters
     ----------
     statistics : dict
-        What ``stat -json`` of Yosys says.
+        Output of Yosys' ``stat -json``.
     """
     costs = {}
     for module, numbers in statistics["modules"].items():
@@ -81,7 +82,7 @@ def module_costs(statistics):
 
 
 def component_rows(costs, counts):
-    """Return one row per component class: name, count, total :class:`Cost`; most cells first."""
+    """Return one row per component class, largest first: name, count, total :class:`Cost`."""
     rows = {}
     for module, count in counts.items():
         name = class_of(module)
@@ -92,24 +93,24 @@ def component_rows(costs, counts):
 
 
 def cost_report(parameters, device, *, folder, preset=None):
-    """Synthesize an accelerator and return what it costs, as JSON-compatible values.
+    """Synthesize an accelerator and return its cost as JSON-compatible values.
 
-    Every module is synthesized by itself, which is exact about where cells are and somewhat
-    pessimistic about their number: across the border of two modules nothing is simplified.
+    Every module is synthesized by itself. So the report tells exactly where cells are, and somewhat
+    overestimates their number, as nothing is optimized across module boundaries.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     device : Device
-        Whose shares are given.
+        Device whose shares are reported.
     folder : path-like
-        Where intermediate files and logs go.
+        Folder for intermediate files and logs.
     preset : str or None
-        Name of the parameters, repeated in the report.
+        Name of the preset, repeated in the report.
     """
-    find_tool(YOSYS)  # before the work begins
-    verilog = to_verilog(Accelerator(parameters), platform=device)
+    find_tool(YOSYS)  # fails before the work begins
+    verilog = to_verilog(make_accelerator(parameters), platform=device)
     statistics = synthesize_modules(verilog, top=TOP, folder=folder)
     rows = component_rows(module_costs(statistics), Hierarchy(verilog, top=TOP).counts())
     total = sum((cost for _, _, cost in rows), Cost())
@@ -133,12 +134,12 @@ def cost_report(parameters, device, *, folder, preset=None):
 
 
 def each(number, count):
-    """Return the share of one of ``count`` in ``number``, as text."""
+    """Return ``number`` divided by ``count`` as text, marked with ``~`` if rounded."""
     return str(number // count) if number % count == 0 else f"~{number / count:.0f}"
 
 
 def cost_table(report):
-    """Return a report as lines of text: cost of one, and of all, by component class."""
+    """Return a report as text: one row per component class, with cost of one and of all."""
     heads = ["LUT4", "carry", "dist. RAM", "cells", "registers", "block RAM"]
     keys = ["luts", "carry_cells", "distributed_rams", "logic_cells", "registers", "block_rams"]
     lines = [["component", "count", "cells each", "registers each", *heads]]

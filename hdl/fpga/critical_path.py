@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nextpnr says about a routed design: clock, utilization, the slowest path by component."""
+"""Reading nextpnr's report: clock, utilization, and the slowest path by component."""
 
 import re
 
@@ -7,24 +7,24 @@ from .hierarchy import class_of
 
 __all__ = ["PORTS", "critical_path", "fmax_mhz", "register_of", "slow_registers", "utilization"]
 
-#: nextpnr's names of what is counted.
+#: nextpnr's names of the resources that are reported.
 RESOURCES = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block_rams": "DP16KD"}
 
-#: Rows of :func:`slow_registers`.
+#: Number of rows that :func:`slow_registers` returns.
 SLOW_REGISTERS = 25
-#: What Yosys appends to the name of a net to name a cell.
+#: Suffix that Yosys appends to the name of a net to name a cell.
 CELL_SUFFIX = re.compile(r"_(?:TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C)_|\$")
-#: Data comes into a register by either of two ports.
+#: Data ports of a register: data can enter through either of two ports.
 PORTS = {"DI": "D", "M": "D"}
 
 
 def fmax_mhz(report):
-    """Return the clock in MHz that the slowest path of a nextpnr report allows."""
+    """Return the clock frequency in MHz that the slowest path of a nextpnr report allows."""
     return round(min(clock["achieved"] for clock in report["fmax"].values()), 2)
 
 
 def utilization(report):
-    """Return used, available and share of LUTs, registers and block RAMs."""
+    """Return the used number, available number and used share of LUTs, registers and block RAMs."""
     result = {}
     for name, resource in RESOURCES.items():
         numbers = report["utilization"].get(resource, {"used": 0, "available": 0})
@@ -35,7 +35,7 @@ def utilization(report):
 
 
 def slowest(report):
-    """Return the steps of the slowest path that begins and ends in the clocked design."""
+    """Return the steps of the slowest path between two registers of the clock."""
     paths = [
         path["path"]
         for path in report["critical_paths"]
@@ -45,14 +45,14 @@ def slowest(report):
 
 
 def component(hierarchy, instance):
-    """Return the class of the component at ``instance``, after that of the one around it."""
+    """Return the component class at ``instance``, preceded by the class of its parent component."""
     outer, _, inner = instance.rpartition(".")
     names = [hierarchy.locate(path)[1] for path in ([outer] if inner else []) + [instance]]
     return ".".join(class_of(name) for name in names)
 
 
 def register_of(hierarchy, name):
-    """Return the component class that a flattened net or cell is in, and its register's name."""
+    """Return the component class of a flattened net or cell, and the name of its register."""
     instance = hierarchy.locate(name)[0]
     register = CELL_SUFFIX.split(name[len(instance) :].lstrip("."))[0]
     return component(hierarchy, instance), register
@@ -61,15 +61,15 @@ def register_of(hierarchy, name):
 def critical_path(report, hierarchy):
     """Return the slowest path of a nextpnr report, one part per component that it passes.
 
-    Cells of a flattened netlist are named after nets, and a net on a border carries the name of
-    either side; so a part may be the neighbour's.
+    Cells of a flattened netlist are named after nets, and a net on a boundary is named after either
+    side. So a part may be attributed to a neighbouring component.
 
     Parameters
     ----------
     report : dict
-        What nextpnr's ``--report`` wrote.
+        Report that nextpnr's ``--report`` wrote.
     hierarchy : Hierarchy
-        Of the Verilog that was synthesized.
+        Hierarchy of the synthesized Verilog.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def critical_path(report, hierarchy):
     parts = []
     for step in slowest(report):
         cell = step["to"]["cell"]  # routing belongs to the cell at its end
-        if cell.startswith("$nextpnr"):  # splits a carry chain
+        if cell.startswith("$nextpnr"):  # a cell that nextpnr inserts to split a carry chain
             instance = parts[-1]["instance"] if parts else ""
         else:
             instance = hierarchy.locate(cell)[0]
@@ -106,21 +106,21 @@ def critical_path(report, hierarchy):
 def slow_registers(report, hierarchy, *, limit=SLOW_REGISTERS):
     """Return where the slowest paths end, one row per register of a component class.
 
-    A clock is limited by its slowest path; a design is limited by all that follow it. nextpnr
-    writes them with ``--detailed-timing-report``.
+    The slowest path limits the clock; the design is limited by all paths that are nearly as slow.
+    nextpnr reports those with ``--detailed-timing-report``.
 
     Parameters
     ----------
     report, hierarchy
-        As for :func:`critical_path`.
+        See :func:`critical_path`.
     limit : int
-        Rows to return, slowest first.
+        Number of rows to return, slowest first.
 
     Returns
     -------
     list of dict
         ``component``, ``register``, ``port`` (``D``, ``CE``, ``LSR`` or another), ``endpoints``,
-        ``worst_ns`` and ``net``, the last one on the way to the slowest endpoint.
+        ``worst_ns`` and ``net``, which is the last net on the way to the slowest endpoint.
     """
     rows = {}
     for timing in report.get("detailed_net_timings", ()):

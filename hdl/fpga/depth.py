@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl depth``: how many LUTs stand between registers, before anything is placed."""
+"""``python -m hdl depth``: the number of LUTs between registers, known before placement."""
 
 from collections import Counter
 from functools import cache
@@ -16,29 +16,29 @@ from .tools import YOSYS, find_tool
 
 __all__ = ["depth_report", "depth_table", "logic_depth"]
 
-#: Cells between registers, and the levels that each is: a carry chain is one, however long, as the
-#: way from cell to cell is short; what joins two LUTs of a tile takes no wire. A multiplier without
-#: registers of its own takes as long as three LUTs.
+#: Cells between registers, and their levels of logic. A carry chain is one level, whatever its
+#: length, as the way from cell to cell is short. Cells that join two LUTs of a tile need no wire,
+#: so they are none. A multiplier without registers of its own takes as long as three LUTs.
 LOGIC = {
     "LUT4": 1, "CCU2C": 1, "PFUMX": 0, "L6MUX21": 0, "TRELLIS_DPR16X4": 1, "MULT18X18D": 3,
 }  # fmt: skip
-#: Cells that paths begin in, and end in. A distributed RAM is one for what is written.
+#: Cells in which paths begin and end. A distributed RAM is one of them for its write port.
 REGISTERS = ("TRELLIS_FF", "DP16KD", "TRELLIS_DPR16X4")
-#: The port of a distributed RAM that leads through it.
+#: Read address of a distributed RAM: the port through which paths lead on.
 READ = "RAD"
-#: Ports that data do not come through.
+#: Clock ports, which carry no data.
 CLOCKS = ("CLK", "CLKA", "CLKB", "WCK")
 
 
 def bits_of(cell, direction):
-    """Yield the ports of a cell in a direction: name and bit, constants left out."""
+    """Yield the bits at a cell's ports of one direction as (port, bit), without constants."""
     for port, bits in cell["connections"].items():
         if cell["port_directions"][port] == direction and port not in CLOCKS:
             yield from ((port, bit) for bit in bits if isinstance(bit, int))
 
 
 def net_names(module):
-    """Return a name for every bit: the shortest one that is not Yosys' own, without its index."""
+    """Return a name for every bit: the shortest one that is not made up by Yosys, without index."""
     names = {}
     for name, net in module["netnames"].items():
         order = (name.startswith("$"), len(name), name)
@@ -48,22 +48,22 @@ def net_names(module):
 
 
 def logic_depth(module, hierarchy):
-    """Count the LUTs on the longest way to every register of a flat netlist.
+    """Count the LUTs on the longest path to every register of a flat netlist.
 
     Parameters
     ----------
     module : dict
-        As Yosys writes it, in JSON.
+        Module of Yosys' JSON.
     hierarchy : Hierarchy
-        Of the Verilog that was synthesized.
+        Hierarchy of the synthesized Verilog.
 
     Returns
     -------
     endpoints : dict of int to int
-        Levels to how many ports of registers have so many in front of them.
+        Number of register ports by the levels of logic in front of them.
     paths : list of dict
-        ``levels``, ``start``, ``end`` (component and register), ``port``, ``endpoints``: one for
-        each pair of registers of a component class, deepest first.
+        One row per pair of registers of a component class, deepest first: ``levels``, ``start`` and
+        ``end`` (component and register), ``port``, ``endpoints``.
     """
     drivers, ends, names = {}, [], net_names(module)
     for cell in module["cells"].values():
@@ -77,7 +77,7 @@ def logic_depth(module, hierarchy):
 
     @cache
     def longest(bit):
-        """Levels in front of a bit, and the register that they begin in."""
+        """Return the levels in front of a bit, and the register in which that path begins."""
         kind, inputs = drivers.get(bit, (None, ()))
         ways = [
             (level + (LOGIC[kind] if port != "CIN" else 0), start)
@@ -87,7 +87,7 @@ def logic_depth(module, hierarchy):
         return max(ways, default=(0, bit))
 
     def register(bit):
-        """Say in which component class a register is, and what it is called there."""
+        """Return the component class of a register, and its name within the component."""
         return ".".join(register_of(hierarchy, names.get(bit, "")))
 
     endpoints, paths = Counter(), {}
@@ -104,19 +104,19 @@ def logic_depth(module, hierarchy):
 
 
 def depth_report(parameters, device, *, folder, preset=None):
-    """Synthesize an accelerator as it is routed; return how deep its logic is, for JSON.
+    """Synthesize an accelerator as for routing; return its logic depth as JSON-compatible values.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     device : Device
     folder : path-like
-        Where intermediate files and logs go.
+        Folder for intermediate files and logs.
     preset : str or None
-        Name of the parameters, repeated in the report.
+        Name of the preset, repeated in the report.
     """
-    find_tool(YOSYS)  # before the work begins
+    find_tool(YOSYS)  # fails before the work begins
     verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
     path = synthesize_netlist(verilog, top=SHELL, folder=folder, wide_luts=False)
     module = json.loads(path.read_text(encoding="utf-8"))["modules"][SHELL]
@@ -132,7 +132,7 @@ def depth_report(parameters, device, *, folder, preset=None):
 
 
 def depth_table(report, *, limit):
-    """Return a report as lines of text: endpoints by levels, then the deepest ``limit`` paths."""
+    """Return a report as text: endpoints by levels, then the deepest ``limit`` paths."""
     lines = [["levels", "endpoints", "from", "to", "port"]]
     lines += [
         [str(path["levels"]), str(path["endpoints"]), path["start"], path["end"], path["port"]]

@@ -1,37 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The devices that open tools can route, with what they offer."""
+"""Devices that open-source tools can route, and their resources."""
 
 from dataclasses import dataclass
 
 __all__ = ["DEVICES", "SPEEDS", "Device", "find_device", "ram_site"]
 
-#: Speed grades of the ECP5, slow to fast.
+#: Speed grades of the ECP5, from slow to fast.
 SPEEDS = (6, 7, 8)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """One device of the ECP5 family.
+    """A device of the ECP5 family.
 
     Parameters
     ----------
     name : str
-        As the vendor orders it, in lower case.
+        Vendor's part name, in lower case.
     flag : str
-        How nextpnr is told.
+        Option of nextpnr that selects the device.
     package : str
-        A package with enough pads for the routing shell; it has no influence on the clock.
+        Package with enough pads for the routing shell; it does not influence the clock.
     logic_cells : int
-        LUT4, and as many registers.
+        Number of four-input LUTs; there are as many registers.
     block_rams : int
-        Block RAMs of 18 kbit.
+        Number of block RAMs of 18 kbit.
     ram_columns : tuple of (int, int)
-        Where they are in a row: column of the tile, and which of its kind the site is; empty if
-        no floorplan was made for the device.
+        Positions of the block RAMs in a row: column of the tile, and index of the site in its
+        group. Empty for a device without a floorplan.
     ram_rows : tuple of int
-        Rows that hold them.
+        Rows that hold block RAMs.
     multiplier_columns, multiplier_rows : tuple
-        The same of the multipliers of 18 by 18 bits.
+        The same for the multipliers of 18 by 18 bits.
     """
 
     name: str
@@ -46,17 +46,18 @@ class Device:
 
     @property
     def device(self):
-        """Name of the device as platforms of Amaranth say it, so that this can stand for one."""
+        """Device name as in Amaranth's platforms, so that this object can stand in for one."""
         return self.name.upper()
 
 
 def ram_site(column, row):
-    """Return what nextpnr calls the site of a block RAM, by one of the columns and of the rows."""
+    """Return nextpnr's name of a block RAM site, given one of the columns and one of the rows."""
     place, kind = column
     return f"X{place}/Y{row}/EBR{kind}"
 
 
-#: Where groups of four sites begin in a row of block RAMs or of multipliers of the LFE5U-85F.
+#: Columns of the LFE5U-85F in which a group of four sites begins, in rows of block RAMs or of
+#: multipliers.
 GROUPS = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 
 DEVICES = {
@@ -82,12 +83,12 @@ DEVICES = {
 
 
 def find_device(name):
-    """Return the device called ``name``, in any case.
+    """Return the device called ``name``, in upper or lower case.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such device.
     """
     try:
         return DEVICES[name.lower()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where cells stand that few sites are for: block RAMs, and multipliers."""
+"""Floorplan of the cells that have few sites: block RAMs and multipliers."""
 
 import json
 from statistics import mean
@@ -15,22 +15,22 @@ RAM, MULTIPLIER, CARRY = "DP16KD", "MULT18X18D", "CCU2C"
 
 
 def multiplier_sites(names, device):
-    """Return sites for multipliers in the middle of the device, side by side, in order of names.
+    """Return adjacent sites in the middle of the device for multipliers, in order of their names.
 
-    Few cells reach their registers as late as a multiplier. Where the placer may move it into a row
-    last, its product has to cross twenty rows now and then; what stands still from the beginning
-    has its registers beside it.
+    Few signals reach their registers as late as the product of a multiplier. If the placer moves a
+    multiplier into a row at the end, its product may have to cross twenty rows. A multiplier that
+    is fixed from the beginning gets its registers placed next to it.
 
     Parameters
     ----------
     names : iterable of str
-        Multipliers by their hierarchical names.
+        Hierarchical names of the multipliers.
     device : Device
 
     Returns
     -------
     dict
-        Name to what nextpnr calls the site; empty if a row has not so many.
+        Name to nextpnr's name of the site; empty if a row has too few sites.
     """
     names, columns = sorted(names), device.multiplier_columns
     if not 0 < len(names) <= len(columns):
@@ -44,9 +44,9 @@ def multiplier_sites(names, device):
 
 
 def open_carries(cells):
-    """Leave carry inputs open that nothing depends on; return how many.
+    """Leave carry inputs open that have no influence; return their number.
 
-    Yosys ties them to zero, and nextpnr would lead this zero in through a cell of its own.
+    Yosys ties these inputs to zero, and nextpnr would feed the zero in through a cell of its own.
     """
     chains = [
         cell["connections"]
@@ -61,17 +61,17 @@ def open_carries(cells):
 
 
 def lay_out(path, *, top, device, cores):
-    """Fix cells of a flat netlist at ``path`` to their sites; return how many of each type.
+    """Fix cells of the flat netlist at ``path`` to sites; return the number of fixed cells by type.
 
     Parameters
     ----------
     path : pathlib.Path
-        As Yosys writes it, in JSON.
+        Netlist as Yosys' JSON; overwritten.
     top : str
-        Its module.
+        Name of its module.
     device : Device
     cores : int
-        Of the accelerator.
+        Number of cores of the accelerator.
     """
     netlist = json.loads(path.read_text(encoding="utf-8"))
     cells = netlist["modules"][top]["cells"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which components a Verilog text has: how many of each, and which one a net belongs to."""
+"""Hierarchy of a Verilog text: how often it has each module, and which one a net belongs to."""
 
 from collections import Counter
 import re
@@ -7,22 +7,22 @@ import re
 __all__ = ["Hierarchy", "class_of"]
 
 MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
-#: An instance of a component; instances of vendor primitives have parameters and look different.
+#: Instance of a component; instances of vendor primitives have parameters and look different.
 INSTANCE = re.compile(r"^  (\w+) (\w+) \($", re.MULTILINE)
 
 
 def class_of(module):
-    """Return the component class behind the name of a module: without its number."""
+    """Return the component class of a module: its name without the number."""
     return re.sub(r"_\d+$", "", module)
 
 
 class Hierarchy:
-    """Modules and instances of a Verilog text of :func:`hdl.verilog.conversion.to_verilog`.
+    """Modules and instances of a Verilog text from :func:`hdl.verilog.conversion.to_verilog`.
 
     Parameters
     ----------
     verilog : str
-        The text.
+        Verilog text.
     top : str
         Name of its top module.
     """
@@ -30,14 +30,14 @@ class Hierarchy:
     def __init__(self, verilog, *, top):
         self.top = top
         bodies = {match[1]: match[0] for match in MODULE.finditer(verilog)}
-        #: Module to its instances: name to module. Vendor primitives are no modules.
+        #: Module name to its instances, which map name to module. Vendor primitives are left out.
         self.instances = {
             module: {name: child for child, name in INSTANCE.findall(body) if child in bodies}
             for module, body in bodies.items()
         }
 
     def counts(self):
-        """Return how often each module stands in the whole design."""
+        """Return the number of instances of each module in the whole design."""
         totals = Counter()
 
         def visit(module, times):
@@ -49,9 +49,9 @@ class Hierarchy:
         return totals
 
     def locate(self, name):
-        """Return instance path and module of the component that a flattened ``name`` lies in.
+        """Return instance path and module of the component to which a flattened ``name`` belongs.
 
-        The path begins below the top; it is empty for what belongs to the top itself.
+        The path starts below the top module; it is empty for names of the top module itself.
         """
         module, path = self.top, []
         for part in name.split("."):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the block RAMs of an index stand: those of a region around its middle."""
+"""Floorplan of an index: the block RAMs of a region stand around the region's middle."""
 
 from itertools import product
 import re
@@ -10,37 +10,39 @@ from .region_rams import by_region, mixed
 
 __all__ = ["index_floorplan"]
 
-#: Memories of a region from its middle to the rim: what a walk reads in every cycle; the probe that
-#: it compares, and where matches go; where walks begin; when keys leave.
+#: Memories of a region, from its middle to its rim: those that a walk reads in every cycle; the
+#: probe table and the match queues; the heads, where walks begin; the tracker, which tells when
+#: keys leave.
 RINGS = (("keys", "links"), ("table_", "results"), ("heads",), ("tracker",))
-#: A block RAM of an index, by its place in the hierarchy.
+#: Hierarchical name of a block RAM of an index.
 NAME = re.compile(rf"\.core_(\d+)\.(left|right)\.(?:engine\.)?({'|'.join(sum(RINGS, ()))})\.")
 
 
 def from_the_middle(memories):
-    """Return the block RAMs of a region from the middle to the rim."""
+    """Return the block RAMs of a region, ordered from the middle to the rim."""
     rings = [[memories[name] for name in ring if name in memories] for ring in RINGS]
     return [name for ring in rings for name in mixed(ring)]
 
 
 def index_floorplan(names, device):
-    """Return the site of every block RAM of an index; of none if they do not fit like that.
+    """Return the site of every block RAM of an index, or no sites if they do not fit.
 
-    Each region has some of the device's columns of block RAMs, no more than it needs, and all of
-    them stand side by side in the middle of the device. So the loop from an entry that is read to
-    the next one has its memories around it. The placer would spread a region over the device, and
-    move its block RAMs last, wherever there is room.
+    Each region gets as many of the device's columns of block RAMs as it needs, and all these
+    columns stand side by side in the middle of the device. So the memories of a region stand around
+    the loop from the entry that is read to the next one. The placer would spread a region over the
+    device, and move its block RAMs to any free site at the end.
 
     Parameters
     ----------
     names : iterable of str
-        Block RAMs by their hierarchical names; others than those of an index make it empty.
+        Hierarchical names of the block RAMs. If any of them is not that of an index, there are no
+        sites.
     device : Device
 
     Returns
     -------
     dict
-        Name to what nextpnr calls the site.
+        Name to nextpnr's name of the site.
     """
     regions = {
         region: from_the_middle(memories) for region, memories in by_region(names, NAME).items()
@@ -61,7 +63,7 @@ def index_floorplan(names, device):
 
 
 def nearest(columns, rows):
-    """Return the sites of a region, those in its middle first."""
+    """Return the sites of a region, ordered from its middle outwards."""
     middle = mean(column for column, _ in columns), mean(rows)
     places = sorted(
         product(columns, rows),

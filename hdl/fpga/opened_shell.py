@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The netlist of an accelerator, taken out of the shell in which it is routed."""
+"""Extraction of an accelerator's netlist from the shell in which it is routed."""
 
 from hdl.counters import COUNTER_BITS
 from hdl.words.inputs import input_word
@@ -10,17 +10,17 @@ from .shell import SHELL
 __all__ = ["open_shell", "port_widths"]
 
 REGISTER = "TRELLIS_FF"
-#: Of the address of a counter.
+#: Width of a counter's address.
 ADDRESS_BITS = 4
 
 
 def port_widths(parameters):
-    """Return inputs and outputs of an accelerator, in the order in which its shell shifts them.
+    """Return the inputs and outputs of an accelerator, in the order in which the shell shifts them.
 
     Returns
     -------
     inputs, outputs : dict
-        Names of ports, as in the Verilog of a bundle, to their bits.
+        Port name, as in the Verilog of a bundle, to width in bits.
     """
     inputs = {
         "i_payload": input_word(parameters).size,
@@ -38,10 +38,10 @@ def port_widths(parameters):
 
 
 def shift_register(cells, bit, length):
-    """Return the names of the registers that ``bit`` is shifted through, the first one first.
+    """Return the names of the registers that ``bit`` is shifted through, in order.
 
-    A register of the accelerator may read such a bit as well; the shell's registers are those that
-    come from one statement.
+    A register of the accelerator may read such a bit, too. The registers of the shell are those
+    that come from a single statement of the source.
     """
     readers = {}
     for name, cell in cells.items():
@@ -54,14 +54,16 @@ def shift_register(cells, bit, length):
             origin = cells[chain[0]]["attributes"]["src"]
             names = [name for name in names if cells[name]["attributes"]["src"] == origin]
         if len(names) != 1:
-            raise ValueError(f"Input {len(chain)} of {length} of the shell has {names!r} behind it")
+            raise ValueError(
+                f"Input {len(chain)} of {length} of the shell drives {names!r}, not one register"
+            )
         chain += names
         (bit,) = cells[names[0]]["connections"]["Q"]
     return chain
 
 
 def ports_of(widths, direction, bits):
-    """Return ports as Yosys' JSON has them; ``bits`` are those of all ports, in order."""
+    """Return the ports in the form of Yosys' JSON; ``bits`` are the bits of all ports, in order."""
     ports, first = {}, 0
     for name, width in widths.items():
         ports[name] = {"direction": direction, "bits": bits[first : first + width]}
@@ -70,24 +72,24 @@ def ports_of(widths, direction, bits):
 
 
 def open_shell(netlist, parameters, *, name):
-    """Give a routed netlist the ports of the accelerator that is in its shell.
+    """Give a routed netlist the ports of the accelerator that is in the shell.
 
-    The shell's registers at the inputs and outputs are removed; reset still passes its two. No
-    other cell changes, so what is simulated by these ports is what nextpnr gets.
+    The shell's registers at the inputs and outputs are removed; reset still passes its two
+    registers. No other cell changes, so a simulation through these ports runs what nextpnr gets.
 
     Parameters
     ----------
     netlist : dict
-        Yosys' JSON, as :func:`hdl.fpga.route.placed_netlist` writes it; changed in place.
+        Netlist as Yosys' JSON, written by :func:`hdl.fpga.route.placed_netlist`; changed in place.
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     name : str
-        What its module is called from now on.
+        New name of the module.
 
     Raises
     ------
     ValueError
-        If the netlist is not of such an accelerator in its shell.
+        If the netlist is not that of such an accelerator in its shell.
     """
     module = netlist["modules"].pop(SHELL)
     cells, ports, names = module["cells"], module["ports"], module["netnames"]
@@ -110,7 +112,7 @@ def open_shell(netlist, parameters, *, name):
         **ports_of(inputs, "input", shifted),
         **ports_of(outputs, "output", taken),
     }
-    for port in module["ports"]:  # names of the same bits, or of the shell
+    for port in module["ports"]:  # names of the same bits, or of the shell's ports
         names.pop(port, None)
     module["attributes"].pop("top", None)
     netlist["modules"][name] = module

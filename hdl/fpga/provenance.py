@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report was made from: programs with their versions, and the design by a hash."""
+"""Provenance of a report: the programs with their versions, and the hash of the design."""
 
 from dataclasses import asdict, dataclass
 import hashlib
@@ -17,12 +17,12 @@ from .tools import NEXTPNR, VARIABLES, YOSYS, find_tool, package_version
 __all__ = ["Program", "commit", "design_hash", "identify", "routed_verilog"]
 
 ROOT = Path(__file__).parents[2]
-#: Where the sources of the programs are, for whoever builds one.
+#: Where the sources of the tools are, for readers who build one.
 SOURCES = {
     YOSYS: "https://github.com/YosysHQ/yosys",
     NEXTPNR: "https://github.com/YosysHQ/nextpnr",
 }
-#: The versions that ``make setup-fpga`` installs.
+#: Lock file with the versions that ``make setup-fpga`` installs.
 LOCK = ROOT / "requirements-fpga.lock"
 
 
@@ -33,11 +33,11 @@ class Program:
     Parameters
     ----------
     name : str
-        What it is called: a package, or the file that an environment variable names.
+        Name of the package, or of the executable that an environment variable selects.
     version : str
-        As its package or the program itself says.
+        Version that the package, or the executable, reports.
     release : str
-        The upstream release that it was built from, such as ``"0.11.1"``.
+        Upstream release that it was built from, such as ``"0.11.1"``.
     locked : bool
         Whether it is the locked package, which every reader gets in the same form.
     source : str
@@ -51,18 +51,18 @@ class Program:
     source: str
 
     def to_dict(self):
-        """Return it for JSON."""
+        """Return the program as JSON-compatible values."""
         return asdict(self)
 
 
 def release_of(version):
-    """Return the release in what a program or package calls its version; all of it if none."""
+    """Return the release within the version of a program or package, or the whole version."""
     numbers = re.search(r"\d+\.\d+(\.[1-9]\d*)?(-\d+-g[0-9a-f]+)?", version)
     return numbers[0] if numbers else version
 
 
 def locked_version(name):
-    """Return the version of a package that the lock file names; None without one."""
+    """Return the version of a package in the lock file, or None without one."""
     if not LOCK.is_file():
         return None
     found = re.search(rf"^{re.escape(name)}==(\S+)", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
@@ -72,13 +72,13 @@ def locked_version(name):
 def identify(name):
     """Return the :class:`Program` that runs as tool ``name``.
 
-    An environment variable may name another program for a tool; a report then names that one.
+    An environment variable may select another program for a tool; a report then names that one.
     """
     if os.environ.get(VARIABLES[name]):
         chosen = find_tool(name)
         answer = subprocess.run([chosen, "--version"], capture_output=True, text=True, check=False)
         said = (answer.stdout + answer.stderr).strip()
-        named = re.search(r"\(Version (\S+)\)", said)  # as nextpnr puts it
+        named = re.search(r"\(Version (\S+)\)", said)  # the form of nextpnr
         version = named[1] if named else said or "unknown"
         release = release_of(version)
         source = (
@@ -98,14 +98,14 @@ def routed_verilog(parameters, device):
 
 
 def design_hash(verilog):
-    """Return the hash by which a report knows its design again."""
+    """Return the hash that identifies the design of a report."""
     return hashlib.sha256(verilog.encode()).hexdigest()
 
 
 def commit():
     """Return the commit of this checkout, or None outside of git.
 
-    It is marked ``-dirty`` if the hardware differs from it.
+    The commit is marked ``-dirty`` if files of ``hdl`` differ from it.
     """
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The routing reports that the repository publishes, and whether each is of today's design."""
+"""Published routing reports, and whether each of them belongs to the current design."""
 
 import json
 from pathlib import Path
@@ -19,12 +19,12 @@ __all__ = [
     "routed_parameters",
 ]
 
-#: Where the reports are.
+#: Folder of the reports.
 REPORTS = Path("docs") / "routing"
-#: Presets whose report must be of today's design; they are routed in minutes. A full chip takes
-#: hours, so its report may be of an earlier design, and then says so.
+#: Presets whose report must belong to the current design; they are routed in minutes. Routing a
+#: full chip takes hours, so its report may belong to an earlier design, and then says so.
 CURRENT = ("ecp5-index",)
-#: Parameters that there were, with the values that every accelerator would have today.
+#: Parameters that no longer exist, with the values that every accelerator now implies.
 GONE = {"pipelined": True}
 
 
@@ -37,7 +37,7 @@ def published(folder=REPORTS):
 
 
 def routed_parameters(report):
-    """Return what a report is of; None if it has parameters that are none of today's."""
+    """Return the parameters of a report, or None if it has parameters that no longer exist."""
     values = report["parameters"].items()
     try:
         return JoinParameters.from_dict(dict(item for item in values if item not in GONE.items()))
@@ -46,17 +46,17 @@ def routed_parameters(report):
 
 
 def earlier_design(report):
-    """Return which earlier design a report is of; None if it is of today's.
+    """Return the earlier design that a report belongs to, or None if the design is the current one.
 
     Parameters
     ----------
     report : dict
-        Of :func:`hdl.fpga.route.route`.
+        Report from :func:`hdl.fpga.route.route`.
 
     Returns
     -------
     str or None
-        The commit that was routed if it is known, and the hash of the Verilog.
+        The commit that was routed, if known, and the hash of the Verilog.
     """
     parameters = routed_parameters(report)
     preset = report["preset"]
@@ -69,12 +69,12 @@ def earlier_design(report):
 
 
 def of_parameters(measurement, parameters):
-    """Return what a report keeps of a measurement that ``python -m sim saturate`` wrote.
+    """Return the part of a ``python -m sim saturate`` measurement that a report keeps.
 
     Raises
     ------
     ValueError
-        If it is of other parameters.
+        If the measurement has other parameters.
     """
     first = JoinParameters.from_dict(measurement["parameters"]).to_dict()
     second = parameters.to_dict()

@@ -1,31 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a routed accelerator does in a second: what simulation counted, times the routed clock.
+"""Rates of a routed accelerator: counts from simulation, times the routed clock.
 
-A rate means little without what it was counted under, so the two are one record: how many probes
-share a star, how often a pair matches, how large the windows were, how much of a key is compared.
+A rate means little without its conditions, so the two are one record: how many probes share a star,
+how often a pair matches, how large the windows were, how much of a key is compared.
 """
 
 __all__ = ["ONE_IN", "comparators", "conditions", "counted", "describe", "per_second", "rate_name"]
 
-#: About one pair in so many matches, unless it is said otherwise: as in the paper's benchmark.
+#: Default odds of a match: about one pair in so many matches, as in the paper's benchmark.
 ONE_IN = 250_000
-#: The counter behind the name of an engine's rate.
+#: Counter from which the rate of an engine is computed.
 COUNTED = {"scan": "comparisons", "index": "tuples"}
 
 
 def comparators(parameters):
-    """Return the comparators of an accelerator.
+    """Return the number of comparators of an accelerator.
 
-    A region has one for every lane and probe; with an index, one.
+    A scan has one per lane and probe in each region; an index has one in each region.
     """
     shared = parameters.probes if parameters.engine == "scan" else 1
     return 2 * parameters.cores * parameters.lanes * shared
 
 
 def rate_name(parameters):
-    """Return what is counted in a second: the pairs that a scan decides, or the tuples of an index.
+    """Return what the rate of an accelerator counts: pairs for a scan, tuples for an index.
 
-    A comparator of digests compares some bits of two keys. That decides the pair unless these
+    A comparator of digests compares some bits of two keys. That decides the pair unless these bits
     agree, but it is no comparison of two keys.
     """
     if parameters.engine == "index":
@@ -39,15 +39,15 @@ def counted(parameters, counts, *, precision, window, one_in):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     counts : dict
-        Differences of its hardware counters.
+        Increments of its hardware counters during the run.
     precision : int
         Probes of a side from star to star.
     window : int
         Tuples per side.
     one_in : int
-        About one of so many pairs matches, by the choice of keys.
+        Odds of a match: about one in so many pairs matches.
     """
     tuples = counts["tuples_r"] + counts["tuples_s"]
     names = ("cycles", "comparisons", "results", "stars")
@@ -68,7 +68,7 @@ def counted(parameters, counts, *, precision, window, one_in):
 
 
 def per_second(parameters, record, mhz):
-    """Return how many pairs, and how many tuples, a second brings at a clock of ``mhz``."""
+    """Return the number of pairs and of tuples per second at a clock of ``mhz``."""
     counters = record["counters"]
     main = counters[COUNTED[parameters.engine]]
     counts = {rate_name(parameters): main, "tuples": counters["tuples"]}
@@ -76,7 +76,7 @@ def per_second(parameters, record, mhz):
 
 
 def conditions(record):
-    """Return the conditions of a record: all of it but what was counted."""
+    """Return the conditions of a record, which is everything except the counters."""
     return {name: value for name, value in record.items() if name != "counters"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Block RAMs of an accelerator, by region and memory, and in the order in which they stand."""
+"""Block RAMs of an accelerator, grouped by region and memory, and put in order."""
 
 import re
 
@@ -7,20 +7,20 @@ __all__ = ["by_region", "mixed"]
 
 
 def by_region(names, pattern):
-    """Return the block RAMs of every region, by memory.
+    """Return the block RAMs of every region, grouped by memory.
 
     Parameters
     ----------
     names : iterable of str
-        Block RAMs by their hierarchical names.
+        Hierarchical names of the block RAMs.
     pattern : re.Pattern
-        Finds core, side ("left" or "right") and memory in a name.
+        Pattern that finds core, side ("left" or "right") and memory in a name.
 
     Returns
     -------
     dict
-        Core, and whether the region is the right one, to memory to names; empty if there is a block
-        RAM that the pattern does not know.
+        Region, as (core, whether it is the right one), to memory to names. Empty if the pattern
+        does not match all of the block RAMs.
     """
     regions = {}
     for name in names:
@@ -34,14 +34,15 @@ def by_region(names, pattern):
 
 
 def mixed(memories):
-    """Return the block RAMs of some memories in one order, each memory spread over all of it.
+    """Return the block RAMs of several memories in one order, with each memory evenly spread.
 
-    So what belongs together is side by side: the digests of some lanes and the keys of these.
+    So block RAMs that belong together are side by side, such as the digests and the keys of the
+    same lanes.
 
     Parameters
     ----------
     memories : iterable of list
-        The names of each.
+        Block RAM names of each memory.
     """
     places = [
         ((n + 0.5) / len(memory), name)
@@ -52,5 +53,5 @@ def mixed(memories):
 
 
 def numbered(name):
-    """Return a key that sorts names by the numbers in them."""
+    """Return a sort key that orders names by the numbers in them."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

@@ -17,7 +17,7 @@ from .tools import NEXTPNR, YOSYS, find_tool, run_tool
 
 __all__ = ["nextpnr_command", "placed_netlist", "route"]
 
-#: How an accelerator is routed, for the reader of a report.
+#: How an accelerator is routed, in words for the reader of a report.
 METHOD = (
     "The accelerator stands in a shell of registers (hdl.fpga.shell): a serial input feeds all of "
     "its inputs, all outputs are captured and shifted out, reset passes two registers. So pads "
@@ -34,7 +34,7 @@ METHOD = (
 
 
 def nextpnr_command(device, *, speed, seed, frequency, top=SHELL):
-    """Return the arguments of nextpnr, to be run in the folder of the netlist."""
+    """Return the command line of nextpnr, to be run in the folder of the netlist."""
     return [
         NEXTPNR, device.flag, "--package", device.package, "--speed", str(speed),
         "--json", f"{top}.json", "--placer", "static", "--router", "router1", "--seed", str(seed),
@@ -49,19 +49,19 @@ def placed_netlist(verilog, parameters, device, *, folder):
     Parameters
     ----------
     verilog : str
-        Of :func:`hdl.fpga.provenance.routed_verilog`.
+        Verilog from :func:`hdl.fpga.provenance.routed_verilog`.
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     device : Device
     folder : pathlib.Path
-        Where netlist, script and log go.
+        Folder for netlist, script and log.
 
     Returns
     -------
     netlist : pathlib.Path
-        Yosys' JSON.
+        Netlist as Yosys' JSON.
     placed : dict of str to int
-        Cells whose sites are fixed, by their type.
+        Number of cells with fixed sites, by type.
     """
     netlist = synthesize_netlist(
         verilog, top=SHELL, folder=folder, wide_luts=parameters.engine != "scan"
@@ -70,7 +70,7 @@ def placed_netlist(verilog, parameters, device, *, folder):
 
 
 def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadline):
-    """Place and route with one seed by the program ``router``; return what is reported of it."""
+    """Place and route with one seed and the program ``router``; return the seed's results."""
     _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
     seconds = run_tool(
         [find_tool(NEXTPNR), *arguments],
@@ -96,47 +96,48 @@ def route(
     parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1,
     preset=None, measured=None, command=None, earlier=None,
 ):  # fmt: skip
-    """Synthesize an accelerator once, route it with every seed; return the report.
+    """Synthesize an accelerator once, route it with every seed, and return the report.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     device : Device
     speed : int
         Speed grade.
     seeds : sequence of int
-        nextpnr runs once for each; the slowest result is the one that counts.
+        Seeds for nextpnr, which runs once per seed; the slowest result is the one reported.
     folder : path-like
-        Where netlist, scripts and logs go.
+        Folder for netlist, scripts and logs.
     frequency : float
-        MHz that nextpnr aims at.
+        Target frequency of nextpnr in MHz.
     deadline : float
-        Seconds that one run of nextpnr may take.
+        Time limit of one nextpnr run in seconds.
     jobs : int
-        Seeds that run at the same time.
+        Number of seeds that run in parallel.
     preset : str or None
-        Name of the parameters.
+        Name of the preset.
     measured : dict or None
-        What ``python -m sim saturate`` counted of an accelerator of these parameters; without it,
+        Counts of ``python -m sim saturate`` for an accelerator of these parameters; without them,
         the report has no rates.
     command : str or None
-        What was typed.
+        Command line, repeated in the report.
     earlier : dict or None
-        A report that the seeds are added to.
+        Report to which the seeds are added.
 
     Returns
     -------
     dict
-        JSON-compatible.
+        Report as JSON-compatible values.
 
     Raises
     ------
     ValueError
-        If the earlier report is of something else. Nothing is synthesized then.
+        If the earlier report differs in design, device, settings or tools. Nothing is synthesized
+        then.
     """
     synthesis, router = identify(YOSYS), identify(NEXTPNR)
-    for tool in (YOSYS, NEXTPNR):  # before the work begins
+    for tool in (YOSYS, NEXTPNR):  # fails before the work begins
         find_tool(tool)
     folder = Path(folder)
     verilog = routed_verilog(parameters, device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock that a preset, or its twin, reached when it was routed, for the manifest."""
+"""Routed clock of a preset, or of its twin, for the manifest."""
 
 import json
 
@@ -13,9 +13,9 @@ __all__ = ["routed_clock"]
 
 
 def find_report(preset, root):
-    """Return the path of a preset's routing report, relative to ``root``; None without one.
+    """Return the path of a preset's routing report relative to ``root``, or None without one.
 
-    Of several, it is that of the largest device, at its fastest speed grade.
+    If there are several, it is the one for the largest device at its fastest speed grade.
     """
     for device in reversed(DEVICES):
         for speed in reversed(SPEEDS):
@@ -26,30 +26,31 @@ def find_report(preset, root):
 
 
 def routed_clock(parameters, *, root=ROOT):
-    """Return what the manifest of an accelerator says of its clock on a device.
+    """Return what the manifest of an accelerator states about its clock on a device.
 
-    To tell whether the report is of today's design, this generates the design that was routed,
-    which takes seconds for a full chip.
+    To tell whether the report belongs to the current design, the routed design is generated, which
+    takes seconds for a full chip.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     root : Path
-        Of the checkout, which has the routing reports.
+        Checkout that contains the routing reports.
 
     Returns
     -------
     dict or None
-        None unless the parameters are those of a preset, and there is a report of this preset, or
-        of its twin. Otherwise:
+        None unless the parameters are those of a preset that has a routing report, or whose twin
+        has one. Otherwise:
 
-        - ``preset``: the one that was routed; ``twin``: whether it stands for another one;
-        - ``capacity``: how many tuples of a side it holds;
-        - ``device``, ``speed``: on what, and its speed grade;
-        - ``mhz``: of the slowest seed;
-        - ``report``: where the report is in the checkout;
-        - ``earlier_design``: None if it is of today's design, else which one it is of.
+        - ``preset``: the preset that was routed; ``twin``: whether it stands in for another one;
+        - ``capacity``: number of tuples that it holds per side;
+        - ``device``, ``speed``: the device, and its speed grade;
+        - ``mhz``: clock of the slowest seed;
+        - ``report``: path of the report in the checkout;
+        - ``earlier_design``: None if the report belongs to the current design, else which design it
+          belongs to.
     """
     name = next((name for name, preset in PRESETS.items() if preset == parameters), None)
     routed = TWINS.get(name, name)

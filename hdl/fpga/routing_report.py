@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a routed accelerator as files: JSON, and Markdown for readers."""
+"""Report of a routed accelerator as files: JSON, and Markdown for readers."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ __all__ = ["design_name", "routing_markdown", "write_report"]
 
 
 def design_name(parameters, preset):
-    """Return a name for ``parameters``: the preset's, and whatever differs from it."""
+    """Return a name for ``parameters``: that of the preset, with every value that differs."""
     base = PRESETS[preset].to_dict() if preset else {}
     parts = [preset or "custom"]
     for name, value in parameters.to_dict().items():
@@ -27,21 +27,21 @@ def design_name(parameters, preset):
 
 
 def table(heads, rows):
-    """Return lines of a Markdown table; columns of numbers are to the right."""
+    """Return the lines of a Markdown table; columns of numbers are aligned to the right."""
     marks = ["---:" if rows and isinstance(cell, int | float) else "---" for cell in rows[0]]
     lines = [heads, marks, *rows]
     return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
 
 
 def program(values):
-    """Return a program as a reader needs it: name, version, and how to get it."""
+    """Return the text for a program: name, version, and how to get it."""
     locked = "the locked package, " if values["locked"] else ""
     return f"`{values['name']}` {values['version']} ({locked}{values['source']})"
 
 
 def rate_rows(report):
-    """Return a row for each measured run: what a second brings, and the conditions."""
-    parameters = SimpleNamespace(**report["parameters"])  # of their time
+    """Return the column heads and one row per measured run: rates per second, and conditions."""
+    parameters = SimpleNamespace(**report["parameters"])  # as they were when the report was made
     rows = []
     for record in report["measured"]["runs"]:
         rates = per_second(parameters, record, report["fmax_mhz"])
@@ -56,7 +56,7 @@ def rate_rows(report):
 
 
 def rate_lines(report):
-    """Return the section about rates."""
+    """Return the lines of the section about rates."""
     if report["measured"] is None:
         return ["No rates: nothing was counted in simulation (`python -m sim saturate`).", ""]
     measured = report["measured"]
@@ -70,7 +70,7 @@ def rate_lines(report):
 
 
 def notes(report, earlier):
-    """Return what a reader must know before the figures: another design, another program."""
+    """Return what a reader must know before the figures: an earlier design, other tools."""
     texts = []
     if earlier is not None:
         texts.append(
@@ -92,9 +92,9 @@ def routing_markdown(report, earlier=None):
     Parameters
     ----------
     report : dict
-        Of :func:`hdl.fpga.route.route`.
+        Report from :func:`hdl.fpga.route.route`.
     earlier : str or None
-        Of which earlier design it is, if not of today's.
+        The earlier design that the report belongs to; None for the current design.
     """
     facts = [
         ("device", f"{report['device']}, speed grade {report['speed']}"),
@@ -145,7 +145,7 @@ def routing_markdown(report, earlier=None):
 def write_report(report, output, name, earlier=None):
     """Write ``name.json`` and ``name.md`` into the folder ``output``; return their paths.
 
-    The Markdown is marked if the report is of an ``earlier`` design, which says which one.
+    If ``earlier`` names an earlier design, the Markdown says that the report belongs to it.
     """
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)

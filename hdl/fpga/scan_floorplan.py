@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the block RAMs of a scan stand: those of a region side by side, the regions in a grid."""
+"""Floorplan of a scan: the block RAMs of a region stand side by side, the regions in a grid."""
 
 import re
 
@@ -8,8 +8,8 @@ from .region_rams import by_region, mixed
 
 __all__ = ["scan_floorplan"]
 
-#: A block RAM of a scan, by its place in the hierarchy: in a ring of keys or, with digests, in one
-#: of two or in the table of passes.
+#: Hierarchical name of a block RAM of a scan: in a key ring or, with digests, in one of two key
+#: rings or in the pass table.
 NAME = re.compile(
     r"\.core_(\d+)\.(left|right)\.engine\.(ring|verifier\.ring|passes\.probes)"
     r"(?:\.column_\d+)?\.block_\d+\."
@@ -17,26 +17,27 @@ NAME = re.compile(
 
 
 def scan_floorplan(names, device, *, cores):
-    """Return the site of every block RAM of an accelerator; of none if they do not fit like that.
+    """Return the site of every block RAM of a scan, or no sites if they do not fit.
 
-    Few cores take a strip of the device's columns of block RAMs each, and two rows of them, one for
-    each region; half of the cores stand in the upper rows. The regions of many cores are narrower
-    than rows are apart: there, both stand side by side, and a core below the one before it.
-    Without a floorplan, the placer moves block RAMs into rows last, wherever there is room, and in
-    a full device their wires become twice as long.
+    With few cores, each core takes a strip of the device's columns of block RAMs and two of its
+    rows, one for each region; half of the cores stand in the upper rows. With many cores, the
+    regions are narrower than the distance between rows. Both regions of a core then stand side by
+    side, and each core below the previous one. Without a floorplan, the placer moves block RAMs to
+    any free site at the end, and in a full device their wires become twice as long.
 
     Parameters
     ----------
     names : iterable of str
-        Block RAMs by their hierarchical names; others than those of a scan make it empty.
+        Hierarchical names of the block RAMs. If any of them is not that of a scan, there are no
+        sites.
     device : Device
     cores : int
-        Of the accelerator.
+        Number of cores of the accelerator.
 
     Returns
     -------
     dict
-        Name to what nextpnr calls the site.
+        Name to nextpnr's name of the site.
     """
     rows = {region: mixed(memories.values()) for region, memories in by_region(names, NAME).items()}
     down = len(device.ram_rows)

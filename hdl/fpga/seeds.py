@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seeds of a route: the slowest of them counts, and later ones are added to earlier ones."""
+"""Seeds of a route: the slowest one is reported, and later seeds can be added to earlier ones."""
 
 __all__ = ["OF_SLOWEST", "merge_reports", "outcome", "require_same"]
 
-#: What a report says of the slowest of its seeds alone.
+#: Fields of a report that describe its slowest seed only.
 OF_SLOWEST = (
     "fmax_mhz", "utilization", "critical_path", "slow_registers", "seed", "program", "nextpnr",
 )  # fmt: skip
 
-#: What a report says of every seed.
+#: Fields of a report that describe every seed.
 OF_EACH = ("seed", "program", "fmax_mhz", "seconds")
 
 
 def outcome(runs, router):
-    """Return what a report says of seeds that ran with the program ``router``."""
+    """Return the fields of a report on seeds that ran with the program ``router``."""
     worst = min(runs, key=lambda run: run["fmax_mhz"])
     return {
         **{name: worst[name] for name in OF_SLOWEST},
@@ -23,22 +23,22 @@ def outcome(runs, router):
 
 
 def require_same(earlier, routed):
-    """Raise ValueError unless an earlier report has the same values, and so is of the same thing.
+    """Raise ValueError unless an earlier report has the same values, and so the same design.
 
-    Parameters are not among them: the Verilog tells what they mean, and new ones may be added.
+    Parameters are not among the values: the Verilog stands for them, and new ones may be added.
     """
     for name, value in routed.items():
         if earlier.get(name) != value:
             raise ValueError(
-                f"The report that is there is of another {name}: route without --add, or all seeds"
+                f"The existing report has another {name}: route without --add, or route all seeds"
             )
 
 
 def merge_reports(earlier, later):
-    """Return the report of the seeds of both, which are of the same design; the slowest counts.
+    """Return the report on the seeds of two reports of the same design; the slowest seed counts.
 
-    ``earlier`` comes from a file. A seed that the same program routed twice is reported as it was
-    the last time; seeds of another build of the same release stand beside it.
+    ``earlier`` was read from a file. If the same program routed a seed twice, the later result is
+    reported. Results of another build of the same release stand beside it.
     """
     runs = {
         (run["seed"], run["program"]): run

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What surrounds an accelerator while it is routed: a few pads, and registers on all sides."""
+"""Shell around an accelerator while it is routed: a few pads, and registers on all sides."""
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.accelerator import Accelerator
+from hdl.architecture import make_accelerator
 
 __all__ = ["SHELL", "RoutingShell"]
 
@@ -16,11 +16,11 @@ SHELL = "routing_shell"
 class RoutingShell(wiring.Component):
     """An accelerator behind a serial input and a serial output.
 
-    Every input comes from a shift register, every output goes into a register and from there into
-    another shift register; reset passes two registers. So no pad is on a path of the
-    accelerator, nothing can be optimized away, and the shell's own paths are one multiplexer long.
-    It is no interface: it exists to measure clock and area, and adds a register for each bit of an
-    input and two for each bit of an output.
+    Every input is driven by a shift register. Every output goes into a register and from there into
+    another shift register. Reset passes two registers. So no path of the accelerator contains a
+    pad, nothing can be optimized away, and the shell's own paths are one multiplexer long. The
+    shell is no interface: it exists to measure clock and area, and adds one register per input bit
+    and two per output bit.
 
     Latency: 1 cycle from ``data_in`` to the lowest bit of the first input, and 1 more for each bit
     above it; :attr:`latency` cycles from ``capture``, and the outputs in its cycle, to the highest
@@ -30,14 +30,14 @@ class RoutingShell(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     data_in : In(1)
         Next bit of the inputs.
     capture : In(1)
-        Outputs are taken into the output shift register, which otherwise shifts.
+        Load the outputs into the output shift register, which otherwise shifts.
     data_out : Out(1)
     """
 
@@ -48,13 +48,13 @@ class RoutingShell(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # A domain of its own, for the reset that comes out of a register.
+        # Clock domain of the accelerator, whose reset comes from a register.
         m.domains.inside = inside = ClockDomain(local=True)
         held = Signal(2, reset_less=True)
         m.d.sync += held.eq(Cat(ResetSignal("sync"), held))
         m.d.comb += [inside.clk.eq(ClockSignal("sync")), inside.rst.eq(held[-1])]
 
-        accelerator = Accelerator(self.parameters)
+        accelerator = make_accelerator(self.parameters)
         m.submodules.accelerator = DomainRenamer("inside")(accelerator)
         inputs, outputs = [], []
         for _, member, value in accelerator.signature.flatten(accelerator):

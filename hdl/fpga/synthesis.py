@@ -9,33 +9,34 @@ from .tools import YOSYS, find_tool, run_tool
 
 __all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
 
-#: Components that flattening leaves alone: cores, and those with registers of their own for reset,
-#: for what a block RAM is written, or for what is multiplied. Flattened, Yosys would merge these
-#: into one with the fan-out of the whole chip, and would do the same to what sibling nodes of the
-#: distribution tree hold, and to the enables of both sides' preparation. It also synthesizes one
-#: core, not all.
+#: Components that are not flattened before mapping. They are the cores, and components with
+#: registers of their own for reset, for the write port of a block RAM, or for the operands of a
+#: multiplier. In a flat design, Yosys would merge these registers into one with the fan-out of the
+#: whole chip. It would do the same to the payloads of sibling nodes of the distribution tree, and
+#: to the enables of both sides' preparation. With the hierarchy, it also synthesizes one core only.
 KEEP = (
     "activity_tree*", "cell_preparation*", "*combiner*", "counter_bank*", "distribution_node*",
     "distribution_tree*", "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*",
     "merger*", "order_queue*", "probe_preparation*", "*region*", "reset_node*",
 )  # fmt: skip
 
-#: Every module by itself, without wide LUTs: each would spend them on its own longest path.
+#: Synthesizes every module by itself, without wide LUTs, as each module would spend them on its own
+#: longest path.
 MODULES = """\
 read_verilog {top}.v
 synth_ecp5 -noflatten -nowidelut -top {top}
 tee -q -o modules.json stat -json
 """
 
-#: What a register of the ECP5 has in hardware, without resets: see the file.
+#: Mapping to the registers that the ECP5 has in hardware, without resets; the file says why.
 RESETS = Path(__file__).with_name("resets.v")
-#: Registers that share an enable, at the least; fewer take it as logic.
+#: Least number of registers that share an enable; fewer implement it as logic.
 LEAST_ENABLED = 8
-#: Picoseconds of a wire between two LUTs, as nextpnr finds. Yosys' own 300 make a carry chain seem
-#: as long as two LUTs more, which all other paths are then allowed to have.
+#: Delay of a wire between two LUTs in picoseconds, as nextpnr finds it. With Yosys' own 300, a
+#: carry chain seems two LUTs longer than it is, and all other paths are allowed to be as long.
 WIRE = 1000
-#: Of ABC9's scripts the one that maps logic as it is and restructured in three ways, and keeps the
-#: best of all. It leaves half as many paths of four LUTs as the default, in 3 % fewer LUTs.
+#: ABC9 script that maps the logic as it is and after three kinds of restructuring, and keeps the
+#: best. It leaves half as many paths of four LUTs as the default, in 3 % fewer LUTs.
 SCRIPT = "flow3mfs"
 
 NETLIST = f"""\
@@ -63,7 +64,7 @@ SECONDS = 3600
 
 
 def run_yosys(script, verilog, output, *, top, folder):
-    """Write script and design into ``folder``, run Yosys there; return the path of its output."""
+    """Write script and design into ``folder``, run Yosys there, and return its output's path."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{top}.v").write_text(verilog, encoding="utf-8")
     (folder / "synthesis.ys").write_text(script, encoding="utf-8")
@@ -75,16 +76,16 @@ def run_yosys(script, verilog, output, *, top, folder):
 
 
 def synthesize_modules(verilog, *, top, folder):
-    """Synthesize every module by itself; return what ``stat -json`` of Yosys says.
+    """Synthesize every module by itself; return the output of Yosys' ``stat -json``.
 
     Parameters
     ----------
     verilog : str
-        The design.
+        Design.
     top : str
-        Its top module.
+        Name of its top module.
     folder : path-like
-        Where design, script and log go; made if it does not exist.
+        Folder for design, script and log; created if it does not exist.
     """
     script = MODULES.format(top=top)
     path = run_yosys(script, verilog, "modules.json", top=top, folder=Path(folder))
@@ -94,15 +95,16 @@ def synthesize_modules(verilog, *, top, folder):
 def synthesize_netlist(verilog, *, top, folder, wide_luts):
     """Synthesize the design as a whole; return the path of the netlist for nextpnr.
 
-    In the end it is flattened, so that every cell has its full name, and can be told its site.
+    The netlist is flattened at the end, so that every cell has its full name and can be given a
+    site.
 
     Parameters
     ----------
     verilog, top, folder
-        As for :func:`synthesize_modules`.
+        See :func:`synthesize_modules`.
     wide_luts : bool
-        With LUTs of more than four inputs, which tie two to eight of four together: a device that
-        is nearly full has no room for that.
+        Whether to use LUTs of more than four inputs. Each ties two to eight four-input LUTs
+        together, for which a device that is nearly full has no room.
     """
     options, luts = ("", "") if wide_luts else ("-nowidelut", "-maxlut 4")
     script = NETLIST.format(top=top, keep=" ".join(KEEP), options=options, luts=luts)

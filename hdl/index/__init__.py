@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine that reads only what can match: chains of stored tuples, one for each bucket."""
+"""Index join engine: chains of stored tuples per bucket, so that only possible matches are read."""
 
 __all__: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of a key field: a multiplication by a number that a control word chooses."""
+"""Hash of a key field: multiplication by a seed that a control word sets."""
 
 from functools import reduce
 from operator import add
@@ -11,12 +11,12 @@ from hdl.words.inputs import SEED_BITS
 
 __all__ = ["FIRST_SEEDS", "FieldHash", "first_seed"]
 
-#: Bits of one operand of a multiplier of an ECP5.
+#: Operand width of an ECP5 multiplier, in bits.
 LIMB = 18
 
-#: Seeds after reset, field by field: fractional parts of square roots (of 5, halved, then of 2, 3,
-#: 7, 11, 13, 17 and 19). Multiples of such a number lie evenly, so keys that are counted through,
-#: or grids of such keys, spread better than at random.
+#: Seeds after reset, one per key field: fractional parts of square roots (of 5, halved, then of 2,
+#: 3, 7, 11, 13, 17 and 19). The multiples of such a number are evenly spaced, so consecutive keys,
+#: and grids of them, spread better than random ones.
 FIRST_SEEDS = (
     0x9E3779B9, 0x6A09E667, 0xBB67AE85, 0xA54FF53A,
     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
@@ -24,40 +24,41 @@ FIRST_SEEDS = (
 
 
 def first_seed(n):
-    """Return the seed that the ``n``-th key field has after reset."""
+    """Return the seed of the ``n``-th key field after reset."""
     return FIRST_SEEDS[n % len(FIRST_SEEDS)]
 
 
 class FieldHash:
-    """How one key field becomes a number of ``bucket_width`` bits.
+    """Hash one key field to a number of ``bucket_width`` bits.
 
-    The lowest bits of the first field go in as they are, so keys that lie close together, such as
-    codes of a dictionary, share no bucket. All other bits, and all bits of other fields, are
-    multiplied by the seed, repeated up to :attr:`width` bits; the product is cut to these, and its
-    upper ``bucket_width`` bits are added. Which keys collide depends on the seed: for two keys and
-    a seed drawn at random the probability is at most ``4 / 2 ** bucket_width``.
+    The lowest bits of the first field are used unchanged, so that nearby keys, such as dictionary
+    codes, fall into different buckets. All other bits of the first field, and all bits of the other
+    fields, are multiplied by the seed, which is repeated up to :attr:`width` bits. The product is
+    truncated to :attr:`width` bits, and its upper ``bucket_width`` bits are added to the unchanged
+    bits. The seed decides which keys collide: for two keys and a random seed, the probability is at
+    most ``4 / 2 ** bucket_width``.
 
-    A multiplication is done in two steps, so that there can be registers between them:
-    :meth:`operands` are limbs of :data:`LIMB` bits, a multiplier for each two, and :meth:`total`
-    adds their products.
+    The multiplication is split into two steps, so that registers can stand between them.
+    :meth:`operands` returns the operands of one multiplier for each pair of limbs of :data:`LIMB`
+    bits; :meth:`total` adds the products.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     n : int
-        Number of the key field.
+        Index of the key field.
 
     Attributes
     ----------
     plain : int
-        Lowest bits of the field that are not multiplied.
+        Number of low bits of the field that are used unchanged.
     multiplied : int
-        The other bits.
+        Number of the remaining bits, which are multiplied.
     width : int
-        Bits of the product that count; zero if nothing is multiplied.
+        Number of low bits of the product that are kept; zero if nothing is multiplied.
     layout : StructLayout
-        Of what :meth:`gathered` returns.
+        Layout of the value that :meth:`gathered` returns.
     """
 
     def __init__(self, parameters, n):
@@ -73,7 +74,7 @@ class FieldHash:
         self.layout = data.StructLayout(members)
 
     def limbs(self):
-        """Return the limbs that are multiplied: where both begin, and their bits."""
+        """Return the pairs of limbs to multiply; a limb is its first bit and its width."""
         return [
             (one, other)
             for one in limbs(self.multiplied)
@@ -82,14 +83,14 @@ class FieldHash:
         ]
 
     def operands(self, value, seed):
-        """Return the operands of all multipliers, two each.
+        """Return the two operands of every multiplier.
 
         Parameters
         ----------
         value : Value
-            The field, as its bits stand.
+            Key field, as its raw bits.
         seed : Value
-            Of the field.
+            Seed of the field.
         """
         rest = Value.cast(value)[self.plain :]
         multiplier = Cat(seed, seed)[2 * SEED_BITS - self.width :]
@@ -99,26 +100,26 @@ class FieldHash:
         ]
 
     def gathered(self, value, products):
-        """Return the products, and what of the field is not multiplied, as one value.
+        """Return the unchanged bits of the field and the products as one value.
 
         Parameters
         ----------
         value : Value
-            The field.
+            Key field.
         products : sequence of Value
-            Of the :meth:`operands`.
+            Products of the :meth:`operands`.
         """
         return Cat(Value.cast(value)[: self.plain], *products)
 
     def total(self, products):
-        """Return the hash, of ``bits`` bits, of what was :meth:`gathered`, as a view of it."""
+        """Return the hash, ``bits`` bits wide, from a view of the :meth:`gathered` value."""
         upper = Const(0)
         if self.width:
             upper = reduce(add, self.terms(products))[self.width - self.bits : self.width]
         return (products.plain + upper)[: self.bits]
 
     def terms(self, products):
-        """Return what the products add up from: those that do not overlap are one number."""
+        """Return the summands of the product; products that do not overlap share a summand."""
         terms = []
         for (i, _), (j, _) in self.limbs():
             place, product = i + j, products[f"product_{i}_{j}"]
@@ -131,5 +132,5 @@ class FieldHash:
 
 
 def limbs(bits):
-    """Return the limbs of a number of so many bits: where each begins, and its bits."""
+    """Return the limbs of a ``bits``-bit number, each as its first bit and its width."""
     return [(first, min(LIMB, bits - first)) for first in range(0, bits, LIMB)]

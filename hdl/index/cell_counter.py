@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cells that a probe of a band visits, counted through in pairs of neighbours."""
+"""Counter over the cells that a band probe visits, in pairs of neighbours."""
 
 from functools import reduce
 from operator import or_
@@ -17,41 +17,41 @@ __all__ = ["CellCounter"]
 
 
 class CellCounter(wiring.Component):
-    """Count through the cells of a probe like through the digits of a number.
+    """Count through the cells of a probe, as through the digits of a number.
 
-    The first field counts fastest; each wraps around within its bits. Where a field has the lowest
-    bit of the bucket's number, neighbouring cells of it lie in different banks of the head table,
-    and are visited two at a time; a range with an odd number of cells ends with a single one. A
-    probe that nothing can match takes one step, without any cell.
+    The first field counts fastest, and every field wraps around within its own bits. Neighbouring
+    cells of the field that owns the lowest bit of the bucket number lie in different banks of the
+    head table, so they are visited two at a time; a range with an odd number of cells ends with a
+    single one. A probe that nothing can match takes one step and visits no cell.
 
-    The next probe is taken with the last step of the one before it.
+    The next probe is taken together with the last step of the current one.
 
-    Latency: 1 cycle from a probe to its first cells. Throughput: a step per cycle.
+    Latency: 1 cycle from a probe to its first cells. Throughput: 1 step per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; a band.
+        Parameters of the accelerator; its comparator is a band.
 
     Members
     -------
     arrived : In(1)
-        ``probe`` is the next probe.
+        ``probe`` holds the next probe.
     probe : In(visiting_layout(parameters))
     take : Out(1)
-        It is taken.
+        ``probe`` is taken in this cycle.
     filled : Out(1)
-        A probe is under way; from a register.
+        A probe is in progress; from a register.
     step : In(1)
-        Go on to the next cells; only if ``filled``.
+        Advance to the next cells; only while ``filled``.
     last : Out(1)
-        There are no more of this probe.
+        The current cells are the last ones of the probe.
     wanted : Out(banks)
-        Banks in which the probe visits a bucket now.
+        Banks in which the probe visits a bucket in this step.
     addresses : Out(bank_bits(parameters)).array(banks)
-        … the bucket's number there.
+        Number of that bucket within each bank.
     tail : Out
-        From which row on the probe sees entries.
+        First row that the probe sees.
     configure : In(1)
         Execute ``control``.
     control : In(control_layout(parameters))
@@ -79,9 +79,9 @@ class CellCounter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        cells = Signal.like(self.probe.cells, reset_less=True)  # of the probe under way
-        cell = Signal.like(cells.start, reset_less=True)  # where it is now
-        vacant = Signal()  # the next probe is taken, if there is one
+        cells = Signal.like(self.probe.cells, reset_less=True)  # cells of the current probe
+        cell = Signal.like(cells.start, reset_less=True)  # current cell
+        vacant = Signal()  # no probe will be in progress unless one is taken now
         digits = self.elaborate_digits(m, vacant)
         following, ended = cell, Const(1)
         for digit in digits:
@@ -108,7 +108,7 @@ class CellCounter(wiring.Component):
         return m
 
     def elaborate_digits(self, m, vacant):
-        """Return a counter for every field, each told the part that the field takes."""
+        """Return one counter per field; each is configured by the control words of its field."""
         digits = []
         for n, _ in enumerate(self.parameters.keys):
             m.submodules[f"digit_{n}"] = digit = CellDigit(self.parameters)
@@ -123,22 +123,22 @@ class CellCounter(wiring.Component):
         return digits
 
     def elaborate_banks(self, m, digits, cell, cells):
-        """Say which bucket is visited in which bank.
+        """Select the banks that are visited and the bucket in each.
 
-        The lowest bit of a cell, turned by that of the hash, is its bank. Of a pair, the odd cell
-        and the one above or below it differ in the other bits only if the odd one comes first.
+        The lowest bit of a cell, XORed with the lowest bit of the hash, selects its bank. The upper
+        bits of the two cells of a pair differ only if the odd cell is the first of them.
         """
         banks = bank_count(self.parameters)
         if banks == 1:
             m.d.comb += [self.wanted.eq(~cells.none), self.addresses[0].eq(cell ^ cells.hash)]
             return
-        mask = Signal.like(cell, name="paired_mask")  # of the field that is counted in pairs
+        mask = Signal.like(cell, name="paired_mask")  # bits of the field that is counted in pairs
         m.d.sync += mask.eq(reduce(or_, (d.mask & d.paired.replicate(len(cell)) for d in digits)))
         odd = cell[1:]
         even = (odd & ~mask[1:]) | ((odd + cell[0]) & mask[1:])
         both = Cat(digit.both for digit in digits).any()
         for bank in range(banks):
-            turned = cells.hash[0] ^ bank  # this bank has the odd cells
+            turned = cells.hash[0] ^ bank  # this bank holds the odd cells
             m.d.comb += [
                 self.wanted[bank].eq(~cells.none & (both | (cell[0] == turned))),
                 self.addresses[bank].eq(Mux(turned, odd, even) ^ cells.hash[1:]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One field of a grid: which bits of a bucket's number it has, and how many steps are left."""
+"""Counter along one field of the grid: the field's bits of the bucket number, the steps left."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,39 +13,39 @@ __all__ = ["CellDigit"]
 
 
 class CellDigit(wiring.Component):
-    """Count the steps that a probe takes along one field of the grid.
+    """Count the steps of a probe along one field of the grid.
 
-    A step is one cell; two neighbouring cells where the field has the lowest bit of the bucket's
-    number, which tells the banks of the head table apart.
+    A step is one cell, or two neighbouring cells if the field owns the lowest bit of the bucket
+    number, which selects the bank of the head table.
 
     Latency: 1 cycle from ``begin`` or ``step`` to ``ended`` and ``both``; 2 from ``configure`` to
-    ``mask``, ``stride`` and ``paired``. Throughput: a step per cycle.
+    ``mask``, ``stride`` and ``paired``. Throughput: 1 step per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; a band.
+        Parameters of the accelerator; its comparator is a band.
 
     Members
     -------
     configure : In(1)
-        The field takes ``part``; no probe is under way.
+        Set the field's part of the bucket number to ``part``; only while no probe is in progress.
     part : In(coordinate_layout(parameters))
     mask : Out(bucket_width)
-        The field's bits in a bucket's number.
+        Bits of the bucket number that belong to the field.
     stride : Out(bucket_width)
-        What a step adds there; anything if the part has no bits.
+        What a step adds to the bucket number; undefined if the part has no bits.
     paired : Out(1)
-        A step is two cells.
+        A step covers two cells.
     begin : In(1)
-        Begin with a range of ``extent`` more cells than one; ``step`` means nothing then.
+        Start a range of ``extent + 1`` cells; ``step`` is ignored in this cycle.
     extent : In(bucket_width)
     step : In(1)
-        Go on; after the last step, begin with the same range again.
+        Advance; after the last step, the same range starts again.
     ended : Out(1)
-        This is the last step; from a register.
+        The current step is the last one; from a register.
     both : Out(1)
-        This step has two cells.
+        The current step covers two cells.
     """
 
     def __init__(self, parameters):
@@ -70,12 +70,12 @@ class CellDigit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         self.elaborate_part(m)
-        # Steps after the first one, steps after this one.
+        # Steps of the range after the first one, and steps left after the current one.
         whole, left = (
             Signal.like(self.extent, name=name, reset_less=True) for name in ("whole", "left")
         )
-        single = Signal(reset_less=True)  # there is one step
-        even = Signal(reset_less=True)  # the last step has two cells, if paired
+        single = Signal(reset_less=True)  # the range has a single step
+        even = Signal(reset_less=True)  # the last step covers two cells, if paired
         steps = Mux(self.paired, self.extent >> 1, self.extent)
         one = ~self.extent[1:].any() & (self.paired | ~self.extent[0])
         with m.If(self.begin):
@@ -95,10 +95,10 @@ class CellDigit(wiring.Component):
         return m
 
     def elaborate_part(self, m):
-        """Keep the part of the field, and work out in the next cycle what follows from it."""
+        """Register the field's part; derive ``mask``, ``stride`` and ``paired`` a cycle later."""
         configured = Signal()
         part = Signal.like(self.part, reset_less=True)
-        end = Signal(range(2 * len(self.mask) + 1), reset_less=True)  # the bit after its last one
+        end = Signal(range(2 * len(self.mask) + 1), reset_less=True)  # one past the part's last bit
         m.d.sync += configured.eq(self.configure)
         with m.If(self.configure):
             m.d.sync += [part.eq(self.part), end.eq(self.part.place + self.part.width)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes closed groups, and goes through the buckets that their probes visit."""
+"""Sequencer of closed groups: goes through the buckets that their probes visit."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,40 +14,40 @@ __all__ = ["CellSequencer"]
 
 
 class CellSequencer(wiring.Component):
-    """Visit every bucket that a probe may find matches in, probe by probe.
+    """Visit every bucket that may hold matches of a probe, probe by probe.
 
-    A probe of an equality visits one bucket; that of a band visits cells, in every bank of the head
-    table one at a time (:class:`CellCounter`). A probe that nothing can match visits nothing, in
-    one cycle.
+    An equality probe visits one bucket. A band probe visits cells, at most one in each bank of the
+    head table at a time (:class:`CellCounter`). A probe that nothing can match takes one cycle and
+    visits no bucket.
 
-    Latency: :attr:`latency` cycles from a group to its first visit. Throughput: a visit per cycle,
-    also from group to group where each has two visits or more.
+    Latency: :attr:`latency` cycles from a group to its first visit. Throughput: 1 visit per cycle,
+    also across groups if each of them has at least two visits.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     closed : In(1)
-        There is a group, of so many probes as ``count`` says.
+        A closed group of ``count`` probes is available.
     count : In
     arrived : In(1)
-        ``probe`` is the next probe.
+        ``probe`` holds the next probe.
     probe : In(visiting_layout(parameters))
     visited : Out(1)
-        It is not needed any more after this cycle.
+        ``probe`` is not needed after this cycle.
     free : In(group_count(parameters))
         Group numbers that are not in use.
     take : Out(group_count(parameters))
-        This number is in use now, for the group that was there.
+        The group is taken and gets this number; one-hot.
     room : In(1)
-        There is room for what becomes of a visit.
+        The walks of another visit can be queued.
     begun : Out(banks)
         Banks in which ``visit`` has a bucket; from a register.
     final : Out(1)
-        The group of ``visit`` has no more visits than this one, if it is one; from a register.
+        The visits of the group end in this cycle, with ``visit`` if there is one; from a register.
     visit : Out(visit_layout(parameters))
     configure : In(1)
         Execute ``control``.
@@ -77,8 +77,8 @@ class CellSequencer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        number = Signal(range(len(self.free)))  # of the group under way, or of the next one
-        place = Signal.like(self.visit.probe)  # of the probe in the table
+        number = Signal(range(len(self.free)))  # of the current group, else of the next
+        place = Signal.like(self.visit.probe)  # place of the current probe in the probe table
         step, ends = Signal(), Signal()
         filled, last, wanted, cells = self.elaborate_cells(m, step)
         running = self.elaborate_groups(m, number, step & last, ends)
@@ -100,22 +100,23 @@ class CellSequencer(wiring.Component):
         return m
 
     def elaborate_groups(self, m, number, visited, ends):
-        """Take groups, each while the one before it is under way; is one there that has probes?
+        """Take groups, each while the previous one is in progress; return whether one has probes.
 
-        ``visited`` says that a probe's visits end with this cycle, and ``ends`` becomes whether a
-        group's do.
+        ``visited`` is high when the visits of a probe end in this cycle. ``ends`` is driven high
+        when those of a group do. The value returned is high while a group that has probes is in
+        progress.
         """
         running = Signal()
-        void = Signal()  # a group without probes is under way
-        left = Signal.like(self.count)  # probes of the group under way
-        only = Signal()  # … one
-        waiting = Signal()  # a group has been taken, but is not under way
-        count = Signal.like(self.count, name="next_count", reset_less=True)  # of its probes
-        # The group at hand was there a cycle ago, and so was its number, which is free.
+        void = Signal()  # the current group has no probes
+        left = Signal.like(self.count)  # probes left in the current group
+        only = Signal()  # exactly one probe is left
+        waiting = Signal()  # a group has been taken, but has not begun
+        count = Signal.like(self.count, name="next_count", reset_less=True)  # probes of that group
+        # In the previous cycle there was a closed group, and the next group number was free.
         available = Signal()
         following = Signal.like(number)
         take = Signal()
-        begins = Signal()  # the group that waits, if there is one
+        begins = Signal()  # the waiting group, if there is one, begins
         m.d.comb += [
             ends.eq(void | (visited & only)),
             begins.eq(~running | (visited & only)),
@@ -142,10 +143,11 @@ class CellSequencer(wiring.Component):
         return running
 
     def elaborate_cells(self, m, step):
-        """Return whether a probe has arrived, and what it visits.
+        """Return whether a probe is available, and its current visit.
 
-        That is: whether with this step its visits end, the banks in which it visits a bucket, and
-        the fields of a visit that say which bucket, and for which entries.
+        The visit is returned as three values: whether it is the last of the probe, the banks in
+        which it has a bucket, and the fields of ``visit`` that name the buckets and the first
+        visible row.
         """
         if self.parameters.comparator != "band":
             m.d.comb += self.visited.eq(step)

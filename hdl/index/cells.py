@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buckets of a tuple, worked out once for all regions: where it is stored, and which it visits."""
+"""Bucket computation, done once for all regions: where a tuple is stored, and what it visits."""
 
 from functools import reduce
 from operator import or_, xor
@@ -20,30 +20,33 @@ __all__ = ["CellPreparation"]
 
 
 class CellPreparation(wiring.Component):
-    """Give every tuple the bucket that it is stored in and the buckets that it visits as a probe.
+    """Compute the bucket that a tuple is stored in and the buckets that it visits as a probe.
 
-    For an equality both are one bucket, a hash of the key. For a band, control words say which part
-    each field takes (:func:`hdl.words.inputs.coordinate_layout`); for both, they seed the hash
-    (:class:`hdl.index.bucket_hash.FieldHash`). A field that has bits of its own
-    in the bucket's number makes a grid: a probe visits all cells that its range touches, each once,
-    for as many as there are values of these bits. The hash of a field is for bounds that are equal.
-    A field without any part is only compared. A part that is not its field's alone, or reaches
-    beyond the number, leaves as one of width zero (:mod:`hdl.index.disjoint_parts`).
+    For an equality both are the same bucket, a hash of the key. For a band, control words assign
+    each field a part of the bucket number (:func:`hdl.words.inputs.coordinate_layout`). In both
+    cases control words set the seed of the hash (:class:`hdl.index.bucket_hash.FieldHash`).
 
-    Latency: :attr:`latency` cycles: for an equality to come to the multipliers, to multiply, and to
-    add; for a band to come there, to shift and multiply, to subtract, place and add, and to limit.
-    Throughput: 1 word per cycle.
+    Fields that own bits of the bucket number form a grid. A probe visits every cell that its range
+    touches once, and at most as many cells along a field as its bits have values. Hashing suits a
+    field whose two bounds are equal. A field without a part is only compared. If a part overlaps
+    that of another field or exceeds the bucket number, its width is set to zero on the way out
+    (:mod:`hdl.index.disjoint_parts`).
+
+    Latency: :attr:`latency` cycles. Equality: input register, multiplication, addition. Band: input
+    register; shift and multiplication; subtraction, placement and addition; limiting. Throughput: 1
+    word per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     i : In(steady(region_word(parameters)))
-        Without bucket and cells.
+        Words whose bucket and cells are not computed yet.
     o : Out(steady(region_word(parameters)))
+        The same words with bucket and cells.
     """
 
     def __init__(self, parameters):
@@ -68,7 +71,7 @@ class CellPreparation(wiring.Component):
         return m
 
     def elaborate_equality(self, m, near, output):
-        """Multiply, and put the hash into the word."""
+        """Multiply the fields and write the hash into the word."""
         m.submodules.multiplied = multiplied = SteadyRegister(region_word(self.parameters))
         connect(m, near.o, multiplied.i)
         word = multiplied.o.payload
@@ -80,7 +83,7 @@ class CellPreparation(wiring.Component):
             m.d.comb += output.i.payload.body.tuple.bucket.eq(reduce(xor, hashes))
 
     def elaborate_band(self, m, near, output):
-        """Shift the fields and multiply them, place them, put the cells into the word."""
+        """Shift and multiply the fields, place them, and write the cells into the word."""
         word = region_word(self.parameters)
         coordinates, parts = self.layouts()
         wanted = wanted_layout(self.parameters)
@@ -120,7 +123,7 @@ class CellPreparation(wiring.Component):
         self.elaborate_cells(m, placed.o.payload, output.i.payload)
 
     def layouts(self):
-        """Return what is known of every field once it is shifted, and once it is placed."""
+        """Return the layouts of all fields after the shift stage and after the placement stage."""
         bits = self.parameters.bucket_width
         coordinates, parts = {}, {}
         for field in self.parameters.keys:
@@ -146,7 +149,7 @@ class CellPreparation(wiring.Component):
         Parameters
         ----------
         near : SteadyRegister
-            Between them, what is in the first cycle beside the multipliers' own registers.
+            Register that holds the word while its operands are in the multipliers' input registers.
         word : View
             The same word two cycles later.
         """
@@ -170,7 +173,7 @@ class CellPreparation(wiring.Component):
         return hash_.total(gathered)
 
     def values(self, n, word):
-        """Return the key of a word's tuple in one field, and of a band the ends of its range."""
+        """Return the key of a tuple in one field and, for a band, the bounds of its range."""
         name, prepared = self.parameters.keys[n].name, word.body.tuple
         values = {"key": prepared.key[name]}
         if self.parameters.comparator == "band":
@@ -178,7 +181,7 @@ class CellPreparation(wiring.Component):
         return values
 
     def ranges(self, criterion):
-        """Return the lowest and highest stored value of every field that a probe meets."""
+        """Return the lowest and the highest stored value that a probe matches, for every field."""
         ranges = {}
         for n, group in enumerate(comparison_groups(self.parameters)):
             offset = 0
@@ -189,7 +192,7 @@ class CellPreparation(wiring.Component):
         return ranges
 
     def elaborate_part(self, m, n, words, word, stage):
-        """Keep the part that a field takes, as a control word has set it on its way past here."""
+        """Return the field's part in this pipeline stage; passing control words update it."""
         name = f"{self.parameters.keys[n].name}_{stage}"
         layout = coordinate_layout(self.parameters)
         part = Signal(layout, name=name, init={"seed": first_seed(n)})
@@ -200,14 +203,14 @@ class CellPreparation(wiring.Component):
         return part
 
     def shift_field(self, m, part, values, coordinates):
-        """Shift: coordinates of a field's key and range; is the range empty?"""
+        """Shift the key and the bounds of a field to coordinates; detect an empty range."""
         m.d.comb += [coordinates[name].eq(value >> part.shift) for name, value in values.items()]
         m.d.comb += coordinates.none.eq(values["low"] > values["high"])
 
     def place_field(self, m, n, part, hashes, coordinates, placed):
-        """Place: put the coordinates where they belong, and see how far apart they are."""
+        """Move the coordinates to the field's bits of the bucket number; compute the extent."""
         bits = self.parameters.bucket_width
-        most = Signal(bits, name=f"most_{n}")  # of the coordinate's bits in use
+        most = Signal(bits, name=f"most_{n}")  # highest coordinate in use
         m.d.comb += most.eq(Cat(part.width > bit for bit in range(bits)))
         hashed = part.hashed.replicate(bits)
         for name in ("key", "low"):
@@ -222,7 +225,7 @@ class CellPreparation(wiring.Component):
         ]
 
     def elaborate_cells(self, m, placed, word):
-        """Limit the number of cells, and put everything together."""
+        """Limit the number of cells, and combine the fields into bucket and cells."""
         parts = [placed.parts[field.name] for field in self.parameters.keys]
         prepared = word.body.tuple
         with m.If(word.kind != InputKind.CONTROL):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks along the chains of entries: several probes at once, one entry a cycle."""
+"""Chain walker: several probes follow chains of entries at once, one entry per cycle."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -26,69 +26,70 @@ __all__ = ["ChainWalker"]
 
 
 class ChainWalker(wiring.Component):
-    """Read an entry a cycle, compare it, go on to the one before it in its bucket.
+    """Read one entry per cycle, compare it, and go on to the previous entry of its bucket.
 
-    Walks go round in a circle of :attr:`CIRCLE` cycles, so that many are under way at once, and a
-    new one sets out whenever one that ends leaves a gap. A walk ends at an entry of another bucket
-    (the chain has been overwritten), at one without a link, or where the link leaves what the probe
-    sees. Entries that are newer than the probe are passed over. While there is no ``room`` for
-    matches in its queue, a walk goes round without reading.
+    Walks circulate in a loop of :attr:`CIRCLE` cycles, so that many are in progress at once. A new
+    walk enters whenever one that ends leaves a gap. A walk ends in one of three cases: the entry
+    belongs to another bucket (the chain has been overwritten), the entry has no link, or the link
+    leaves the part of the ring that the probe sees. Entries newer than the probe are passed over.
+    While the queue of a walk has no ``room`` for matches, the walk circulates without reading.
 
-    Latency: :attr:`latency` cycles from ``begin`` to ``found`` or ``ended`` with the first entry:
-    those of the :class:`WalkQueue`, 1 to set out, and :attr:`CIRCLE`; :attr:`CIRCLE` per entry from
-    then on. Throughput: 1 entry per cycle, provided that :attr:`CIRCLE` walks are under way.
+    Latency: :attr:`latency` cycles from ``begin`` to ``found`` or ``ended`` for the first entry:
+    those of the :class:`WalkQueue`, 1 to enter the loop, and :attr:`CIRCLE`; then :attr:`CIRCLE`
+    cycles per entry. Throughput: 1 entry per cycle while :attr:`CIRCLE` walks are in progress.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
-        Side that really probes.
+        Side that probes, 0 for R and 1 for S.
 
     Members
     -------
     begin : In(banks)
-        Queue these of the ``walks``.
+        Queue the ``walks`` of these banks.
     walks : In(walks_layout(parameters))
     ready : Out(1)
-        Walks of :attr:`IN_FLIGHT` more visits may be queued, the one of this cycle included; from
-        a register.
+        The walks of :attr:`IN_FLIGHT` more visits can be queued, including a visit of this cycle;
+        from a register.
     place : Out
-        Entry to read, while ``busy``; otherwise nothing is made of what is there.
+        Place of the entry to read, while ``busy``; otherwise the data read is ignored.
     key, link : In
-        What was there, :attr:`READING` cycles ago.
+        The entry at ``place``, :attr:`READING` cycles later.
     probe : Out
-        The probe for which ``place`` is read.
+        Probe for which ``place`` is read.
     criterion, size, number : In
-        What it compares keys with, how many entries it sees, and its number since the last star; as
-        late as ``key``.
+        What the probe compares keys with, how many entries it sees, and its number since the last
+        star; with the same latency as ``key``.
     distinct : In(1)
         A walk ends with its first match.
     room : In(group_count(parameters))
-        :attr:`MATCHES_IN_FLIGHT` more matches can be taken for this queue. A walk reads in the
+        For each queue: :attr:`MATCHES_IN_FLIGHT` more matches can be taken. A walk reads in the
         cycle after there was room, and its match is ``found`` :attr:`CIRCLE` cycles later.
     found_valid : Out(1)
-        ``found`` is a match of a walk with the queue ``found_queue``.
+        ``found`` is a match for the queue ``found_queue``.
     found_queue : Out(range(group_count(parameters)))
     found : Out(found_layout(parameters))
     ended : Out(group_count(parameters))
-        A walk of this group has ended; its match, if any, is ``found`` in the same cycle.
+        A walk of this group has ended; one-hot. Its match, if any, is ``found`` in the same cycle.
     compared : Out(1)
-        An entry of the probe's window and bucket was compared; in the cycle of ``found``.
+        An entry of the probe's window and bucket was compared; in the same cycle as ``found``.
     busy : Out(1)
         An entry is read.
     stalled : Out(1)
-        A walk goes round without reading.
+        A walk circulates without reading.
     """
 
-    #: Cycles from ``place`` to what was there: those of the memory, and of the way from all of
-    #: its blocks.
+    #: Cycles from ``place`` to the entry: the latency of the memory, and one for the way from its
+    #: blocks.
     READING = KeyColumn.LATENCY + 1
     CIRCLE = READING + 2
-    #: Visits whose walks can be queued when ``ready`` falls, the one of the cycle before included.
+    #: Visits whose walks can still be queued when ``ready`` falls, including one of the previous
+    #: cycle.
     IN_FLIGHT = 8
-    #: Matches that may come after ``room`` fell: from every place of the circle, and from the
-    #: registers around it.
+    #: Matches that can still arrive after ``room`` fell: one from every stage of the loop, and
+    #: those in the registers around it.
     MATCHES_IN_FLIGHT = CIRCLE + 5
 
     def __init__(self, parameters, *, probe_side):
@@ -135,10 +136,10 @@ class ChainWalker(wiring.Component):
             self.ready.eq(waiting.ready),
         ]
 
-        returning = Signal(layout, reset_less=True)  # the walk that comes round, if it goes on
+        returning = Signal(layout, reset_less=True)  # walk that comes round, if it continues
         returns = Signal()
 
-        # Which walk reads in the next cycle, and whether its match could be taken.
+        # Choose the walk that reads in the next cycle, and whether its match could be taken.
         walk, valid, reads = self.elaborate_entrance(m, waiting, returning, returns)
         m.d.comb += [
             self.place.eq(walk.place),
@@ -151,13 +152,13 @@ class ChainWalker(wiring.Component):
         return m
 
     def elaborate_entrance(self, m, waiting, returning, returns):
-        """Let a walk that comes round go on, or else the next one set out."""
+        """Continue the walk that has completed a round, or else start the next one."""
         layout = walk_layout(self.parameters)
         walk = Signal(layout, reset_less=True)
         valid, reads = Signal(), Signal()
         entering = Signal(layout)
         enters = returns | waiting.filled
-        # Known for both before it is known which of them it is.
+        # Looked up for both walks before it is known which of them enters.
         room_for = [self.room.bit_select(one.queue, 1) for one in (waiting.first, returning)]
         m.d.comb += [
             entering.eq(Mux(returns, returning, waiting.first)),
@@ -171,7 +172,7 @@ class ChainWalker(wiring.Component):
         return walk, valid, reads
 
     def elaborate_reading(self, m, walk, valid, reads):
-        """Keep the walk while its entry is read; return it when the entry is here."""
+        """Delay the walk until its entry has been read; return it together with the entry."""
         for cycle in range(self.READING):
             before, was_valid, did_read = walk, valid, reads
             walk = Signal.like(before, name=f"walk_{cycle + 1}")
@@ -180,10 +181,9 @@ class ChainWalker(wiring.Component):
         return walk, valid, reads
 
     def elaborate_comparison(self, m, comparator, walk, valid, reads, returning, returns):
-        """Compare the entry with the probe, and say whether the walk ``returns`` after that.
+        """Compare the entry with the probe; drive ``returns`` high if the walk continues.
 
-        The entry is here in the first cycle, and so is its probe; in the second, the comparison is
-        done.
+        The entry and its probe arrive in the first cycle. The comparison is complete in the second.
         """
         link = self.link.link
         own = Signal()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that fields take in a bucket's number, kept apart whatever a host asks for.
+"""Keep the fields' parts of a bucket number disjoint, whatever the host requests.
 
-A probe visits every cell once, and as many as there are buckets at most, only if no bit of the
-number belongs to two fields and no part reaches beyond the number. Otherwise its visits could take
-years, with the same pairs again and again, and CLEAR is not executed before they have ended.
+A probe visits each cell once, and at most as many cells as there are buckets, only if no bit of the
+bucket number belongs to two fields and no part exceeds the number. Otherwise the visits of a probe
+could take years and repeat the same pairs, and CLEAR would not be executed before they had ended.
 """
 
 from functools import reduce
@@ -18,12 +18,12 @@ __all__ = ["elaborate_disjoint", "wanted_bits", "wanted_layout"]
 
 
 def wanted_layout(parameters):
-    """Which ``bits`` of a bucket's number a part takes, and whether it ``fits`` into the number."""
+    """Layout of a request: ``bits`` of a bucket number, and whether the part ``fits`` into it."""
     return data.StructLayout({"bits": parameters.bucket_width, "fits": 1})
 
 
 def wanted_bits(parameters, word):
-    """Return what a COORDINATE word wants, as :func:`wanted_layout` has it."""
+    """Return what a COORDINATE word requests, in the layout of :func:`wanted_layout`."""
     part = part_in(parameters, word)
     bits = parameters.bucket_width
     mask = ((1 << part.width) - 1) << part.place
@@ -31,22 +31,22 @@ def wanted_bits(parameters, word):
 
 
 def elaborate_disjoint(m, parameters, wanted, word, transfer):
-    """Let a COORDINATE word's part have all the bits that it wants, or none.
+    """Grant the part of a COORDINATE word all the bits that it requests, or none.
 
-    It has none if it does not fit into the number, or if another field has one of these bits. What
-    its field had before is free in both cases.
+    The part gets no bits if it does not fit into the bucket number, or if another field owns one of
+    the bits. The bits that the field owned before are released in either case.
 
     Parameters
     ----------
     m : Module
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     wanted : View
-        What :func:`wanted_bits` said of the word, a cycle ago.
+        Result of :func:`wanted_bits` for the word, from the previous cycle.
     word : View
-        The word; its part gets the width zero, by a combinational assignment.
+        The word. A combinational assignment sets the width of a refused part to zero.
     transfer : Value
-        The word is taken.
+        The word is transferred in this cycle.
     """
     control = word.body.control
     is_coordinate = (word.kind == InputKind.CONTROL) & (control.op == Control.COORDINATE)
@@ -68,6 +68,6 @@ def elaborate_disjoint(m, parameters, wanted, word, transfer):
 
 
 def part_in(parameters, word):
-    """Return the part that a COORDINATE word has as its value."""
+    """Return the part that a COORDINATE word carries as its value."""
     layout = coordinate_layout(parameters)
     return data.View(layout, Value.cast(word.body.control.value)[: layout.size])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The index engine of a region: heads of chains, a ring of entries, walks along the chains."""
+"""Index engine of a region: chain heads, a ring of entries, and walks along the chains."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -23,44 +23,46 @@ __all__ = ["IndexEngine"]
 
 
 class IndexEngine(wiring.Component):
-    """Compare a probe with the entries of the buckets that can match it.
+    """Compare a probe with the entries of the buckets that may match it.
 
-    A store writes twice: its place into the :class:`HeadTable`, from which it gets the place of the
-    entry before it in its bucket, and its key, with a link to that one, into the ring. An entry
-    leaves the window when the tail passes it; nothing is erased. Probes wait in the
-    :class:`ProbeTable` until their group closes; then the :class:`CellSequencer` visits their
-    buckets, a :class:`HeadLookup` begins walks where their heads lead into the window, and the
-    :class:`ChainWalker` follows the links, from new to old, until they leave it.
-    :class:`GroupResults` keeps groups apart between which there are stars.
+    A store writes twice. It writes its place into the :class:`HeadTable`, which returns the place
+    of the previous entry of the bucket. It writes its key, and a link to that previous entry, into
+    the ring. An entry leaves the window when the tail passes it; nothing is erased.
 
-    What the memories hold of earlier times does no harm. A head, or a link, may lead to a slot
-    that has been overwritten; but the entry there says which bucket it belongs to, and had it been
-    the probe's, the head would lead to it or to a newer one. So every entry of the window is met at
-    most once, and exactly once if it is in a bucket that is visited.
+    Probes wait in the :class:`ProbeTable` until their group closes. Then the :class:`CellSequencer`
+    visits their buckets, and a :class:`HeadLookup` begins a walk where the head of a bucket leads
+    into the window. The :class:`ChainWalker` follows the links, from new to old, until they leave
+    the window. :class:`GroupResults` separates the results of groups that have a star between them.
 
-    Results between two stars come in the order in which walks meet them.
+    Stale contents of the memories are harmless. A head or a link may lead to a slot that has been
+    overwritten, but the entry there names the bucket that it belongs to. If it belonged to the
+    probe's bucket, the head would lead to it or to a newer entry. So every entry of the window is
+    met at most once, and exactly once if its bucket is visited.
+
+    Results between two stars come in the order in which the walks meet them.
 
     Latency: :attr:`latency` cycles from the probe that ends its group to its star, when the engine
-    is idle and the bucket empty; otherwise 3 more, 4 where tuples go side by side, and
-    :attr:`ChainWalker.CIRCLE` per entry.
-    Throughput: a tuple per cycle; a bucket of every bank, and an entry, per cycle.
+    is idle and the bucket is empty. Otherwise 3 more (4 if tuples go side by side), and
+    :attr:`ChainWalker.CIRCLE` per entry. Throughput: 1 tuple per cycle; 1 bucket of every bank and
+    1 entry per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
-        Side that really probes; there is no predicate to which it would matter.
+        Side that probes, 0 for R and 1 for S. It makes no difference, as an index has no custom
+        predicate.
 
     Members
     -------
     See :func:`hdl.engine.engine_members`.
     """
 
-    #: A group is closed and taken (2), its probe read ahead (2), its bucket looked up (6), the
-    #: last visit counted, the group complete (3), its star sent (5).
+    #: Closing and taking the group (2), reading its probe ahead (2), looking up its bucket (6),
+    #: counting the last visit and completing the group (3), sending its star (5).
     IDLE_LATENCY = 18
-    #: The cells of a band's probe are counted (1).
+    #: Counting the cells of a band probe (1).
     COUNTING = 1
 
     def __init__(self, parameters, *, probe_side):
@@ -139,11 +141,12 @@ class IndexEngine(wiring.Component):
         return m
 
     def elaborate_head(self, m):
-        """Return the place of the next entry, of a cycle ago, as the head table keeps it."""
+        """Return the place of the next entry in the head table's format, delayed by one cycle."""
         row = Signal.like(self.span.head.row, name="row", reset_less=True)
-        # Changes whenever rows begin again at zero; at first not what memories begin with.
+        # Toggles whenever the row returns to zero. It starts at one, so that it differs from the
+        # initial contents of the memories.
         turn = Signal(init=1)
-        at_zero = Signal(init=1)  # … and they are there
+        at_zero = Signal(init=1)  # `row` is zero
         begins = self.span.head.row == 0
         m.d.sync += [
             row.eq(self.span.head.row),
@@ -155,9 +158,9 @@ class IndexEngine(wiring.Component):
     def elaborate_storing(self, m, heads, keys, links, head):
         """Exchange the head of the bucket, then write key and link.
 
-        These are in memory 7 cycles after the store. A probe that comes with the store reads them
-        11 cycles after it at the earliest, and one whose visit meets the new head right after it
-        was written, 9.
+        Key and link are in memory 7 cycles after the store. The earliest reads come later: 11
+        cycles after the store for a probe that arrives with it, and 9 for a probe whose visit meets
+        the new head right after it was written.
         """
         _, stored, _ = at_hand(self)
         arriving = {
@@ -185,7 +188,7 @@ class IndexEngine(wiring.Component):
             m.d.comb += [column.place.eq(written["head"]), column.write.eq(written["store"])]
 
     def elaborate_visits(self, m, sequencer, lookup, heads, walker, results, head):
-        """Look up the heads of buckets, and begin walks there."""
+        """Look up the heads of the visited buckets, and begin walks there."""
         m.d.comb += [
             lookup.begun.eq(sequencer.begun),
             lookup.final.eq(sequencer.final),
@@ -203,7 +206,7 @@ class IndexEngine(wiring.Component):
             ]
 
     def elaborate_probes(self, m, table):
-        """Keep probes in the table, with the span that they see."""
+        """Add probes to the table, each with the span that it sees."""
         probe = table.probe
         prepared, _, seen = at_hand(self)
         own = is_own_criterion(self.parameters)
@@ -223,7 +226,7 @@ class IndexEngine(wiring.Component):
         ]
 
     def elaborate_distinct(self, m, walker):
-        """Remember whether the keys that are stored are distinct, and tell the walker."""
+        """Register whether stored keys are distinct, as a control word says, for the walker."""
         distinct = Signal()
         own = (self.control.op == Control.DISTINCT) & (self.control.index == 1)
         m.d.comb += walker.distinct.eq(distinct)

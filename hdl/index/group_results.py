@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the matches of groups apart, and sends them group by group, with their stars."""
+"""Result queueing: separates the matches of groups, and sends them with stars and marks."""
 
 from amaranth import *
 from amaranth.lib import memory, stream, wiring
@@ -24,66 +24,66 @@ __all__ = ["GroupResults"]
 
 
 class GroupResults(wiring.Component):
-    """Send the matches of all groups up to a star or a mark, then these; then those that follow.
+    """Send the matches of all groups up to a star or mark, then the star and mark themselves.
 
-    Groups overlap: while the walks of one end, those of the next are under way already. A group is
-    complete when all its walks were begun and have ended. Matches wait in :class:`MatchQueues`. A
-    group that is followed by a star or a mark is the last one of its queue; where groups have a
-    star each, every group has a queue. Only the queue of the oldest group is read. So up to the
-    next star any group may fill the output, and a group with one long walk keeps no other back. A
-    group without star or mark is through as soon as it is complete.
+    Groups overlap: the walks of one group begin while those of the previous one are still in
+    progress. A group is complete when all of its walks have begun and ended. Matches wait in
+    :class:`MatchQueues`. A group that is followed by a star or a mark is the last one of its queue;
+    if every group has a star, every group has a queue of its own. Only the queue of the oldest
+    group is read. So any group before the next star may fill the output, and one long walk does not
+    hold back the other groups. A group without star and mark is finished as soon as it is complete.
 
-    Latency: 6 cycles from a match to its word; 7 from the end of the last walk to the star,
-    8 if that has a match.
-    Throughput: 1 word per cycle, and a cycle between two groups with a queue each; 2 cycles per
-    group without star and mark, during which words go on.
+    Latency: 6 cycles from a match to its word; 7 from the end of the last walk to the star, 8 if
+    that walk has a match. Throughput: 1 word per cycle, with an idle cycle between two groups that
+    have a queue each; 2 cycles per group without star and mark, during which words are still sent.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     in_flight : int
-        Matches that may come after ``room`` fell.
+        Matches that may still arrive after ``room`` fell.
 
     Members
     -------
-    There are as many ``groups`` as :func:`hdl.index.layouts.group_count` says.
+    The number of ``groups`` is that of :func:`hdl.index.layouts.group_count`.
 
     take : In(groups)
-        A group begins, with this number.
+        A group with this number begins; one-hot.
     group : In(closed_layout(parameters))
+        The group that begins.
     free : Out(groups)
-        Numbers that are not in use.
+        Group numbers that are not in use.
     started : In(groups).array(banks)
-        A walk of this group begins, one in every bank of the head table at most.
+        For each bank of the head table: a walk of this group begins; one-hot.
     final : In(groups)
-        No more walks of this group begin after this cycle.
+        No walk of this group begins after this cycle; one-hot.
     ended : In(groups)
-        A walk has ended.
+        A walk of this group has ended; one-hot.
     queues : Out(queues_layout(parameters))
-        The queue of each group in use.
+        Queue of each group in use.
     found_valid : In(1)
-        ``found`` is a match of a group with the queue ``found_queue``.
+        ``found`` is a match for the queue ``found_queue``.
     found_queue : In(range(groups))
     found : In(found_layout(parameters))
     room : Out(groups)
-        By queue: ``in_flight`` more matches can be taken.
+        For each queue: ``in_flight`` more matches can be taken.
     idle : Out(1)
-        No number is in use.
+        No group number is in use.
     oldest : Out
-        From this row on the ring must be kept, unless ``idle``.
+        First row of the ring that must be kept; only while not ``idle``.
     release : Out(1)
-        A group has been sent, with all of its ``released`` probes.
+        A group has been sent, and its ``released`` probes are no longer needed.
     released : Out
     results : Out(stream.Signature(node_result(parameters, 0)))
     """
 
-    #: Words that can wait at the output, a power of two.
+    #: Depth of the output queue in words, a power of two.
     OUTPUT = 16
-    #: … after room fell.
+    #: Words that can still arrive after ``room`` fell.
     OUTPUT_IN_FLIGHT = 5
-    #: Walks of one group that can be under way beside the two of every visit that waits: all that
-    #: are looked up, or in the circle.
+    #: Walks of one group that can be in progress beside the two of every waiting visit: those being
+    #: looked up, and those in the loop of the walker.
     MOVING = 32
 
     def __init__(self, parameters, *, in_flight):
@@ -116,8 +116,8 @@ class GroupResults(wiring.Component):
         m = Module()
         layout = self.results.payload.shape()
         m.submodules.output = output = PointerQueue(layout, depth=self.OUTPUT)
-        turn = Signal(range(self.groups))  # the group that is sent
-        room = Signal()  # at the output
+        turn = Signal(range(self.groups))  # group that is being sent
+        room = Signal()  # the output queue has room
         done = Signal()
         group = self.elaborate_groups(m, turn)
         complete = self.elaborate_walks(m, done << turn)
@@ -127,9 +127,10 @@ class GroupResults(wiring.Component):
         m.submodules.matches = matches = MatchQueues(self.parameters, in_flight=self.in_flight)
         take = matches.take
 
-        # A group is complete, and its matches are sent if a star or a mark follows, from registers.
+        # Registered: the current group is complete, and if it has a star or mark, its queue is
+        # empty.
         ended = Signal()
-        last = Signal()  # of its queue
+        last = Signal()  # the group is the last of its queue
         star, mark = Signal(), Signal()
         both = star & mark
         m.d.comb += [
@@ -158,7 +159,7 @@ class GroupResults(wiring.Component):
         with m.If(done):
             m.d.sync += [ended.eq(0), turn.eq(turn + 1)]
 
-        # What becomes a word, and what goes with it while a match is read.
+        # The next word, delayed while its match is read.
         word = {
             "valid": take | (ended & room & (star | mark)),
             "kind": Mux(take, ResultKind.PAIR, Mux(star, ResultKind.STAR, ResultKind.MARK)),
@@ -188,11 +189,11 @@ class GroupResults(wiring.Component):
         return m
 
     def elaborate_groups(self, m, turn):
-        """Keep what is known of every group; return the one that is sent."""
+        """Store every group that begins; return the one that is being sent."""
         layout = closed_layout(self.parameters)
         m.submodules.groups = groups = memory.Memory(shape=layout, depth=self.groups, init=[])
         write, read = groups.write_port(), groups.read_port(domain="comb")
-        number = Signal(range(self.groups))  # of the next group; they come in turn
+        number = Signal(range(self.groups))  # of the next group; numbers are used in turn
         m.d.comb += [
             write.addr.eq(number),
             write.data.eq(self.group),
@@ -212,7 +213,7 @@ class GroupResults(wiring.Component):
         """Count the walks of every group; return which groups are complete."""
         complete, begun = Signal(self.groups), Signal(self.groups)
         m.d.sync += [
-            begun.eq((begun & ~self.take) | self.final),  # all walks that there are
+            begun.eq((begun & ~self.take) | self.final),  # all walks of the group have begun
             self.free.eq((self.free & ~self.take) | sent),
             self.idle.eq(self.free.all() & ~self.take.any()),
         ]

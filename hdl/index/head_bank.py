@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A memory of heads of chains, in which a store exchanges one while a visit reads another."""
+"""Memory of chain heads: a store exchanges one head while a visit reads another."""
 
 from amaranth import *
 from amaranth.lib import memory, wiring
@@ -13,36 +13,37 @@ __all__ = ["HeadBank"]
 
 
 class HeadBank(wiring.Component):
-    """A memory of one head per bucket: a store exchanges a head while a visit reads another.
+    """A memory of one head per bucket: a store exchanges one head while a visit reads another.
 
-    A store leaves its own head and gets the one that was there before. Block RAMs may show anything
-    where they are written; so a store writes in the cycle after it reads, and whoever reads the
-    same bucket in that cycle gets the head from here. A visit sees the heads of all stores but
-    perhaps that of its own cycle.
+    A store writes a new head and returns the previous one. A block RAM may return anything for a
+    row that is being written. So a store reads first and writes one cycle later, and a read of the
+    same bucket in the cycle of the write is answered by a bypass register. A visit sees the heads
+    of all stores of earlier cycles, but not that of a store in its own cycle.
 
-    On an ECP5 each reader has a copy of the memory, in block RAMs of its own.
+    On an ECP5 the two readers have a copy of the memory each, in block RAMs of their own.
 
-    Latency: :attr:`LATENCY` cycles from a bucket to what was there: those of a
-    :class:`hdl.memory.key_column.KeyColumn`, and 1 of the way from its blocks, which are far from
-    each other. Throughput: 1 store and 1 visit per cycle.
+    Latency: :attr:`LATENCY` cycles from a bucket to its head: those of a
+    :class:`hdl.memory.key_column.KeyColumn`, and 1 for the way from its blocks, which lie far
+    apart. Throughput: 1 store and 1 visit per cycle.
 
     Parameters
     ----------
     width, bits : int
-        Bits of a head, and of a bucket's number.
+        Bits of a head, and of a bucket number.
 
     Members
     -------
     store : In(1)
+        Store an entry in ``bucket``.
     bucket : In(bits)
-        The bucket that an entry is stored in.
     head : In(width)
-        Its new head.
+        New head of ``bucket``.
     previous : Out(width)
-        Its old one.
+        Previous head of ``bucket``.
     visited : In(bits)
+        Bucket that is visited.
     newest : Out(width)
-        The head of the bucket ``visited``.
+        Head of the bucket ``visited``.
     """
 
     LATENCY = KeyColumn.LATENCY + 1
@@ -68,7 +69,7 @@ class HeadBank(wiring.Component):
         place = Signal.like(self.bucket, reset_less=True)
         head = Signal.like(self.head, reset_less=True)
         m.d.sync += [write.eq(self.store), place.eq(self.bucket), head.eq(self.head)]
-        later = head  # what was written so long ago
+        later = head  # the head that was being written when the data that arrive were read
         for cycle in range(KeyColumn.LATENCY):
             before, later = later, Signal.like(head, name=f"head_{cycle + 1}", reset_less=True)
             m.d.sync += later.eq(before)
@@ -80,7 +81,7 @@ class HeadBank(wiring.Component):
             (self.previous, self.newest),
             strict=True,
         ):
-            met = write & (place == bucket)  # it is written in this cycle
+            met = write & (place == bucket)  # the row that is read is being written
             for cycle in range(KeyColumn.LATENCY):
                 before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
                 m.d.sync += met.eq(before)
@@ -90,7 +91,7 @@ class HeadBank(wiring.Component):
         return m
 
     def elaborate_memory(self, m, platform, write, place, head):
-        """Return what a store and a visit read, as late as a ``KeyColumn`` does."""
+        """Return what a store and a visit read, with the latency of a ``KeyColumn``."""
         depth = 1 << self.bits
         outputs = []
         if is_ecp5(platform) and fits(depth):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the heads of the buckets that a probe visits to walks along their chains."""
+"""Head lookup: turns the buckets that a probe visits into walks along their chains."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -24,40 +24,40 @@ __all__ = ["HeadLookup"]
 
 
 class HeadLookup(wiring.Component):
-    """Begin a walk where the head of a bucket lies inside the ring's present contents.
+    """Begin a walk where the head of a visited bucket is not too old for the probe.
 
-    How many entries were stored after the one that a head leads to tells whether it is one that
-    the probe may see, or a newer one, from which a chain leads there.
+    The number of entries stored after the head's entry decides. A head that is not too old lies in
+    the probe's window, or it is newer than the probe and its chain leads into the window.
 
-    Latency: :attr:`latency` cycles from a visit to its walks. Throughput: a visit per cycle.
+    Latency: :attr:`latency` cycles from a visit to its walks. Throughput: 1 visit per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     begun : In(banks)
         Banks in which ``visit`` has a bucket.
     final : In(1)
-        The group of ``visit`` has no more visits than this one, if it is one.
+        The visits of the group end in this cycle, with ``visit`` if there is one.
     visit : In(visit_layout(parameters))
     visited : Out(bank_bits(parameters)).array(banks)
-        Buckets to look up.
+        Buckets to look up, one per bank.
     newest : In(head_shape(parameters)).array(banks)
-        Their heads, :attr:`HeadTable.LATENCY` cycles later.
+        Heads of these buckets, :attr:`HeadTable.LATENCY` cycles later.
     head : In(head_shape(parameters))
-        Place of the next entry; later than that of all entries in the table.
+        Place of the next entry to be stored; every entry in the table is older.
     queues : In(queues_layout(parameters))
-        Where the matches of each group wait.
+        Queue for the matches of each group.
     begin : Out(banks)
-        Which of the ``walks`` begin.
+        Banks whose ``walks`` begin.
     walks : Out(walks_layout(parameters))
     started : Out(group_count(parameters)).array(banks)
-        … by the groups that they are of.
+        For each bank: the group whose walk begins; one-hot.
     final_of : Out(group_count(parameters))
-        All walks of this group have begun, with those of this cycle.
+        All walks of this group have begun, including those of this cycle; one-hot.
     """
 
     def __init__(self, parameters):
@@ -89,7 +89,7 @@ class HeadLookup(wiring.Component):
         visit = {"visit": self.visit, "begun": self.begun, "final": self.final}
         for cycle in range(HeadTable.LATENCY):
             visit = self.delayed(m, visit, f"looked_up_{cycle}")
-        # Entries since the oldest one that the probe sees: at most as many as the ring holds.
+        # Entries since the oldest one that the probe sees; never more than the ring holds.
         stored = Signal.like(self.visit.tail, name="stored", reset_less=True)
         m.d.sync += stored.eq(self.head[: len(stored)] - visit["visit"].tail)
         looked_up = self.delayed(m, visit, "compared")
@@ -106,13 +106,13 @@ class HeadLookup(wiring.Component):
         return m
 
     def delayed(self, m, visit, name):
-        """Return a visit of a cycle ago."""
+        """Return the visit of the previous cycle."""
         later = delayed(m, visit, name, flags=("begun", "final"))
         return {**later, "visit": data.View(visit_layout(self.parameters), later["visit"])}
 
     def elaborate_bank(self, m, n, newest, stored, looked_up, entry):
-        """Begin a walk in bank ``n`` if fewer entries came later than there are to be seen."""
-        later = Signal.like(newest, name=f"later_{n}", reset_less=True)  # entries
+        """Begin a walk in bank ``n`` if fewer than ``stored`` entries came after the head's."""
+        later = Signal.like(newest, name=f"later_{n}", reset_less=True)  # newer entries
         found = Signal(slot_shape(self.parameters), name=f"found_{n}", reset_less=True)
         visit = looked_up["visit"]
         begins = Signal(name=f"begins_{n}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the newest entry of every bucket is."""
+"""Head table: the place of the newest entry of every bucket."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,32 +13,34 @@ __all__ = ["HeadTable"]
 
 
 class HeadTable(wiring.Component):
-    """A table of one head per bucket, in banks by the lowest bits of the bucket's number.
+    """A table of one head per bucket, split into banks by the lowest bits of the bucket number.
 
-    A store exchanges the head of its bucket; a visit reads a head from every bank at once
-    (:class:`HeadBank`). Nothing is ever cleared: a head that has nothing to do with the bucket any
-    more leads to an entry of another bucket, or to none of the window.
+    A store exchanges the head of its bucket; a visit reads one head from every bank at once
+    (:class:`HeadBank`). The table is never cleared: a stale head leads to an entry of another
+    bucket, or to one outside the window.
 
-    Latency: :attr:`LATENCY` cycles from a bucket to its head. Throughput: 1 store and 1 visit of
-    every bank per cycle.
+    Latency: :attr:`LATENCY` cycles from a bucket to its head. Throughput: 1 store, and 1 visit of
+    every bank, per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     store : In(1)
+        Store an entry in ``bucket``.
     bucket : In(bucket_width)
     head : In(head_shape(parameters))
-        The place of the entry that is stored.
+        Place of the entry that is stored.
     previous : Out(head_shape(parameters))
-        What the head of its bucket was.
+        Previous head of ``bucket``.
     visited : In(bank_bits(parameters)).array(banks)
-        Without its lowest bits, which are the number of the bank, a bucket that is visited.
+        For each bank: the visited bucket, without the lowest bits of its number, which select the
+        bank.
     newest : Out(head_shape(parameters)).array(banks)
-        Its head.
+        Heads of the buckets ``visited``.
     """
 
     LATENCY = HeadBank.LATENCY
@@ -62,7 +64,7 @@ class HeadTable(wiring.Component):
         m = Module()
         banks = bank_count(self.parameters)
         own = self.bucket[: ceil_log2(banks)]
-        stored = own  # the bank of the store that gets its answer
+        stored = own  # bank of the store whose previous head arrives
         for cycle in range(self.latency):
             before, stored = stored, Signal.like(own, name=f"stored_{cycle + 1}", reset_less=True)
             m.d.sync += stored.eq(before)

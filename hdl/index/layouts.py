@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels inside the index engine."""
+"""Layouts and sizes of the index engine."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -28,73 +28,77 @@ __all__ = [
     "walks_waiting",
 ]
 
-#: Probes under way or on their way, beside those of two full groups.
+#: Places of the probe table beside those of two full groups, for probes that are in progress.
 UNDER_WAY = 224
 
 
 def group_count(parameters):
-    """Groups whose probes may be under way at once; their results are kept apart.
+    """Number of groups that can be in progress at once; their results are kept apart.
 
-    A power of two, up to eight: as many as hold 128 probes, so that the walks of one group leave
-    time for those of the next. Up to 32 where tuples go side by side: a probe may come in every
-    cycle then, and eight groups of four are through too late.
+    It is a power of two: as many groups as hold 128 probes, so that the walks of one group overlap
+    with those of the next, but at most eight. The limit is 32 if tuples go side by side: a probe
+    may then arrive in every cycle, and eight groups of four probes would finish too late.
     """
     most = 32 if parameters.side_by_side else 8
     return min(most, 1 << (128 // min(64, parameters.probes)).bit_length() - 1)
 
 
 def walks_waiting(parameters):
-    """Visits whose walks can wait until there is a gap.
+    """Number of visits whose walks can wait for a gap in the loop of the walker.
 
-    With a probe and an entry in every cycle, how often the ring is idle depends on how many walks
-    wait when few begin: 64 leave 1 % of the cycles idle, 16 leave 5 %.
+    With one probe and one entry per cycle, the share of idle cycles of the ring depends on how many
+    walks are waiting when few new ones begin: with 64 the ring is idle in 1 % of the cycles, with
+    16 in 5 %.
     """
     return 64 if parameters.side_by_side else 16
 
 
 def bank_count(parameters):
-    """Banks of the :class:`hdl.index.head_table.HeadTable`: heads that are looked up at once.
+    """Number of banks of the :class:`hdl.index.head_table.HeadTable`, each read once per visit.
 
-    Two for a band, whose probes visit neighbouring cells; one where a probe visits one bucket.
+    Two for a band, whose probes visit neighbouring cells; one for an equality, whose probes visit
+    one bucket.
     """
     return 2 if parameters.comparator == "band" and parameters.bucket_width > 1 else 1
 
 
 def bank_bits(parameters):
-    """Bits that tell the buckets of one bank apart."""
+    """Width of a bucket's number within its bank, in bits."""
     return parameters.bucket_width - ceil_log2(bank_count(parameters))
 
 
 def slot_shape(parameters):
-    """Place of an entry in a region's ring."""
+    """Shape of an entry's place in the ring of a region."""
     return unsigned(ceil_log2(parameters.ring_rows))
 
 
 def head_shape(parameters):
-    """What the head table holds of an entry: its place, and two bits that tell how old it is.
+    """Shape of an entry in the head table: its place, and two bits that tell its age.
 
-    Place and the first of these bits are the row with its wrap bit; the other one changes whenever
-    rows begin again at zero. Without them, a head whose entry was overwritten long ago would be
-    taken for one of the window as often as the window takes up the ring, and cost a read.
+    The place and the first age bit are the row with its wrap bit. The second age bit toggles
+    whenever rows start again at zero. Without the age bits, a head whose entry was overwritten long
+    ago would be mistaken for one of the window, with a probability equal to the window's share of
+    the ring, and would cost a read.
     """
     return unsigned(pointer_layout(parameters)["row"].shape.width + 1)
 
 
 def probe_shape(parameters):
-    """Place of a probe in the :class:`hdl.index.probe_table.ProbeTable`."""
+    """Shape of a probe's place in the :class:`hdl.index.probe_table.ProbeTable`."""
     return unsigned(ceil_log2(2 * parameters.probes + UNDER_WAY))
 
 
 def queues_layout(parameters):
-    """In which queue the matches of each group wait; there are as many as groups at the most."""
+    """Layout of the queue number of each group; there are as many queues as groups."""
     groups = group_count(parameters)
     return data.ArrayLayout(range(groups), groups)
 
 
 def link_layout(parameters):
-    """What an entry holds beside its key: its bucket, and how far back the one before it is.
+    """Layout of what an entry holds beside its key.
 
-    A ``link`` of zero ends the chain.
+    ``link`` is the distance back to the previous entry of the bucket; zero ends the chain.
+    ``bucket`` is the bucket of the entry.
     """
     return data.StructLayout(
         {"link": slot_shape(parameters), "bucket": unsigned(parameters.bucket_width)}
@@ -102,7 +106,10 @@ def link_layout(parameters):
 
 
 def visiting_layout(parameters):
-    """Which buckets a probe visits, and from which row on it sees entries, with a wrap bit."""
+    """Layout of the buckets that a probe visits.
+
+    ``tail`` is the first row that the probe sees, with wrap bit.
+    """
     tail = {"tail": pointer_layout(parameters)["row"].shape}
     if parameters.comparator == "band":
         return data.StructLayout({"cells": cells_layout(parameters), **tail})
@@ -110,7 +117,7 @@ def visiting_layout(parameters):
 
 
 def waiting_layout(parameters):
-    """A probe; it sees ``size`` entries."""
+    """Layout of a probe in the probe table; ``size`` is the number of entries that it sees."""
     return data.StructLayout(
         {
             **{name: field.shape for name, field in visiting_layout(parameters)},
@@ -121,13 +128,13 @@ def waiting_layout(parameters):
 
 
 def closed_layout(parameters):
-    """A group that has closed; the ring must be kept from row ``first`` on."""
+    """Layout of a closed group; the ring must be kept from row ``first`` on."""
     row = pointer_layout(parameters)["row"].shape
     return data.StructLayout({"ending": ending_layout(parameters), "first": row})
 
 
 def visit_layout(parameters):
-    """Buckets that a probe visits at once, one in every bank at most."""
+    """Layout of the buckets that a probe visits at once, at most one in each bank."""
     return data.StructLayout(
         {
             "addresses": data.ArrayLayout(bank_bits(parameters), bank_count(parameters)),
@@ -139,7 +146,7 @@ def visit_layout(parameters):
 
 
 def entry_layout(parameters):
-    """An entry to read; it was stored ``age`` entries after the oldest one that the probe sees."""
+    """Layout of an entry to read; it came ``age`` entries after the oldest one that is visible."""
     slot = slot_shape(parameters)
     return data.StructLayout(
         {"place": slot, "age": slot, "bucket": unsigned(parameters.bucket_width)}
@@ -147,9 +154,9 @@ def entry_layout(parameters):
 
 
 def walks_layout(parameters):
-    """The walks that one visit begins: an entry in every bank, for the same probe.
+    """Layout of the walks that one visit begins: one entry per bank, all for the same probe.
 
-    Their matches go into a ``queue`` (:class:`hdl.index.group_results.GroupResults`).
+    The matches of the walks go into ``queue`` (:class:`hdl.index.group_results.GroupResults`).
     """
     return data.StructLayout(
         {
@@ -162,7 +169,7 @@ def walks_layout(parameters):
 
 
 def walk_layout(parameters):
-    """A probe on its way along a chain."""
+    """Layout of a walk: a probe on its way along a chain."""
     return data.StructLayout(
         {
             **{name: field.shape for name, field in entry_layout(parameters)},
@@ -174,7 +181,7 @@ def walk_layout(parameters):
 
 
 def found_layout(parameters):
-    """A match: the number of the probe since its side's last star, and the place of the entry."""
+    """Layout of a match: the probe's number since the last star of its side, the entry's place."""
     return data.StructLayout(
         {"number": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
     )

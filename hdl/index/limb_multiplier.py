@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One multiplier of the device, with registers of its own before and behind it."""
+"""Multiplier of the device with registers of its own at its inputs and output."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -9,28 +9,28 @@ __all__ = ["LimbMultiplier"]
 
 
 class LimbMultiplier(wiring.Component):
-    """Multiply two limbs, as many bits each as one multiplier of the device has.
+    """Multiply two limbs, each at most as wide as an operand of the device's multiplier.
 
-    A multiplication takes half of a cycle, and multipliers stand where the device has them. So the
-    registers beside one serve no other, and can stand where it stands; synthesis keeps them apart
-    (:data:`hdl.fpga.synthesis.KEEP`), although several multipliers have the same operand.
+    A multiplication takes half a cycle, and multipliers have fixed places on the device. So the
+    registers next to a multiplier serve it alone and can be placed beside it. Synthesis must not
+    merge them (:data:`hdl.fpga.synthesis.KEEP`), although several multipliers share an operand.
 
     Latency: 2 cycles. Throughput: 1 product per cycle.
 
     Parameters
     ----------
     a_bits, b_bits : int
-        Of the limbs.
+        Widths of the limbs.
     gated : bool
-        Whether registers only change when told to.
+        Whether the registers have clock enables, ``load`` and ``multiply``.
 
     Members
     -------
     a, b : In
     load : In(1)
-        If gated: the operands are taken.
+        If gated: take the operands.
     multiply : In(1)
-        If gated: the product of the operands that were taken is.
+        If gated: take the product of the registered operands.
     product : Out(a_bits + b_bits)
     """
 

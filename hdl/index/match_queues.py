@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches wait until it is the turn of their groups, in queues that share one memory."""
+"""Match queues, one per group, which share one memory; they are read in turn."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,43 +14,45 @@ __all__ = ["MatchQueues"]
 
 
 class MatchQueues(wiring.Component):
-    """Keep matches in as many queues as there are groups; read one queue after the other.
+    """Keep matches in as many queues as there are groups, and read one queue after the other.
 
-    Matches come for any queue that has not been left since it was read last. Those of the queue
-    whose turn it is can be taken; ``leaves`` goes on to the next one, which the first queue follows
-    after the last.
+    A match may arrive for any queue that has not been left since it was last read. Matches are
+    taken from the current queue; ``leaves`` advances to the next one, and from the last queue to
+    the first.
 
-    Latency: 2 cycles from a match until it is ``waiting``; :attr:`READING` from ``take`` until it
-    is ``first``. Throughput: a match that comes, and one that is taken, per cycle.
+    Latency: 2 cycles from a match until it is ``waiting``; :attr:`READING` from ``take`` to
+    ``first``. Throughput: 1 match in and 1 match out per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     in_flight : int
-        Matches that may come after ``room`` fell.
+        Matches that may still arrive after ``room`` fell.
 
     Members
     -------
-    There are as many ``queues`` as :func:`hdl.index.layouts.group_count` says.
+    The number of ``queues`` is that of :func:`hdl.index.layouts.group_count`.
 
     found_valid : In(1)
         ``found`` is a match for the queue ``found_queue``.
     found_queue : In(range(queues))
     found : In(found_layout(parameters))
     room : Out(queues)
-        By queue: ``in_flight`` more matches can be taken; known 2 cycles after the last match.
+        For each queue: ``in_flight`` more matches can be taken; valid 2 cycles after the last
+        match.
     waiting : Out(1)
-        There is a match in the queue whose turn it is.
+        The current queue holds a match.
     take : In(1)
-        Take it; only if ``waiting``.
+        Take a match; only while ``waiting``.
     first : Out(found_layout(parameters))
         The match taken :attr:`READING` cycles ago.
     leaves : In(1)
-        The queue whose turn it is has served its last group, and is empty; not with ``take``.
+        Leave the current queue, which is empty and has served its last group; not together with
+        ``take``.
     """
 
-    #: Matches that can wait in all queues, unless that is fewer than so many in each; powers of
+    #: Total number of entries, and the least number per queue, which takes precedence; powers of
     #: two.
     MATCHES = 512
     LEAST = 32
@@ -81,10 +83,11 @@ class MatchQueues(wiring.Component):
         m.submodules.matches = matches = KeyColumn(
             width=self.found.shape().size, depth=self.depth * self.queues, late=True
         )
-        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.queues)]  # with wrap bit
-        # What is written late is read late, too: up to the head of a cycle ago.
+        heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.queues)]  # with a wrap bit
+        # The memory is written a cycle late, so a queue is readable up to its write pointer of a
+        # cycle ago.
         written = [Signal.like(head, name=f"written_{n}") for n, head in enumerate(heads)]
-        tail = Signal(bits + 1)  # of the queue whose turn it is; the others are at zero
+        tail = Signal(bits + 1)  # of the current queue; the others are zero
         turn = Signal(range(self.queues))
         m.d.comb += [
             matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),

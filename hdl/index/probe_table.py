@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes stay here from their arrival until their group has been answered."""
+"""Probe table: holds probes from their arrival until their group has been answered."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -20,59 +20,62 @@ __all__ = ["ProbeTable"]
 class ProbeTable(wiring.Component):
     """A ring of probes, and a queue of the groups that they belong to.
 
-    Results of a group wait for no later word than the one that closes it (see
-    :class:`hdl.trees.merger.Merger`); so no probe sets out before its group is in the queue. There
-    is room for a whole group beside those under way, so an open one never fills the table.
+    The results of a group must not depend on any input word after the one that closes it (see
+    :class:`hdl.trees.merger.Merger`). So no probe starts before its group is in the queue. The
+    table has room for one whole group beside the probes in progress, so an open group never fills
+    it.
 
     Latency: 1 cycle from the end of a group until it is ``closed``; 4 from a probe until it has
-    ``arrived``, if those before it were visited by then. Throughput: 1 probe and 1 group per cycle.
+    ``arrived``, if its predecessors have been visited by then. Throughput: 1 probe and 1 group per
+    cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     soon : Out(1)
-        From the next cycle on, there is room for a probe, or the end of a group, in two cycles.
-        So whoever adds in a cycle has looked at it three cycles earlier.
+        High if there is room for a probe, or for the end of a group, three cycles from now. Whoever
+        adds must have seen ``soon`` high three cycles earlier.
     add : In(1)
         Take ``probe``.
     probe : In(waiting_layout(parameters))
     tail : In
-        The row of its span's tail, with wrap bit; that of a group's first probe is kept.
+        Row of the tail of the probe's span, with wrap bit; the table keeps that of a group's first
+        probe.
     close : In(1)
-        The group ends, with the probe of this cycle if there is one.
+        The group ends, including the probe of this cycle if there is one.
     ending : In
-        What follows it; its ``count`` is ignored.
+        What follows the closing group; its ``count`` is ignored.
     closed : Out(1)
-        There is a closed group.
+        ``group`` is a closed group.
     group : Out(closed_layout(parameters))
     take : In(1)
-        Go on to the next one; only if ``closed``.
+        Advance to the next group; only while ``closed``.
     arrived : Out(1)
-        ``visiting`` is the next probe, in order.
+        ``visiting`` holds the next probe, in order.
     visiting : Out(visiting_layout(parameters))
     visited : In(1)
-        Go on to the one after it; only if ``arrived``.
+        Advance to the next probe; only while ``arrived``.
     walking : In
-        Which probe an entry is compared with: one that has ``arrived`` and is not released.
+        Place of the probe that an entry is compared with. The probe has ``arrived`` and is not
+        released.
     criterion, size, number : Out
-        What the probe compares keys with, how many entries it sees, and its number among the probes
-        since the last star; as many cycles later as a
-        :class:`hdl.memory.key_column.KeyColumn` takes.
+        What the probe at ``walking`` compares keys with, how many entries it sees, and its number
+        since the last star; with the latency of a :class:`hdl.memory.key_column.KeyColumn`.
     release : In(1)
-        As many of the oldest probes have been answered as ``released`` says.
+        The oldest ``released`` probes have been answered.
     released : In
     oldest : Out
-        From this row on the ring must be kept for the probes whose groups are still to be taken,
-        the open one included; ``tail`` if there are none.
+        First row of the ring that must be kept for groups that have not been taken, including the
+        open one; ``tail`` if there are none.
     """
 
-    #: Groups that can wait.
+    #: Number of closed groups that can wait.
     DEPTH = 32
-    #: Probes and ends of groups that may come after ``soon`` fell.
+    #: Probes and ends of groups that may still arrive after ``soon`` fell.
     IN_FLIGHT = 3
 
     def __init__(self, parameters):
@@ -108,13 +111,13 @@ class ProbeTable(wiring.Component):
         m.submodules.groups = groups = PointerQueue(
             closed_layout(self.parameters), depth=self.DEPTH, reserve=self.IN_FLIGHT + 1
         )
-        head = Signal(len(self.walking) + 1)  # both with a wrap bit
+        head = Signal(len(self.walking) + 1)  # write and read pointer, both with wrap bit
         tail = Signal.like(head)
         self.elaborate_walking(m, head)
         self.elaborate_visiting(m, head)
 
         count = Signal(range(self.parameters.probes + 1))
-        first = Signal.like(self.tail, reset_less=True)  # of the open group
+        first = Signal.like(self.tail, reset_less=True)  # `tail` of the open group's first probe
         opened = Mux(count == 0, self.tail, first)
         m.d.comb += [
             groups.last.ending.eq(self.ending),
@@ -126,7 +129,8 @@ class ProbeTable(wiring.Component):
             self.group.eq(groups.first),
             self.oldest.eq(Mux(groups.filled, groups.first.first, opened)),
         ]
-        # Where the head will be when those have come that may: so nothing has to be compared.
+        # Where the head will be after all probes in flight have arrived. The table is full if this
+        # pointer has passed the tail, which takes no comparator to see.
         reserved = Signal.like(head, init=self.IN_FLIGHT)
         m.d.comb += self.soon.eq(~(reserved - tail)[len(self.walking)] & groups.room)
         with m.If(self.add & (count == 0)):
@@ -142,7 +146,7 @@ class ProbeTable(wiring.Component):
         return m
 
     def column(self, m, name, value, address, write, place):
-        """Keep ``value`` of every probe; return that of the probe at ``address``."""
+        """Store ``value`` of every probe in a memory; return that of the probe at ``address``."""
         value = Value.cast(value)
         m.submodules[name] = column = KeyColumn(width=len(value), depth=1 << len(self.walking))
         m.d.comb += [
@@ -154,23 +158,24 @@ class ProbeTable(wiring.Component):
         return column.data
 
     def elaborate_walking(self, m, head):
-        """Keep what entries are compared with, every field in a memory of its own."""
+        """Store what entries are compared with, every field in a memory of its own."""
         for name, _ in criterion_layout(self.parameters):
             data = self.column(m, name, self.probe.criterion[name], self.walking, self.add, head)
             m.d.comb += Value.cast(self.criterion[name]).eq(data)
-        number = Signal(self.parameters.probe_bits)  # of the probe that comes next
+        number = Signal(self.parameters.probe_bits)  # of the next probe
         with m.If(self.close & self.ending.star):
             m.d.sync += number.eq(0)
         with m.Elif(self.add):
             m.d.sync += number.eq(number + 1)
-        # The size has only just been worked out, and the probe sets out some cycles later.
+        # The size is only just computed, and a probe is read some cycles later, so it is written
+        # late.
         arriving = {"add": self.add, "head": head, "seen": Cat(self.probe.size, number)}
         late = delayed(m, arriving, "late", flags=["add"])
         data = self.column(m, "size", late["seen"], self.walking, late["add"], late["head"])
         m.d.comb += Cat(self.size, self.number).eq(data)
 
     def elaborate_visiting(self, m, head):
-        """Keep what is needed to visit buckets; read it ahead, into a short queue."""
+        """Store what is needed to visit buckets, and read it ahead into a short queue."""
         layout = visiting_layout(self.parameters)
         m.submodules.ahead = ahead = ReadAhead(layout, depth=1 << len(self.walking))
         m.d.comb += [

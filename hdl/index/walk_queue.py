@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walks that wait until they can set out: a visit may begin one in every bank."""
+"""Queue of walks that have not started yet; a visit may begin one in every bank."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -13,45 +13,45 @@ __all__ = ["WalkQueue"]
 
 
 class WalkQueue(wiring.Component):
-    """A queue of the walks that visits begin; those of one visit set out one after the other.
+    """A queue of the walks that visits begin; the walks of one visit leave one after the other.
 
-    Walks set out in the order of their visits, so no walk waits for one of a later group. (With a
-    queue for every bank, walks of a group whose matches have no room could hold up those of the
-    group before it, which make the room: a deadlock.)
+    Walks leave in the order of their visits, so no walk waits for one of a later group. (With a
+    queue for every bank, walks of a group whose matches have no room could block walks of the
+    previous group, which have to finish before there is room: a deadlock.)
 
     A queue of more than :attr:`SHALLOW` visits would be read through multiplexers behind its
     memory. Therefore the next few visits move up into a short queue.
 
-    Latency: 1 cycle, 2 with such a short queue. Throughput: all walks of a visit in, 1 walk out per
-    cycle.
+    Latency: 1 cycle, or 2 with the short queue. Throughput: all walks of 1 visit in, and 1 walk
+    out, per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     depth : int
-        Visits whose walks can wait, a power of two.
+        Number of visits whose walks can wait, a power of two.
     in_flight : int
-        … that may still come when ``ready`` falls, the one of the cycle before included.
+        Visits that may still arrive when ``ready`` falls, including one of the previous cycle.
 
     Members
     -------
     begin : In(banks)
         Banks in which a walk begins.
     walks : In(walks_layout(parameters))
-        The walks.
+        One walk per bank.
     ready : Out(1)
         There was room for more than ``in_flight`` visits a cycle ago; from a register.
     filled : Out(1)
         ``first`` is a walk; from a register.
     first : Out(walk_layout(parameters))
     take : In(1)
-        It sets out; only if ``filled``.
+        The walk ``first`` leaves the queue; only while ``filled``.
     """
 
-    #: Places of a distributed RAM.
+    #: Depth of a distributed RAM.
     SHALLOW = 16
-    #: Places of the short queue, and how many of them are left for what is under way.
+    #: Depth of the short queue, and how many of its entries are reserved for visits in flight.
     FRONT, RESERVE = 8, 2
 
     def __init__(self, parameters, *, depth, in_flight):
@@ -92,7 +92,7 @@ class WalkQueue(wiring.Component):
         if len(self.begin) == 1:
             m.d.comb += queue.take.eq(self.take)
         else:
-            begun = Signal()  # the first walk of two has set out
+            begun = Signal()  # the first walk of two has left
             second = begun | queue.first.second
             entry = data.View(
                 entry.shape(), Mux(second, *(Value.cast(front.entries[n]) for n in (1, 0)))
@@ -104,7 +104,7 @@ class WalkQueue(wiring.Component):
         return m
 
     def elaborate_front(self, m, queue):
-        """Let visits move up into a short queue; return it."""
+        """Move visits up into a short queue, and return that queue."""
         m.submodules.front = front = PointerQueue(
             queue.shape, depth=self.FRONT, reserve=self.RESERVE
         )

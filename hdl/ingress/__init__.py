@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The root: legal words, their order, groups and stars, prepared tuples."""
+"""The root of the distribution tree: legality and order of words, groups and stars, preparation."""

@@ -9,33 +9,33 @@ __all__ = ["GroupSchedule"]
 
 
 class GroupSchedule(wiring.Component):
-    """When one side's group of probes ends, and when a star follows it (RAP, section 5).
+    """Decide when one side's group of probes ends, and when a star follows it (RAP, section 5).
 
-    A group ends with its ``probes``-th probe, with the last probe before a star, or when
-    ``cores * slack`` tuples of the other side came since it began: then no region may store more
-    of them while the group still waits. While the order of cores matters (not ``free``) every group
-    ends with a star.
+    A group ends with its ``probes``-th probe, or with the last probe before a star. It also ends
+    when ``cores * slack`` tuples of the other side have come since it began: then no region may
+    store more of them while the group still waits. While the order of cores matters (``free`` is
+    low), a star follows every group.
 
-    A probe and a tuple of the other side may be at hand together, where tuples go side by side. The
-    outcome is that of one after the other: either way round they end one group at the most, unless
-    the tuple of the other side comes first while the group is ``exhausted``; so that must not be.
+    If ``parameters.side_by_side``, a probe and a tuple of the other side may be at hand together.
+    The outcome is the same as that of one after the other. In either order they end at most one
+    group, with one exception: if the group is ``exhausted``, a tuple of the other side that comes
+    first would end a group of its own. The caller must not present the two together in that case.
 
-    After reset there is no open group, and the first probe is followed by a star.
+    After reset, no group is open, and a star follows the first probe.
 
     Latency: 0 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     period : In
-        Probes from star to star, at least one; while a control word that ends everything is at
-        hand, the period that follows it.
+        Probes from star to star, at least one. With ``finish``, the period that follows.
     single : In(1)
-        It is one.
+        ``period`` is one.
     free : In(1)
         The period in force is longer than a group.
     probe : In(1)
@@ -43,13 +43,13 @@ class GroupSchedule(wiring.Component):
     other : In(1)
         A tuple of the other side is at hand.
     finish : In(1)
-        A control word that ends everything is at hand.
+        A control word that ends all groups is at hand.
     close, star : Out(1)
-        The group ends with the word at hand; … and is followed by a star.
+        The group ends with the word at hand; a star follows the group.
     advance : In(1)
         The word at hand is taken.
 
-    Where tuples go side by side:
+    If ``parameters.side_by_side``, also:
 
     leads : In(1)
         If both are at hand, the probe comes first.
@@ -59,7 +59,7 @@ class GroupSchedule(wiring.Component):
         The probe at hand ends the group, whatever else is at hand.
     """
 
-    #: Members where a probe and a tuple of the other side may be at hand together.
+    #: Members for a probe and a tuple of the other side that are at hand together.
     PAIRED = {"leads": In(1), "exhausted": Out(1), "ripe": Out(1)}
 
     def __init__(self, parameters):
@@ -84,17 +84,18 @@ class GroupSchedule(wiring.Component):
         m = Module()
         probes = self.parameters.probes
         limit = self.parameters.cores * self.parameters.slack
-        # Every counter has a flag that says, from a register, whether it is about to end.
-        begun = Signal()  # there are probes in the open group
-        grouped = Signal(range(probes + 1), reset_less=True)  # … how many, if any
-        filled = Signal(init=probes == 1)  # … all but one
-        passed = Signal(range(limit + 1), reset_less=True)  # tuples of the other side since then
-        exhausted = Signal()  # … all but one of the limit, which is two at the least
+        # Every counter has a flag in a register, which says that the next count is the last one.
+        begun = Signal()  # the open group has probes
+        grouped = Signal(range(probes + 1), reset_less=True)  # number of these probes, if any
+        filled = Signal(init=probes == 1)  # the group is one probe short of full
+        # Tuples of the other side since the group began.
+        passed = Signal(range(limit + 1), reset_less=True)
+        exhausted = Signal()  # `passed` is one below the limit, which is two at the least
         left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
-        due = Signal(init=1)  # … one
-        unstarred = Signal()  # there were probes since the last star
+        due = Signal(init=1)  # a star follows the next probe
+        unstarred = Signal()  # probes have come since the last star
 
-        # Both decisions by themselves: one from the other would take longer.
+        # The two decisions are made separately: deriving one from the other would take longer.
         starred = self.probe & (due | (filled & ~self.free)) | (self.other & exhausted & ~self.free)
         m.d.comb += [
             self.close.eq(self.finish | (self.probe & (due | filled)) | (self.other & exhausted)),
@@ -110,9 +111,9 @@ class GroupSchedule(wiring.Component):
                 m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
             with m.Elif(self.probe):
                 m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
-            # They start where a group begins, so they need not wait to know whether one ends.
+            # The counts start anew with a group, so they need not wait to know whether one ends.
             probes_before = Mux(begun, grouped, 0)
-            # A tuple of the other side that comes after the probe with which the group begins.
+            # The tuple of the other side, if it comes after the probe that begins the group.
             follows = self.other & self.leads if self.parameters.side_by_side else 0
             m.d.sync += [
                 grouped.eq(probes_before + self.probe),

@@ -24,23 +24,26 @@ __all__ = ["Ingress"]
 class Ingress(wiring.Component):
     """Annotate every input word with what all regions must agree on.
 
-    Groups are closed here, once, so that every region closes the same ones. The sides whose group
-    ends with a star are told to the :class:`hdl.trees.order_queue.OrderQueue` of the combiner, in
-    the order in which they closed. A tuple whose timestamp is below its predecessor's raises
-    ``disorder``; it and all tuples after it are dropped until CLEAR, while control words still
-    pass, carrying the fault. A word that is not legal (:func:`hdl.words.operands.is_legal`) is
-    dropped, and all words after it carry ``illegal``, up to CLEAR. Tuples leave prepared for the
-    comparison and, with an index, for looking up buckets
+    Groups are closed here, once, so that all regions close the same ones. While the order of
+    results matters, the ingress tells the combiner's :class:`hdl.trees.order_queue.OrderQueue` the
+    sides whose groups end with a star, in the order in which these groups closed.
+
+    A tuple whose timestamp is below that of its predecessor raises ``disorder``. It and all later
+    tuples are dropped until CLEAR, while control words still pass and carry the fault. A word that
+    is not legal (:func:`hdl.words.operands.is_legal`) is dropped, and all later words carry
+    ``illegal``, up to and including CLEAR.
+
+    Tuples leave prepared for the comparison and, with an index, for the lookup of buckets
     (:class:`hdl.ingress.word_preparation.WordPreparation`).
 
-    A word is accepted first, which is where the order of time and ``room`` are looked at. What it
-    says by itself (:func:`word_facts`) goes with it into a register, so that illegal words are
-    dropped, groups are decided and bounds are set out of registers. While reset is on its way
-    (:mod:`hdl.local_reset`), no word is taken.
+    A word is first accepted, which depends on the order of time and on ``room``. What the word says
+    by itself (:func:`word_facts`) goes into a register with it. So the logic that drops illegal
+    words, closes groups and sets bounds starts at registers. No word is taken while reset is on its
+    way (:mod:`hdl.local_reset`).
 
-    A word of two tuples means what they mean one after the other. For an index it leaves as one
-    word, unless the first tuple ends the other side's group; for a scan always as two. Of two
-    tuples out of order the first one leaves alone.
+    A word of two tuples has the effect of its tuples one after the other. For an index it leaves as
+    one word, unless the first tuple ends the group of the other side. For a scan it always leaves
+    as two words. If its two tuples are out of order, only the first one leaves.
 
     Latency: 2 cycles, 3 with timestamps, and those of the preparation. Throughput: 1 word per
     cycle; a word of two tuples that leaves as two takes 2.
@@ -48,7 +51,7 @@ class Ingress(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
@@ -59,17 +62,17 @@ class Ingress(wiring.Component):
     closing_sides : Out(turns_shape(parameters))
         Which sides, and in which order.
     room : In(1)
-        There is room for as many ``closing`` as may be in flight: for 3, from the last cycle with
-        ``room`` on, that cycle's own among them; so for 2 without ``room``. One of them is in the
-        register of ``closing``, two are of words that were accepted: so 5 with two tuples in a
-        word, which may leave as two.
+        The order queue has room for three ``closing``, or for five with two tuples per word. This
+        many can come from the last cycle in which ``room`` is high on: one from the register of
+        ``closing`` in that cycle, and one for each of two words that were already accepted, or two
+        for each of them if it leaves as two words.
     accepted : Out(2)
-        A tuple of side R (bit 0), of side S (bit 1) was sent on to the preparation in the cycle
-        before.
+        In the previous cycle, a tuple of side R (bit 0), of side S (bit 1) was sent on to the
+        preparation.
     disorder : Out(1)
-        Time went backwards since the last CLEAR, as far as words are accepted.
+        Time went backwards since the last CLEAR, in the words accepted so far.
     illegal : Out(1)
-        An illegal word was dropped in the cycle before.
+        An illegal word was dropped in the previous cycle.
     """
 
     def __init__(self, parameters):
@@ -112,7 +115,7 @@ class Ingress(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_input(self, m):
-        """Take words into a register; return the stream of them."""
+        """Take words into a register; return its output stream."""
         m.submodules.input = register = StreamRegister(
             input_word(self.parameters), early=["kind", "body"]
         )
@@ -125,10 +128,10 @@ class Ingress(wiring.Component):
         return register.o
 
     def elaborate_acceptance(self, m, words):
-        """Take words that are not dropped into a register, once there is room for their stars.
+        """Take the words that are not dropped into a register, once there is room for their stars.
 
-        Return the stream of them: beside an input word its :func:`word_facts`, its ``kind``, and
-        ``disorder``.
+        Return the output stream of the register. Its payload holds the input word, its
+        :func:`word_facts`, its ``kind``, and ``disorder``.
         """
         checked = stream.Signature(words.payload.shape()).create()
         drop, late = Signal(), Const(0)
@@ -141,7 +144,7 @@ class Ingress(wiring.Component):
         ]
         if self.parameters.tuples_per_word == 2:
             place_tuple(m, words.payload, checked.payload)
-            with m.If(late):  # only the first tuple goes on
+            with m.If(late):  # only the first tuple goes on: the word gets the kind of its side
                 m.d.comb += Value.cast(checked.payload.kind).eq(words.payload.first)
 
         def flags(i):
@@ -151,10 +154,10 @@ class Ingress(wiring.Component):
         return flagged_register(m, "accepted", checked, flags=flags)
 
     def elaborate_order(self, m, words, drop):
-        """Watch the timestamps, and remember that time went backwards.
+        """Check the order of timestamps, and remember that time went backwards.
 
-        Return the words, of which the one at hand is dropped if ``drop``, and whether only the
-        first of its two tuples goes on.
+        Drive ``drop`` while the word at hand is to be dropped. Return the stream of words, and
+        whether only the first of the two tuples at hand goes on.
         """
         m.submodules.order = order = TimeOrder(self.parameters)
         connect(m, words, order.i)
@@ -166,7 +169,7 @@ class Ingress(wiring.Component):
             order.o.ready.eq(ordered.ready),
         ]
         transfer = ordered.valid & ordered.ready
-        with m.If(has_tuples(self.parameters, ordered.payload)):  # legal therefore
+        with m.If(has_tuples(self.parameters, ordered.payload)):  # so the word is legal
             m.d.comb += drop.eq(self.disorder | is_.backward)
             with m.If(transfer):
                 m.d.sync += self.disorder.eq(drop | is_.late)
@@ -175,7 +178,7 @@ class Ingress(wiring.Component):
         return ordered, is_.late
 
     def elaborate_legality(self, m, words, output):
-        """Remember until CLEAR that a word was illegal; such a word sets and ends nothing."""
+        """Remember until CLEAR that a word was illegal. An illegal word sets and ends nothing."""
         word = words.payload
         advance = words.valid & words.ready
         illegal = Signal()
@@ -209,7 +212,7 @@ class Ingress(wiring.Component):
         ]
 
     def elaborate_tuple(self, m, words, output, punctuation):
-        """Let a word go on as it is."""
+        """Pass a word on as it is."""
         word = words.payload
         m.d.comb += [
             words.ready.eq(output.ready),
@@ -219,7 +222,7 @@ class Ingress(wiring.Component):
         ]
 
     def elaborate_beats(self, m, words, output, punctuation):
-        """Let the tuples of a word go on together if they may, or else one after the other."""
+        """Pass the tuples of a word on together if possible, otherwise one after the other."""
         word, scheduled = words.payload, output.payload.word
         m.submodules.halves = halves = WordHalves()
         m.d.comb += [
@@ -228,7 +231,7 @@ class Ingress(wiring.Component):
             halves.advance.eq(words.valid & output.ready),
             words.ready.eq(output.ready & halves.last),
             punctuation.probes.eq(halves.present),
-            # R, S, CONTROL, BOTH: a legal word without tuples is a control word.
+            # Encode R, S, CONTROL or BOTH. A legal word without tuples is a control word.
             scheduled.kind.eq(Cat(halves.present[1], ~halves.present.xor())),
             scheduled.body.as_value().eq(word.word.body.as_value()),
         ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparing a tuple, once for all regions: what it compares as a probe, what it leaves stored."""
+"""Prepares a tuple once for all regions: its criterion as a probe, its key as it is stored."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -27,21 +27,26 @@ class ProbePreparation(wiring.Component):
     """Turn the key of every tuple into the criterion that stored keys are compared with.
 
     For a band, ``low <= r - s <= high`` becomes a range of stored keys: ``r - high .. r - low`` for
-    a probe of R, ``s + low .. s + high`` for one of S, clamped to the field; a range beyond the
-    field becomes one that no key meets. Both the range and the key itself, as it is stored, lose
-    their sign first (see :func:`hdl.words.prepared.stored_layout`), so that clamping looks at two
-    bits. Bounds are registers, open after reset, set by the control words that pass: which of them
-    is known before (:func:`hdl.words.operands.bounds_set`). Other comparators use the key as it is,
-    or its digest and its rest. A value that is out of the range of its operation, which is known
-    before as well, is replaced by the nearest one inside, so that no region has to look.
+    a probe of R, ``s + low .. s + high`` for a probe of S, clamped to the field. A range that lies
+    outside the field becomes a range that contains no key. The range and the key as it is stored
+    are unsigned (see :func:`hdl.words.prepared.stored_layout`), so clamping depends on two bits
+    only.
 
-    Latency: 3 cycles, to add the bounds, to see where that leads, to clamp. Throughput: 1 word per
+    The bounds are registers, open after reset and set by the control words that pass. The word
+    itself says which bounds it sets (:func:`hdl.words.operands.bounds_set`).
+
+    For other comparators, the criterion is the key as it is, or its digest and its rest.
+
+    A value that is out of the range of its operation is clamped, so that no region has to check it.
+    The word itself says which limit is exceeded (:func:`hdl.words.operands.value_limits`).
+
+    Latency: 3 cycles: to add the bounds, to locate the range, to clamp it. Throughput: 1 word per
     cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
@@ -120,16 +125,17 @@ class ProbePreparation(wiring.Component):
             with m.If(self.i.valid & self.i.payload.bounds[field.name][end]):
                 m.d.sync += bound.eq(saturated(word.body.control.value, shape.width))
         key = unsigned_key(field, word.body.tuple.key[field.name])
-        of_r = ~Value.cast(word.kind)[0]  # or a control word, whose sums do not matter
+        of_r = ~Value.cast(word.kind)[0]  # or a control word, whose sums are not used
         for name, of_probe_r, of_probe_s in (("first", high, low), ("final", low, high)):
-            # One carry chain: the complement, and a carry that comes from a bit below.
+            # A subtraction is one carry chain: add the complement, and a carry from an extra bit
+            # below.
             operand = Mux(of_r, ~of_probe_r, of_probe_s).as_signed()
             m.d.comb += sums[name].eq(
                 (Cat(1, key, 0).as_signed() + Cat(of_r, operand).as_signed()) >> 1
             )
 
     def elaborate_word(self, m, scheduled, key, criterion, prepared):
-        """Put the prepared word together."""
+        """Assemble the prepared word."""
         word = scheduled.word
         m.d.comb += prepared.kind.eq(word.kind)
         for name in decision_members():
@@ -164,7 +170,7 @@ class ProbePreparation(wiring.Component):
 
 
 def place_range(m, field, sums, place):
-    """Say whether a range begins below the field, ends above it, or misses it."""
+    """Say whether a range begins below its field, ends above it, or lies outside of it."""
     below = sums.final < 0
     above = ~(sums.first < 0) & sums.first[field.bits]
     m.d.comb += [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups and stars: what the precision in force makes of the words of both sides."""
+"""Groups and stars: when the precision in force ends the groups of both sides."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,50 +13,51 @@ __all__ = ["Punctuation"]
 class Punctuation(wiring.Component):
     """Decide which groups the word at hand closes, and which of them are followed by a star.
 
-    It keeps the precision in force, which is the period from star to star, and a
-    :class:`GroupSchedule` for each side. After reset a star follows every probe.
+    The punctuation keeps the precision in force, which is the period from star to star, and a
+    :class:`GroupSchedule` for each side. After reset, a star follows every probe.
 
     Latency: 0 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     probes : In(2)
-        A tuple of side R (bit 0) or S (bit 1) is at hand; of both only where tuples go side by
-        side.
+        A tuple of side R (bit 0) or S (bit 1) is at hand. Both bits are high only if
+        ``parameters.side_by_side``.
     finish : In(1)
-        It closes the groups of both sides.
+        The word at hand closes the groups of both sides.
     set_precision : In(1)
-        It does, and begins the precision that the next three say.
+        The word at hand also begins the precision that ``wanted``, ``single`` and ``unordered``
+        say.
     wanted : In
         Probes from star to star, at least one.
     single, unordered : In(1)
-        This is one; it is longer than a group.
+        ``wanted`` is one; ``wanted`` is longer than a group.
     advance : In(1)
         The word at hand is taken.
     close, star : Out(2)
-        The group of this side ends with the word at hand; … and is followed by a star.
+        For each side, the word at hand ends its group; a star follows the group.
     free : Out(1)
         From the word at hand on, mergers need not keep the order of cores.
     starring : Out(1)
         The word is taken, and the combiner has to keep the order of the stars that it brings.
 
-    Where tuples go side by side:
+    If ``parameters.side_by_side``, also:
 
     first : In(1)
-        Side of the tuple that comes first, if both are at hand.
+        If two tuples are at hand, the side of the one that comes first.
     apart : Out(1)
-        If both are at hand, the first one ends the other side's group, so they have to be taken one
-        after the other.
+        If two tuples are at hand, the first one ends the group of the other side, so they have to
+        be taken one after the other.
     s_first : Out(1)
-        Two tuples are at hand, and if they end the groups of both sides, S's star comes first.
+        Two tuples are at hand, and if they end the groups of both sides, the star of S comes first.
     """
 
-    #: Members where two tuples may be at hand.
+    #: Members for two tuples that are at hand together.
     PAIRED = {"first": In(1), "apart": Out(1), "s_first": Out(1)}
 
     def __init__(self, parameters):
@@ -114,11 +115,11 @@ class Punctuation(wiring.Component):
         return m
 
     def elaborate_pair(self, m, of_r, of_s):
-        """Let two tuples at hand have the outcome of one after the other.
+        """Give two tuples that are at hand the outcome of one after the other.
 
-        If their word ends both groups, R's star comes first, as after any tuple that ends both. But
-        where S's tuple comes first and ends its own group, that was before. With one tuple at hand,
-        ``first`` means nothing.
+        If their word ends both groups, the star of R usually comes first, as it does after a single
+        tuple that ends both. The star of S comes first if the tuple of S comes first and ends its
+        own group. With one tuple at hand, ``first`` has no meaning.
         """
         m.d.comb += [
             of_r.leads.eq(~self.first),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether time goes backwards, from word to word and within one."""
+"""Whether time goes backwards, from word to word and within a word."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -16,29 +16,32 @@ __all__ = ["TimeOrder", "ordered_word"]
 
 
 def ordered_word(parameters):
-    """An input word, and what its timestamps say.
+    """Return the layout of an input word with flags about its timestamps.
 
-    ``backward``: the first tuple is older than the last one of the word with tuples before it, up
-    to CLEAR. ``late``: there are two tuples, and the second one is older than the first.
+    ``backward``: the first tuple is older than the last tuple of the previous word with tuples,
+      since CLEAR.
+    ``late``: the word holds two tuples, and the second one is older than the first.
     """
     return data.StructLayout({"backward": 1, "late": 1, "word": input_word(parameters)})
 
 
 class TimeOrder(wiring.Component):
-    """Compare the timestamps of words, in one cycle, so that they are accepted out of registers.
+    """Compare the timestamps of a word a cycle before the word is accepted.
+
+    So the decision to accept a word depends on registers instead of comparisons.
 
     Latency: 1 cycle. Throughput: 1 word per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator, with timestamps.
+        Parameters of the accelerator, which has timestamps.
 
     Members
     -------
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(ordered_word(parameters)))
-        Out of a register.
+        Directly from a register.
     """
 
     def __init__(self, parameters):
@@ -77,7 +80,7 @@ class TimeOrder(wiring.Component):
         return m
 
     def compare_pair(self, m, word, newest, ordered):
-        """Compare the timestamps of both places before it is known which of them comes first."""
+        """Compare the timestamps of both places, before it is known which tuple comes first."""
         r, s = word.body.both.r.timestamp, word.body.both.s.timestamp
         both = word.kind == InputKind.BOTH
         old_r, old_s = (is_below(m, time, newest) for time in (r, s))

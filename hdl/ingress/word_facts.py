@@ -11,15 +11,21 @@ __all__ = ["is_clear", "word_facts"]
 
 
 def word_facts(parameters, word):
-    """Return what an input word says by itself, so that nothing else has to look into it.
+    """Return what an input word says by itself, so that later stages need not decode it.
 
-    ``legal``: it means something; a word that does not holds no tuple, ends no group and sets
-    nothing. ``clear``: it is CLEAR. ``is_r``, ``is_s``: it holds a tuple of this side. ``first``,
-    where there may be two: side of the one that comes first, if it holds two. ``finish``: it closes
-    the groups of both sides. ``set_precision``: it is PRECISION, and asks for the ``wanted`` period
-    from star to star, which is ``single`` if it is one and ``unordered`` if it is longer than a
-    group; all three may be anything in other words. ``bounds``: those that it sets. ``limits``: the
-    ends of ranges that its value exceeds.
+    ``legal``: the word is legal. An illegal word holds no tuple, ends no group and sets nothing.
+    ``clear``: the word is CLEAR.
+    ``is_r``, ``is_s``: the word holds a tuple of this side.
+    ``first``, if a word may hold two tuples: the side of the tuple that comes first.
+    ``finish``: the word closes the groups of both sides.
+    ``set_precision``: the word is PRECISION.
+    ``wanted``: the period from star to star that PRECISION asks for.
+    ``single``, ``unordered``: this period is one; it is longer than a group.
+    ``bounds``: the bounds that the word sets.
+    ``limits``: the limits that the value of the word exceeds.
+
+    In words other than PRECISION, ``wanted``, ``single`` and ``unordered`` may have any value. In
+    words that do not hold two tuples, ``first`` may have any value.
     """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
@@ -27,12 +33,14 @@ def word_facts(parameters, word):
     longest = 1 << bits
     low, high = control.value[:bits], control.value[bits:]
     held = held_tuples(parameters, word)
-    shorter = (low != 0) & (high == 0)  # than the longest, which zero and too long ones mean
+    # The period is shorter than the longest one. Zero and periods that are too long stand for the
+    # longest.
+    shorter = (low != 0) & (high == 0)
     order = {"first": word.first} if parameters.tuples_per_word == 2 else {}
     return {
         **order,
-        # What goes to both schedules is kept apart: in the Verilog, neighbours become one port, and
-        # these are neighbours in another order for the other side.
+        # Facts that go to both schedules are not neighbours here. Neighbours become one port in the
+        # Verilog, and the schedules of the two sides take these facts in different orders.
         "legal": is_legal(parameters, word),
         "clear": is_clear(word),
         "is_r": held[0],
@@ -48,5 +56,5 @@ def word_facts(parameters, word):
 
 
 def is_clear(word):
-    """Is this input word CLEAR?"""
+    """Return whether an input word is CLEAR."""
     return (word.kind == InputKind.CONTROL) & (word.body.control.op == Control.CLEAR)

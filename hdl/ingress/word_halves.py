@@ -12,22 +12,22 @@ class WordHalves(wiring.Component):
     """Let the tuples of a word go on in one beat, or one after the other in two.
 
     A word of two tuples takes two beats if they are to go on ``apart``: first the tuple of side
-    ``first``, then the other one. Every other word takes one.
+    ``first``, then the other one. Every other word takes one beat.
 
     Latency: 0 cycles. Throughput: 1 beat per cycle.
 
     Members
     -------
     tuples : In(2)
-        The word at hand has a tuple of side R (bit 0), of side S (bit 1).
+        The word at hand holds a tuple of side R (bit 0), of side S (bit 1).
     first : In(1)
         Side of the tuple that comes first, if there are two.
     apart : In(1)
-        If there are two, they go on in two beats. Looked at in the first of them only.
+        If there are two tuples, they go on in two beats. Only the value in the first beat counts.
     present : Out(2)
-        Tuples of the beat at hand, likewise.
+        Tuples of the beat at hand, in the same form as ``tuples``.
     last : Out(1)
-        The word is done with after this beat.
+        The beat at hand is the last one of its word.
     advance : In(1)
         The beat at hand is taken.
     """
@@ -48,7 +48,7 @@ class WordHalves(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         second = Signal()  # the first of two beats has been taken
-        divides = Signal()  # this is the first of two
+        divides = Signal()  # this beat is the first of two
         m.d.comb += [
             divides.eq(self.tuples.all() & self.apart & ~second),
             self.last.eq(~divides),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares the tuples of scheduled words, those of a word side by side."""
+"""Prepares the tuples of scheduled words; two tuples of a word are prepared in parallel."""
 
 from itertools import pairwise
 
@@ -17,16 +17,17 @@ from .preparation import ProbePreparation
 
 __all__ = ["WordPreparation"]
 
-#: Sides of two lanes, by their names in a word of two tuples.
+#: Sides of the two lanes, by their names in a word of two tuples.
 LANES = {"r": InputKind.R, "s": InputKind.S}
 
 
 class WordPreparation(wiring.Component):
-    """Prepare tuples on a steady way from register to register, with a queue at its end.
+    """Prepare tuples in a steady pipeline, with a queue at its end.
 
-    With two tuples in a word, those of R are prepared in one lane and those of S in another. A lane
-    prepares a tuple in every word, whether there is one or not, and gets every control word. How
-    many tuples there are, and which is the first, passes beside the lanes.
+    If ``parameters.side_by_side``, there is one lane for tuples of R and one for tuples of S. A
+    lane prepares a tuple in every word, whether the word holds one or not, and receives every
+    control word. Beside the lanes, delay registers carry which tuples the word holds and which one
+    comes first.
 
     Latency: :attr:`latency` cycles, those of a lane and 1 of the queue. Throughput: 1 word per
     cycle.
@@ -34,13 +35,13 @@ class WordPreparation(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     i : In(stream.Signature(scheduled_word(parameters)))
-        Where tuples go side by side, one of S is in ``both.s``, even if it is the only one;
-        otherwise a word is one of ``parameters.lane``. ``ready`` comes out of a register.
+        If ``parameters.side_by_side``, a tuple of S is in ``both.s`` even if it is the only one.
+        Otherwise, the layout is that of ``parameters.lane``. ``ready`` comes from a register.
     o : Out(stream.Signature(region_word(parameters)))
     """
 
@@ -80,7 +81,7 @@ class WordPreparation(wiring.Component):
         return m
 
     def elaborate_lane(self, m, name):
-        """Put the stages of a lane one behind the other; return its input and its output."""
+        """Connect the stages of a lane in series; return its input and its output."""
         for label, stage in self._lanes[name].items():
             m.submodules[f"{label}_{name}" if name else label] = stage
         stages = list(self._lanes[name].values())
@@ -89,7 +90,7 @@ class WordPreparation(wiring.Component):
         return stages[0].i, stages[-1].o
 
     def elaborate_pair(self, m, lanes, word):
-        """Lead the tuples of a word into the lanes of their sides, and together again."""
+        """Lead the tuples of a word into the lanes of their sides, and join the lanes again."""
         scheduled = self.i.payload
         is_control = scheduled.word.kind == InputKind.CONTROL
         for side, (first, _) in lanes.items():
@@ -118,7 +119,10 @@ class WordPreparation(wiring.Component):
             m.d.comb += prepared.body.control.eq(r.payload.body.control)
 
     def elaborate_beside(self, m):
-        """Pass on what the lanes do not know of a word; return it as it is beside their outputs."""
+        """Delay what the lanes do not carry of a word.
+
+        Return it as it is when the word is at the outputs of the lanes.
+        """
         word = self.i.payload.word
         beside = {"kind": Value.cast(word.kind), "first": word.first}
         for n in range(self.stages):
@@ -129,7 +133,8 @@ class WordPreparation(wiring.Component):
 def lane_stages(parameters):
     """Return the components that prepare a tuple, in order, by name.
 
-    Where cells take most of the chip, a register parts them from the decision that a word enters.
+    With a band and an index, the cells take most of the chip. A register at the entrance then
+    separates them from the logic that decides about a word.
     """
     stages = {"preparation": ProbePreparation(parameters)}
     if parameters.engine != "index":

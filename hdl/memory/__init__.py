@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories that are read through their output registers, and the block RAM of an ECP5."""
+"""Memories with registered outputs, and the block RAM primitive of an ECP5."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The block RAM of an ECP5 as a primitive, with its output registers in use."""
+"""The block RAM primitive of an ECP5, with its output registers in use."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -9,18 +9,21 @@ from hdl.streams.delay import delayed
 
 __all__ = ["BlockRAM", "LateBlockRAM", "fits", "widest_word"]
 
-#: Widths of an 18-kbit block RAM, and how many low address bits each leaves unused.
+#: Data widths of an 18-kbit block RAM, and the number of low address bits that each leaves unused.
 WIDTHS = {36: 5, 18: 4, 9: 3, 4: 2, 2: 1, 1: 0}
 ADDRESS_BITS = 14
 
 
 def fits(depth):
-    """Has one block RAM as many rows as ``depth``?"""
+    """Return whether one block RAM, at its narrowest, has at least ``depth`` rows."""
     return depth <= 1 << ADDRESS_BITS
 
 
 def widest_word(depth):
-    """Return the widest word of which one block RAM holds ``depth``; 1 if not even bits fit."""
+    """Return the width of the widest word of which one block RAM holds ``depth``.
+
+    It is 1 if one block RAM does not even hold ``depth`` bits.
+    """
     return next(
         (width for width, unused in WIDTHS.items() if depth << unused <= 1 << ADDRESS_BITS), 1
     )
@@ -29,9 +32,9 @@ def widest_word(depth):
 class BlockRAM(wiring.Component):
     """One ``DP16KD``: port A writes, port B reads through the output register.
 
-    36 bits take the data pins of both ports; then the low half is on port A, the high half on B.
-    There is no model of the primitive here: :class:`hdl.memory.key_column.KeyColumn` is its
-    meaning.
+    A 36-bit row takes the data pins of both ports: the low half is on port A, the high half on port
+    B. There is no simulation model of the primitive here. :class:`hdl.memory.key_column.KeyColumn`
+    defines its behaviour.
 
     Latency: 2 cycles from ``address`` to ``data``, 1 cycle from writing a row to reading it.
     Throughput: 1 row read and 1 row written per cycle.
@@ -39,14 +42,16 @@ class BlockRAM(wiring.Component):
     Parameters
     ----------
     depth : int
-        Rows, so many that they :func:`fits`; the width follows.
+        Number of rows, for which :func:`fits` is true. The width follows from it.
 
     Members
     -------
     write : In(1)
+        Write ``row`` at ``place``.
     place : In(range(depth))
     row : In(widest_word(depth))
     address : In(range(depth))
+        Row to read.
     data : Out(widest_word(depth))
     """
 
@@ -66,9 +71,9 @@ class BlockRAM(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         unused = Const(0, WIDTHS[self.width])
-        both = self.width == 36  # halves on both ports
+        both = self.width == 36  # a row takes the data pins of both ports
         half = 18
-        # Wide words are written where the low address bits enable their bytes.
+        # From 18 bits on, the low address bits of port A are byte enables.
         enables = Const(0, 0) if self.width < half else self.write.replicate(4 if both else 2)
         place = Cat(Cat(enables, unused)[: len(unused)], self.place, Const(0, ADDRESS_BITS))
         address = Cat(unused, self.address, Const(0, ADDRESS_BITS))
@@ -103,11 +108,11 @@ class BlockRAM(wiring.Component):
 
 
 class LateBlockRAM(wiring.Component):
-    """A :class:`BlockRAM` with registers of its own for what is written.
+    """A :class:`BlockRAM` with a register in front of its write port.
 
-    A large memory is many block RAMs all over the device. If they hung on the same registers, their
-    wires would be the slowest of the accelerator; so what is written comes near in one cycle, and
-    goes in in the next.
+    A large memory consists of many block RAMs all over the device. If one set of registers drove
+    the write ports of all of them, its wires would be the slowest of the accelerator. So a row
+    travels to registers beside the block RAM in one cycle, and is written in the next.
 
     Latency: 2 cycles from ``address`` to ``data``, 2 cycles from writing a row to reading it.
     Throughput: 1 row read and 1 row written per cycle.
@@ -115,9 +120,13 @@ class LateBlockRAM(wiring.Component):
     Parameters
     ----------
     depth : int
-        Of the :class:`BlockRAM`, whose members it has.
+        Number of rows, as of the :class:`BlockRAM`.
     width : int
-        Lowest bits of a row that are used; the others are zero.
+        Number of low bits of a row that are used. The other bits are written as zeros.
+
+    Members
+    -------
+    Those of a :class:`BlockRAM`.
     """
 
     def __init__(self, *, depth, width):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A memory that is read through its output register, whatever it is built of."""
+"""A memory that is read through an output register, built of block RAMs or inferred."""
 
 from amaranth import *
 from amaranth.lib import memory, wiring
@@ -14,11 +14,14 @@ __all__ = ["KeyColumn"]
 
 
 class KeyColumn(wiring.Component):
-    """A memory that is read through its output register and may be written in every cycle.
+    """A memory that is read through its output register, and can be written in every cycle.
 
-    A row that is written while it is read may show any value. On an ECP5 the memory is built of
-    block RAMs with their own output registers, which no synthesis infers and which are worth a
-    quarter of the clock; elsewhere it is inferred, with a register behind it. Both behave the same.
+    A row that is read in the cycle in which it is written may show any value.
+
+    On an ECP5, a memory whose rows :func:`fit <hdl.memory.block_ram.fits>` into a block RAM is
+    built of block RAM primitives with their output registers in use. Synthesis does not infer these
+    output registers, and they are worth a quarter of the clock frequency. Any other memory is
+    inferred, with a register behind it. Both variants behave the same.
 
     Latency: :attr:`LATENCY` cycles from ``address`` to ``data``, 1 cycle from writing a row to
     reading it (2 if ``late``). Throughput: 1 row read and 1 row written per cycle.
@@ -26,17 +29,19 @@ class KeyColumn(wiring.Component):
     Parameters
     ----------
     width, depth : int
-        Bits of a row; rows, a power of two.
+        Bits of a row; number of rows, a power of two.
     late : bool
-        Rows are written a cycle late, out of registers beside every block: for memories of so many
-        blocks that these are far from each other.
+        Rows are written a cycle late, from registers beside each block RAM. This is for memories of
+        so many block RAMs that they are far from each other.
 
     Members
     -------
     write : In(1)
+        Write ``row`` at ``place``.
     place : In(range(depth))
     row : In(width)
     address : In(range(depth))
+        Row to read.
     data : Out(width)
     """
 

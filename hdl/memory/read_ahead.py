@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of a memory, read in the order in which they were written, before they are asked for."""
+"""Prefetch of memory rows in the order in which they were written."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,10 +13,10 @@ __all__ = ["ReadAhead"]
 
 
 class ReadAhead(wiring.Component):
-    """Read a ring of rows into a short queue, which bridges the latency of the memory.
+    """Read the rows of a ring ahead of their use, into a short queue that hides the memory latency.
 
-    The memory, or several side by side, is a :class:`hdl.memory.key_column.KeyColumn` outside of
-    this component.
+    The memory is outside of this component. It is one :class:`hdl.memory.key_column.KeyColumn`, or
+    several side by side.
 
     Latency: 3 cycles from ``head`` to ``filled``. Throughput: 1 row per cycle.
 
@@ -30,19 +30,20 @@ class ReadAhead(wiring.Component):
     Members
     -------
     head : In(range(2 * depth))
-        The row that is written next, with a wrap bit; all before it can be read.
+        The row that is written next, with a wrap bit. All rows before it can be read.
     address : Out(range(depth))
         Row to read.
     row : In(shape)
-        What was there, :attr:`hdl.memory.key_column.KeyColumn.LATENCY` cycles ago.
+        Content of the row that ``address`` named :attr:`hdl.memory.key_column.KeyColumn.LATENCY`
+        cycles ago.
     filled : Out(1)
-        ``first`` is the oldest row that was not taken; from a register.
+        High while ``first`` is the oldest row that has not been taken; from a register.
     first : Out(shape)
     take : In(1)
-        Go on to the next one; only if ``filled``.
+        Advance to the next row; only while ``filled``.
     """
 
-    #: Rows that are read before they are taken.
+    #: Places of the queue: rows that may be read before they are taken.
     AHEAD = 8
 
     def __init__(self, shape, *, depth):
@@ -63,10 +64,11 @@ class ReadAhead(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.ahead = ahead = PointerQueue(self.shape, depth=self.AHEAD)
-        following = Signal.like(self.head)  # the row to read
+        following = Signal.like(self.head)  # the next row to read
         under_way = Signal(KeyColumn.LATENCY)
-        promised = Signal(range(self.AHEAD + 1))  # read, and not taken a cycle ago
-        room = Signal(init=1)  # they are fewer than there are places
+        # Rows that were read and not taken; `take` counts a cycle late.
+        promised = Signal(range(self.AHEAD + 1))
+        room = Signal(init=1)  # fewer rows than the queue has places
         taken = Signal()
         read = (following != self.head) & room
         m.d.comb += [
@@ -77,7 +79,7 @@ class ReadAhead(wiring.Component):
             self.filled.eq(ahead.filled),
             self.first.eq(ahead.first),
         ]
-        # Whether a row is read is known last.
+        # `read` arrives late, so it only selects between two prepared sums.
         more, fewer = promised + ~taken, promised - taken
         m.d.sync += [
             under_way.eq(Cat(read, under_way)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a proof is written on: a component with arbitrary inputs, and what is claimed of it."""
+"""Bench of a proof: a component with arbitrary inputs, and the claims about it."""
 
 from contextlib import contextmanager
 import sys
@@ -15,17 +15,17 @@ __all__ = ["Bench"]
 class Bench:
     """A top module with one clock, in which claims are made.
 
-    The clock is a port: without a driver it would be a constant, every register would fold away,
-    and everything would hold. There is no reset unless a proof drives :attr:`reset`: registers
-    begin with their initial values.
+    The clock is a port. An undriven clock would be a constant, so that every register would fold
+    away and every claim would hold. There is no reset unless a proof drives :attr:`reset`;
+    registers start with their initial values.
 
     Attributes
     ----------
     m : Module
     reset : Signal
-        Of the domain ``sync``.
+        Reset of the domain ``sync``.
     forgotten : list of str
-        Submodules that begin in any state.
+        Submodules whose registers start in any state.
     """
 
     def __init__(self):
@@ -49,7 +49,7 @@ class Bench:
         return f"{stem}_{self._names}"
 
     def add(self, component, name="dut"):
-        """Put a component into the bench; return it."""
+        """Add a component to the bench, and return it."""
         with self._variables_of():
             fragment = Fragment.get(component, None)
         self.m.submodules[name] = fragment
@@ -57,7 +57,7 @@ class Bench:
 
     @contextmanager
     def _variables_of(self):
-        """Keep the variables of every ``elaborate``, and what it returns."""
+        """Record the local variables of every ``elaborate`` method, and its return value."""
         before = sys.getprofile()
 
         def note(frame, event, returned):
@@ -73,17 +73,17 @@ class Bench:
             sys.setprofile(before)
 
     def inside(self, component, *names):
-        """Return a variable of a component's ``elaborate``, by the name that it has there.
+        """Return a local variable of a component's ``elaborate``, by its name there.
 
-        Invariants are about these: an induction begins in any state that they allow. Several names
-        lead to a submodule of a submodule.
+        Invariants refer to such variables, as an induction starts in any state that the invariants
+        allow. Several names lead to a submodule of a submodule.
         """
         for name in names:
             component = self._inside[id(component)][name]
         return component
 
     def row(self, memory, address):
-        """Return a row of a memory."""
+        """Return the contents of a memory at ``address``."""
         instance = self._inside[id(memory)]["elaborate"]
         place = Signal(ceil_log2(memory.depth), name=self.name("address"))
         row = Signal(Shape.cast(memory.shape).width, name=self.name("row"))
@@ -96,7 +96,7 @@ class Bench:
         return self._free(shape, f"any_{name}")
 
     def constant(self, shape=1, name="value"):
-        """Return a signal that is arbitrary, but never changes."""
+        """Return a signal that is arbitrary but never changes."""
         return self._free(shape, f"constant_{name}")
 
     def _free(self, shape, name):
@@ -106,11 +106,11 @@ class Bench:
         return signal
 
     def set(self, target, value):
-        """Connect an input of the component."""
+        """Drive an input of the component."""
         self.m.d.comb += target.eq(value)
 
     def wire(self, value, name="wire"):
-        """Return a signal that has this value."""
+        """Return a signal with this value."""
         signal = Signal(Value.cast(value).shape(), name=self.name(name))
         self.m.d.comb += signal.eq(value)
         return signal
@@ -122,7 +122,7 @@ class Bench:
         return signal
 
     def register(self, shape=1, name="register", init=0):
-        """Return a register of the bench; reset of the component leaves it as it is."""
+        """Return a register of the bench, which a reset of the component does not affect."""
         return Signal(shape, name=self.name(name), init=init)
 
     def next(self, *statements):
@@ -130,7 +130,7 @@ class Bench:
         self._checks.d.checks += statements
 
     def past(self, value, init=0):
-        """Return what a value was a cycle ago, ``init`` in the first one."""
+        """Return the value of the previous cycle, or ``init`` in the first cycle."""
         value = Value.cast(value)
         before = self.register(value.shape(), "past", init=init)
         self.next(before.eq(value))
@@ -141,7 +141,7 @@ class Bench:
         return self.past(C(0, 1), init=1)
 
     def assume(self, value):
-        """Look only at what meets a condition."""
+        """Restrict the proof to behaviours in which a condition always holds."""
         self._state("assume", "", value)
 
     def claim(self, words, value):
@@ -149,13 +149,13 @@ class Bench:
         self._state("claim", words, value)
 
     def invariant(self, value):
-        """Claim what only says which states there are; no property by itself."""
+        """Claim a condition that restricts the states of an induction; it counts as no property."""
         place = sys._getframe(1)
         words = f"invariant of {place.f_code.co_name}, line {place.f_lineno}"
         self._state("invariant", words, value)
 
     def cover(self, words, value):
-        """Claim that a bit can be set some time: that the proof is not about nothing."""
+        """Claim that a bit can be set at some time, which shows that the proof is not vacuous."""
         self._state("cover", words, value)
 
     def _state(self, kind, words, value):
@@ -166,18 +166,18 @@ class Bench:
 
     @property
     def claims(self):
-        """What is claimed, in words."""
+        """Return the claims in words."""
         return [words for name, words in self._said.items() if name.startswith("claim")]
 
     @property
     def covers(self):
-        """What has to be possible, in words."""
+        """Return the covers in words."""
         return [words for name, words in self._said.items() if name.startswith("cover")]
 
     def words(self, output):
-        """Return what an output of the top module states."""
+        """Return the words of a statement, given the name of its output of the top module."""
         return self._said[output] or output
 
     def rtlil(self):
-        """Return the bench as RTLIL: statements are outputs, what is arbitrary are inputs."""
+        """Return the bench as RTLIL, with statements as outputs and arbitrary values as inputs."""
         return rtlil.convert(self.m, ports=self._ports)

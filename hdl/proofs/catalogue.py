@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All proofs, by name."""
+"""Catalogue of all proofs, by name."""
 
 from . import (
     combining,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes that can be made in the source of a component."""
+"""Source changes from which mutants are made."""
 
 import ast
 from itertools import pairwise
@@ -7,7 +7,7 @@ from itertools import pairwise
 __all__ = ["changes", "reset_changes"]
 
 
-#: Operators that take the places of others.
+#: Binary operators, and the operators that replace them.
 BINARY = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
@@ -31,7 +31,7 @@ REDUCTIONS = {"any": "all", "all": "any"}
 
 
 def changes(tree):
-    """Yield every change that can be made in a tree, as a node and what to do with it.
+    """Yield every change that can be made in a syntax tree, as (node, function that changes it).
 
     Names, shapes and docstrings are left alone.
     """
@@ -57,7 +57,7 @@ def changes(tree):
 
 
 def reset_changes(tree):
-    """Yield every change by which reset forgets something."""
+    """Yield every change by which a register or submodule is left out of reset."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and is_signal(node):
             if all(keyword.arg != "reset_less" for keyword in node.keywords):
@@ -67,13 +67,13 @@ def reset_changes(tree):
 
 
 def is_signal(node):
-    """Does a call make a signal?"""
+    """Return whether a call creates a signal."""
     called_from = node.func.value if isinstance(node.func, ast.Attribute) else node.func
     return getattr(called_from, "id", "") == "Signal"
 
 
 def leave_out_of_reset(node):
-    """Let reset leave a signal as it is."""
+    """Leave a signal out of reset."""
     before = ast.unparse(node)
     node.keywords.append(ast.keyword("reset_less", ast.Constant(True)))
     return f"{before} -> reset_less"
@@ -96,7 +96,7 @@ def call_changes(node):
 
 
 def negations(node):
-    """Yield the negations inside a node."""
+    """Yield the removals of negations inside a node."""
     for field, value in ast.iter_fields(node):
         for place, child in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(child, ast.UnaryOp) and isinstance(child.op, ast.Invert):
@@ -104,17 +104,17 @@ def negations(node):
 
 
 def called(node):
-    """Return the name of what a call calls."""
+    """Return the name of the function that is called."""
     return getattr(node.func, "attr", getattr(node.func, "id", ""))
 
 
 def is_assignment(node):
-    """Is a node an assignment of Amaranth?"""
+    """Return whether a node is an Amaranth assignment."""
     return isinstance(node, ast.Call) and called(node) == "eq"
 
 
 def change_operator(node):
-    """Replace an operator between two operands."""
+    """Replace a binary operator."""
     before = ast.unparse(node)
     node.op = BINARY[type(node.op)]()
     return f"{before} -> {ast.unparse(node)}"
@@ -128,28 +128,28 @@ def change_comparison(node):
 
 
 def change_reduction(node):
-    """Let all bits decide instead of any, or the other way round."""
+    """Replace ``any`` by ``all``, or ``all`` by ``any``."""
     before = ast.unparse(node)
     node.func.attr = REDUCTIONS[node.func.attr]
     return f"{before} -> {ast.unparse(node)}"
 
 
 def swap_choices(node):
-    """Let a multiplexer choose the other one."""
+    """Swap the choices of a multiplexer."""
     before = ast.unparse(node)
     node.args[1:] = node.args[:0:-1]
     return f"{before} -> choices swapped"
 
 
 def next_constant(node):
-    """Compare with a constant that is one more."""
+    """Compare with a constant that is greater by one."""
     before = ast.unparse(node)
     node.comparators[0] = ast.Constant(node.comparators[0].value + 1)
     return f"{before} -> {ast.unparse(node)}"
 
 
 def drop_condition(node):
-    """Let a condition always be met."""
+    """Replace a condition by one that always holds."""
     before = ast.unparse(node.args[0])
     node.args[0] = ast.Constant(1)
     return f"{called(node)}({before}) -> {called(node)}(1)"
@@ -163,21 +163,21 @@ def change_constant(node):
 
 
 def change_initial(node):
-    """Begin with another value."""
+    """Replace an initial value."""
     before = node.value.value
     node.value = ast.Constant(int(not before))
     return f"init={before} -> init={node.value.value}"
 
 
 def drop_assignment(node):
-    """Leave out the only assignment of a statement."""
+    """Remove the only assignment of a statement."""
     before = ast.unparse(node.value)
     node.value = ast.List([], ast.Load())
     return f"without {before}"
 
 
 def dropped(place):
-    """Return the change that leaves out one assignment of several."""
+    """Return the change that removes one of several assignments."""
 
     def change(node):
         return f"without {ast.unparse(node.elts.pop(place))}"
@@ -186,7 +186,7 @@ def dropped(place):
 
 
 def exchanged(place):
-    """Return the change that exchanges what two neighbours are assigned."""
+    """Return the change that exchanges the values of two adjacent assignments."""
 
     def change(node):
         one, two = node.elts[place : place + 2]
@@ -198,7 +198,7 @@ def exchanged(place):
 
 
 def unnegated(field, place):
-    """Return the change that leaves out a negation."""
+    """Return the change that removes a negation."""
 
     def change(node):
         holder = getattr(node, field)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about the combiners: two sides become one stream."""
+"""Proofs about the combiners, which merge the results of both sides."""
 
 from amaranth import *
 
@@ -19,9 +19,9 @@ __all__ = ["PROOFS"]
 
 
 def entering(word):
-    """Return what a result at an input is: its kind, and a pair, or errors.
+    """Return the value by which an input result is followed: its kind, and its pair or errors.
 
-    The faults of marks are left out: both sides' marks have the same.
+    The faults of marks are left out, as the marks of both sides have the same.
     """
     errors = word.body.punctuation
     known = word.kind != ResultKind.MARK
@@ -30,7 +30,7 @@ def entering(word):
 
 
 def leaving(word, side):
-    """Return the same of a result at the output, as that of ``side``."""
+    """Return the value of :func:`entering` for a result at the output, as one of ``side``."""
     errors = word.body.punctuation
     known = word.kind != ResultKind.MARK
     said = Cat(errors.overflow[1 - side], known & errors.disorder, known & errors.illegal)
@@ -38,14 +38,14 @@ def leaving(word, side):
 
 
 def star_errors(bench, got, word):
-    """Claim that a star knows of the overflow of the side that was probed only."""
+    """Claim that a star carries the overflow of the probed side only."""
     star = got & (word.kind == ResultKind.STAR)
     own = word.body.punctuation.overflow.bit_select(word.side, 1)
     bench.claim("a star tells no overflow of the side that it is of", ~star | ~own)
 
 
 def combiner_bench(*, free):
-    """Return a function that builds the bench of the combiner, its order free or not."""
+    """Return a function that builds the bench of the combiner, with its order free or not."""
 
     def build():
         bench = Bench()
@@ -76,7 +76,7 @@ def combiner_bench(*, free):
         if free:
             order_is_free(bench, dut, got)
         else:
-            marks_first = bench.constant(1, "marks_first")  # there is nothing but marks
+            marks_first = bench.constant(1, "marks_first")  # only marks are sent
             first_sight = bench.wire(
                 dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready)
             )
@@ -97,13 +97,13 @@ def combiner_bench(*, free):
 
 
 def put_other(bench, dut):
-    """Return whether something that is no mark goes in."""
+    """Return whether a word other than a mark is taken."""
     others = [i.valid & i.ready & (i.payload.kind != ResultKind.MARK) for i in dut.i]
     return bench.wire(Cat(others).any())
 
 
 def turns_hold(bench, got, word):
-    """Claim that the results of a turn are not parted by others."""
+    """Claim that no other results come between those of a turn."""
     inside, side = bench.register(1, "turn"), bench.register(1, "side")
     result = bench.wire(got & (word.kind != ResultKind.MARK))
     bench.next(
@@ -119,7 +119,7 @@ def turns_hold(bench, got, word):
 
 
 def order_is_free(bench, dut, got):
-    """Claim that whatever is there is passed on once a mark has said so."""
+    """Claim that available results are passed on once a mark has declared the order free."""
     word = dut.o.payload
     free = bench.register(1, "free")
     mark = got & (word.kind == ResultKind.MARK)
@@ -128,7 +128,7 @@ def order_is_free(bench, dut, got):
         is_mark = bench.wire(i.valid & i.ready & (i.payload.kind == ResultKind.MARK))
         had = bench.register(1, "had")
         bench.next(had.eq(had | is_mark))
-        bench.assume(~(is_mark & had))  # another one would keep what follows it waiting
+        bench.assume(~(is_mark & had))  # a second mark would block the words after it
         if n == 0:
             bench.next(says.eq(Mux(is_mark, i.payload.body.punctuation.free, says)))
     bench.next(free.eq(Mux(mark, says, free)))
@@ -141,7 +141,7 @@ def order_is_free(bench, dut, got):
 
 
 def dual_combiner():
-    """Both sides' results, two a word, in the order of their turns."""
+    """Results of both sides leave two per word, in the order of their turns."""
     parameters = SMALL.with_(tuples_per_word=2)
     bench = Bench()
     dut = bench.add(DualCombiner(parameters))
@@ -173,7 +173,7 @@ def dual_combiner():
 
 
 def pairs(bench, words, put, value, results):
-    """Claim what :func:`keeps_order` does, where up to two elements come out in a cycle."""
+    """Make the claims of :func:`keeps_order` where up to two elements leave in a cycle."""
     level, before = bench.register(5, "inside"), bench.register(5, "before")
     watching, watched = bench.register(1, "watching"), bench.register(len(value), "watched")
     choose = bench.wire(put & ~watching & bench.any(1, "choose"))
@@ -195,7 +195,7 @@ def pairs(bench, words, put, value, results):
 
 
 def turn_order(bench, put, turns, ends, words):
-    """Claim that stars come in the order of turns, and results between them are of the turn."""
+    """Claim that stars come in the order of turns, and results between them are of that turn."""
     places = [bench.register(2, f"turn_{n}") for n in range(8)]
     count = bench.register(4, "turns")
     gone = bench.wire(ends[0] + ends[1])
@@ -231,7 +231,7 @@ def turn_order(bench, put, turns, ends, words):
 
 
 def result_pairing():
-    """Results of one side, in rows of up to two."""
+    """Results of one side leave in rows of up to two."""
     parameters = SMALL.with_(tuples_per_word=2)
     bench = Bench()
     dut = bench.add(ResultPairing(parameters, side=1))
@@ -276,12 +276,12 @@ def result_pairing():
 
 
 def shares_rows(bench, dut, put, got):
-    """Claim that pairs which wait behind a row that is not taken share rows."""
+    """Claim that pairs share rows while they wait behind a row that is not taken."""
     count, only = bench.register(4, "count"), bench.register(1, "only", init=1)
     only_pairs = ~got & (~put | (dut.i.payload.kind == ResultKind.PAIR))
     bench.next(only.eq(only & only_pairs), count.eq(count + put))
     rows = bench.inside(dut, "queue").level
-    # Two rows of one pair each stand in the register at the output.
+    # The output register holds two rows of one pair each.
     bench.claim("pairs that wait share rows", ~only | (rows == 0) | (2 * rows <= count - 2))
 
 

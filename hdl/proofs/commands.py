@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``prove`` of ``python -m hdl``."""
+"""Command ``prove`` of ``python -m hdl``."""
 
 __all__ = ["add_commands"]
 
 
 def prove(options):
-    """Run proofs; print a line for each of them."""
+    """Run proofs, and print a line for each of them."""
     from .catalogue import PROOFS
     from .runner import run_proofs
     from .table import table, update
@@ -31,7 +31,7 @@ def prove(options):
 
 
 def add_commands(commands):
-    """Add the command to those of ``python -m hdl``."""
+    """Add the command to the subparsers ``commands``."""
     command = commands.add_parser("prove", help="prove properties of components (make formal)")
     command.add_argument("names", nargs="*", metavar="NAME", help="proofs; all of them by default")
     command.add_argument(

@@ -18,7 +18,7 @@ WORD = data.StructLayout({"early": 1, "rest": 1})
 
 
 def distribution_node():
-    """A node with two children that take when they like."""
+    """A node with two children that are ready at any time."""
     bench = Bench()
     dut = bench.add(DistributionNode(WORD, fan_out=2, early=["early"]))
     put = offer(bench, dut.i)
@@ -28,7 +28,7 @@ def distribution_node():
 
 
 def distribution_tree():
-    """A tree over three leaves, of two levels."""
+    """A tree of two levels over three leaves."""
     bench = Bench()
     dut = bench.add(DistributionTree(WORD, leaves=3, fan_out=2, early=["early"]))
     put = offer(bench, dut.i)
@@ -49,7 +49,7 @@ def distribution_tree():
 
 
 def children(bench, nodes, leaves):
-    """Return the registers towards the leaves of a tree of arity two."""
+    """Return the registers in front of the leaves of a tree of arity two."""
     return [bench.inside(nodes[f"node_0_{n // 2}"], "registers")[n % 2] for n in range(leaves)]
 
 

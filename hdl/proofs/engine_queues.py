@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about what waits inside the engines: walks and groups."""
+"""Proofs about queues and collectors inside the engines: walks, groups and counts."""
 
 from amaranth import *
 
@@ -16,13 +16,13 @@ __all__ = ["PROOFS"]
 
 
 class DeepWalkQueue(WalkQueue):
-    """A queue that is not too deep to be looked through, but has the short queue of a deep one."""
+    """A queue that is shallow enough to be proved, but has the short queue of a deep one."""
 
     SHALLOW = 2
 
 
 def walk_queue_bench(kind):
-    """Return a function that builds the bench of a queue of walks."""
+    """Return a function that builds the bench of a walk queue."""
 
     def build():
         in_flight = 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about what an input word says by itself."""
+"""Proofs about the facts that follow from an input word alone."""
 
 from amaranth import *
 
@@ -14,12 +14,12 @@ from .small import ingress_parameters
 __all__ = ["PROOFS", "legal_words"]
 
 
-#: Of an index with timestamps, which has all operations.
+#: Parameters of an index with timestamps, which has all operations.
 FULL = {"engine": "index", "comparator": "band", "timestamp_bits": 2, "bucket_bits": 1}
 
 
 def legal_words(parameters, word):
-    """Return whether a word is legal, as the comments of :class:`Control` have it."""
+    """Return whether a word is legal according to the comments of :class:`Control`."""
     control, is_control = word.body.control, word.kind == InputKind.CONTROL
     index = control.index
     known = {
@@ -41,7 +41,7 @@ def legal_words(parameters, word):
 
 
 def word_facts(parameters):
-    """Return a function that builds the bench of what a word says by itself."""
+    """Return a function that builds the bench of the facts about a word."""
 
     def build():
         bench = Bench()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When groups end and stars follow, as a machine that counts one tuple after the other."""
+"""Specification of when groups end and stars follow, as a machine that takes tuples one by one."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,13 @@ __all__ = ["Group", "Specification", "schedule_states"]
 
 
 class Group(NamedTuple):
-    """The open group of a side, as ``host/punctuation.py`` has it.
+    """The open group of a side, as ``host/punctuation.py`` defines it.
 
     Attributes
     ----------
     count, others, since : Value
-        Probes in the group, tuples of the other side since its first one, probes since the last
-        star.
+        Probes in the group, tuples of the other side since the first of these probes, and probes
+        since the last star.
     """
 
     count: Value
@@ -24,14 +24,14 @@ class Group(NamedTuple):
 
 
 class Specification:
-    """When groups end: one tuple after the other, with plain counters.
+    """Plain counters that tell when groups end, for one tuple after the other.
 
     Parameters
     ----------
     bench : Bench
     parameters : JoinParameters
     period : Value
-        Probes from star to star.
+        Number of probes from star to star.
     """
 
     def __init__(self, bench, parameters, period):
@@ -54,11 +54,11 @@ class Specification:
 
     @property
     def free(self):
-        """Whether stars are so rare that mergers need not keep the order of cores."""
+        """Return whether stars are so rare that mergers need not keep the order of cores."""
         return self.period > self.parameters.probes
 
     def probe(self, group, comes):
-        """Return the group after a probe of this side, whether it ended, and with a star."""
+        """Return the group after a probe of this side, if it ended, and if with a star."""
         count, since = group.count + 1, group.since + 1
         due = since == self.period
         ends = comes & (due | (count == self.parameters.probes))
@@ -71,7 +71,7 @@ class Specification:
         return self.kept(after), ends, star
 
     def other(self, group, comes):
-        """Return the same after a tuple of the other side."""
+        """Return the group after a tuple of the other side, if it ended, and if with a star."""
         counts = comes & (group.count != 0)
         ends = counts & (group.others + 1 == self.limit)
         star = ends & ~self.free
@@ -83,7 +83,7 @@ class Specification:
         return self.kept(after), ends, star
 
     def kept(self, group):
-        """Return a group with the widths of registers."""
+        """Return a group in the widths of the registers."""
         return Group(
             *(
                 self.bench.view(own, value[: len(own)])
@@ -92,13 +92,13 @@ class Specification:
         )
 
     def follow(self, *, advance, finish, after):
-        """Go on to a group when a word is taken; a control word ends everything."""
+        """Register the group ``after`` when a word is taken; ``finish`` ends and resets it."""
         for own, value in zip(self.group, after, strict=True):
             self.bench.next(own.eq(Mux(advance, Mux(finish, 0, value), own)))
 
 
 def schedule_states(bench, dut, specification):
-    """Say which states a :class:`GroupSchedule` has."""
+    """Claim the reachable states of a :class:`GroupSchedule`, as invariants."""
     begun, grouped, filled, passed, exhausted, left, due, unstarred = (
         bench.inside(dut, name)
         for name in (

@@ -35,7 +35,7 @@ def group_schedule(parameters):
         if parameters.side_by_side:
             leads = bench.any(1, "leads")
             bench.set(dut.leads, leads)
-            # The ingress parts two tuples of which the first one would end the group.
+            # The ingress separates two tuples if the first of them would end the group.
             exhausted = (own.group.count != 0) & (own.group.others == own.limit - 1)
             bench.assume(~(probe & other & ~leads & exhausted))
         else:
@@ -121,7 +121,7 @@ def punctuation(parameters):
 
 
 def both_sides(bench, dut, sides, probes, first, finish, advance):
-    """Claim what becomes of the groups of both sides; return whether two tuples have to part."""
+    """Claim how the groups of both sides end; return whether two tuples have to be separated."""
     schedules = bench.inside(dut, "schedules")
     apart, firsts = C(0), []
     for n, (own, schedule) in enumerate(zip(sides, schedules, strict=True)):
@@ -134,7 +134,7 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
         after, *ended_three = own.other(two, other & leads)
         ends, stars = zip(ended_one, ended_two, ended_three, strict=True)
         own.follow(advance=advance, finish=finish, after=after)
-        # Of two tuples that part only one is at hand at a time.
+        # Of two tuples that are separated, only one is present at a time.
         bench.assume(~(probe & other & ~leads & exhausted & advance))
         name = "RS"[n]
         parted = probe & other & ~leads & exhausted
@@ -153,7 +153,7 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
             "two tuples part if the first one ends the other side's group",
             ~probes.all() | (dut.apart == apart),
         )
-        # S's star comes first if S's tuple, the first one of two, ends S's own group.
+        # S's star comes first if S's tuple is the first of the two and ends S's own group.
         tells = dut.star.all() & ~finish & ~apart
         bench.claim(
             "S's star comes first if its group ended before R's",
@@ -163,7 +163,7 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
 
 
 def word_halves():
-    """Words of one tuple, of two, or of none, that go on as soon as they may."""
+    """Words of one tuple, of two, or of none, which advance as soon as they may."""
     bench = Bench()
     dut = bench.add(WordHalves())
     advance, apart = bench.any(1, "advance"), bench.any(1, "apart")
@@ -172,12 +172,12 @@ def word_halves():
         ("tuples", tuples), ("first", first), ("apart", apart), ("advance", advance),
     ):  # fmt: skip
         bench.set(getattr(dut, name), value)
-    # A word is at hand until its last beat is taken.
+    # A word stays until its last beat is taken.
     stays = bench.past(advance & ~dut.last)
     waits = bench.past(~advance)
     same = (tuples == bench.past(tuples)) & (first == bench.past(first))
     bench.assume(~(stays | (waits & ~bench.first())) | same)
-    gone = bench.register(2, "gone")  # tuples of the word at hand that have gone on
+    gone = bench.register(2, "gone")  # tuples of the current word that have advanced
     bench.next(gone.eq(Mux(advance, Mux(dut.last, 0, gone | dut.present), gone)))
     bench.claim("a tuple goes on once", (dut.present & gone) == 0)
     bench.claim(
@@ -199,7 +199,7 @@ def word_halves():
     return bench
 
 
-#: Mutants of a schedule that nobody can see.
+#: Mutants of a schedule that no observer can detect.
 UNSEEN = {
     "init=1 -> init=0 (1)": "the first probe is due by its flag, and its star sets the counter",
     "probes + 1 -> probes - 1": "at most all but two probes of a group are counted, then flags",
@@ -208,7 +208,7 @@ UNSEEN = {
 }
 
 
-#: … and of the precision in force.
+#: Mutants of the precision in force that no observer can detect.
 PERIOD = {"init=1 -> init=0 (1)": "a period of one counts by its flag alone"}
 
 PROOFS = [

@@ -17,14 +17,14 @@ __all__ = ["PROOFS"]
 
 
 def merger_bench(dut):
-    """Return a bench with a merger whose ports show stops of one kind each round."""
+    """Return a bench with a merger whose ports end each round with stops of the same kind."""
     bench = Bench()
     bench.add(dut)
     return bench
 
 
 def pair_of(bench, dut, word, port):
-    """Return what a word out of the merger was at a port: whether it stops, and the pair."""
+    """Return an output word as it was at a port: whether it is a stop, and the pair."""
     stops = word.kind != ResultKind.PAIR
     pair, shape = word.body.pair, dut.i[port].payload.body.pair
     core = pair.core[: len(shape.core)]
@@ -32,19 +32,19 @@ def pair_of(bench, dut, word, port):
 
 
 def is_of(dut, word, port):
-    """Is a word out of the merger one of this port, or of all?"""
+    """Return whether an output word comes from this port, or from all ports."""
     digit = word.body.pair.core[len(dut.i[port].payload.body.pair.core) :]
     return (word.kind != ResultKind.PAIR) | (digit == port)
 
 
 def entering(word):
-    """Return what :func:`pair_of` has of a word, of one at a port."""
+    """Return the value of :func:`pair_of` for a word at a port."""
     stops, pair = word.kind != ResultKind.PAIR, word.body.pair
     return Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row, pair.core)))
 
 
 def merger_order():
-    """Two ports: what comes out of each is what went in, up to the stop of every round."""
+    """Two ports: the words of each port leave as they entered, up to the stop of every round."""
     dut = Merger(SMALL, level=1, ports=2)
     bench = merger_bench(dut)
     got = take(bench, dut.o, "output")
@@ -79,13 +79,13 @@ def merger_order():
 
 
 def flags_of(word):
-    """Return what the register at a port says of a word, early."""
+    """Return the early flags of a word in the register at a port."""
     pair = word.kind == ResultKind.PAIR
     return Cat(pair, ~pair, word.kind == ResultKind.MARK)
 
 
 def ranks(bench, dut, got):
-    """Claim that pairs leave in the order of their ports, unless a mark said that they need not."""
+    """Claim that pairs leave in the order of their ports unless a mark declared the order free."""
     word = dut.o.payload
     digit = word.body.pair.core[1:]
     is_pair = word.kind == ResultKind.PAIR
@@ -98,7 +98,7 @@ def ranks(bench, dut, got):
         "pairs leave in the order of ports while order counts",
         ~(got & is_pair) | free | (digit >= highest),
     )
-    # What the merger has decided already, and what of it is in the output register.
+    # The merger's decisions so far, of which some are still in the output register.
     output = bench.inside(dut, "output")
     now_free, now_highest = free, highest
     for held, waiting in held_in(bench, output):
@@ -112,14 +112,14 @@ def ranks(bench, dut, got):
     shown = bench.inside(dut, "pair").any()
     stuck = free & shown & dut.o.ready & ~dut.o.valid
     answers_within(bench, "a pair that a port shows leaves while order is free", stuck, 2)
-    # A port that was passed shows a stop.
+    # A port that has been passed shows a stop.
     stop = bench.inside(dut, "stop")
     bench.invariant(now_free | ~now_highest | stop[0])
     bench.cover("pairs of both ports leave in one round", got & is_pair & highest)
     bench.cover("a port overtakes while order is free", got & is_pair & (digit < highest))
 
 
-#: Rounds of which one is looked at.
+#: Number of rounds, any one of which is observed.
 ROUNDS = 2
 
 
@@ -172,7 +172,7 @@ def merger_stops():
 
 
 def merger_tree():
-    """Three cores, two levels: what a core emits comes out with its number, in order."""
+    """Three cores, two levels: the results of a core leave with its number, in order."""
     parameters = SMALL.with_(cores=3)
     bench = Bench()
     dut = bench.add(MergerTree(parameters))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutants: one change each in the source of a component, made in memory."""
+"""Mutants: single changes in the source of a component, made in memory."""
 
 import ast
 from collections import Counter
@@ -19,17 +19,18 @@ __all__ = ["Mutant", "mutants_of"]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change.
+    """A single source change.
 
     Attributes
     ----------
     owner : type or module
-        What holds the function.
+        Class or module that holds the function.
     function : str
+        Name of the function.
     text : str
-        The change: what stood there, and what stands there now.
+        The change: the original code, and its replacement.
     code : function
-        The function with the change.
+        The changed function.
     """
 
     owner: type | ModuleType
@@ -39,13 +40,13 @@ class Mutant:
 
     @property
     def name(self):
-        """Where the change is, and which."""
+        """Return where the change is, and which change it is."""
         place = self.owner.__name__.rpartition(".")[2]
         return f"{place}.{self.function}: {self.text}"
 
     @contextmanager
     def applied(self):
-        """Let the component be what the change makes of it."""
+        """Replace the function by its changed version for the duration of the block."""
         kept = self.owner.__dict__[self.function]
         setattr(self.owner, self.function, self.code)
         try:
@@ -55,14 +56,14 @@ class Mutant:
 
 
 def mutants_of(target, *, of_reset=False):
-    """Return the mutants of a component, or of a function.
+    """Return the mutants of a component or of a function.
 
     Parameters
     ----------
     target : type or function
-        Of a component, all methods that ``elaborate`` is made of; otherwise this one function.
+        A component, all of whose methods are changed except special ones, or a single function.
     of_reset : bool
-        Mutants whose reset forgets something, instead of all others.
+        Return the mutants that leave something out of reset, instead of all others.
 
     Returns
     -------
@@ -84,7 +85,7 @@ def mutants_of(target, *, of_reset=False):
 
 
 def function_mutants(owner, name, every):
-    """Return the mutants of one function of ``owner``: one for each of ``every`` change."""
+    """Return the mutants of one function of ``owner``: one per change that ``every`` yields."""
     function = vars(owner)[name]
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     made = []
@@ -103,7 +104,7 @@ def function_mutants(owner, name, every):
 
 
 def compiled(tree, function):
-    """Return the function that a tree defines, in the module of ``function``."""
+    """Return the function that a syntax tree defines, in the module of ``function``."""
     ast.fix_missing_locations(tree)
     code = compile(tree, f"<mutant of {function.__qualname__}>", "exec")
     made = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""And-inverter graphs, as Yosys writes them (AIGER 1.9, https://fmv.jku.at/aiger)."""
+"""And-inverter graphs as Yosys writes them (AIGER 1.9, https://fmv.jku.at/aiger)."""
 
 from dataclasses import dataclass
 import re
@@ -11,18 +11,18 @@ __all__ = ["Netlist", "read_aiger"]
 class Netlist:
     """A circuit of AND gates, inverters and registers.
 
-    A literal is twice the number of a node, and one more if it is inverted; node 0 is the constant
+    A literal is twice the number of a node, plus one if it is inverted. Node 0 is the constant
     zero.
 
     Attributes
     ----------
     inputs : dict of str to int
-        The literals of inputs, by their names, with the number of the bit.
+        Literals of the inputs, by their names, which include the number of the bit.
     registers : list of (int, int, int or None)
-        Output, input, and initial value, if it has one.
+        Output, input and initial value; None if any state is possible at first.
     outputs : dict of str to int
     gates : list of (int, int, int)
-        Output and both inputs; every gate after those that it depends on.
+        Output and both inputs, ordered so that every gate follows those that it depends on.
     """
 
     inputs: dict
@@ -32,7 +32,7 @@ class Netlist:
 
 
 def read_aiger(text):
-    """Return the :class:`Netlist` that an ASCII file of AIGER describes."""
+    """Return the :class:`Netlist` that an ASCII AIGER file describes."""
     lines = text.splitlines()
     header = [int(number) for number in lines[0].split()[1:]]
     _, inputs, registers, outputs, gates = header[:5]
@@ -50,7 +50,10 @@ def read_aiger(text):
 
 
 def initial(row):
-    """Return a register as :class:`Netlist` has it: one that resets to itself begins anywhere."""
+    """Return a register as in :class:`Netlist`.
+
+    AIGER denotes an unknown initial value by the register's own output.
+    """
     output, following, *value = row
     begins = value[0] if value else 0
     return output, following, None if begins == output else begins

@@ -15,19 +15,19 @@ __all__ = ["PROOFS", "turns_of"]
 
 
 def turns_of(sides):
-    """Return the turns that an entry of the order is, in order: bit 0 for R, then S, then R."""
+    """Return the turns of an entry of the order: bit 0 is R, bit 1 is S, bit 2 is R after S."""
     r, s = sides[0], sides[1]
     s_first = sides[2] & r & s if len(sides) > 2 else C(0)
     return Cat(r & ~s_first, s, r & s_first)
 
 
 def side_of(n):
-    """Return the side of the ``n``-th bit of :func:`turns_of`, as a turn."""
+    """Return the turn of the ``n``-th bit of :func:`turns_of`: 1 for R, 2 for S."""
     return 2 if n == 1 else 1
 
 
 def turns_bench():
-    """Entries of one side, or of both, R first."""
+    """Entries of one side, or of both sides with R first."""
     bench = Bench()
     dut = bench.add(Turns())
     bench.assume(~dut.i.valid | (dut.i.payload != 0))
@@ -65,7 +65,7 @@ def turn_queue_bench():
     leader = bench.wire(Mux(turns[0], 1, 2))
     both = bench.wire(dut.i.payload[:2].all())
     follower = bench.wire(Mux(both, Mux(turns[0], 2, 1), 0))
-    # What it has to hold, as a plain list.
+    # Model of the contents, as a plain list.
     places = [bench.register(2, f"place_{n}") for n in range(7)]
     count = bench.register(3, "count")
     left = bench.wire(count - ended[0] - ended[1])[:3]
@@ -103,13 +103,14 @@ def turn_queue_bench():
 
 
 def order_queue_bench():
-    """Entries that come while there was room, and as many more as may be in flight."""
+    """Entries that arrive while there is room, and as many more as may be in flight."""
     bench = Bench()
     dut = bench.add(OrderQueue(1, depth=8))
     push, entry = bench.any(1, "push"), bench.any(1, "entry")
     bench.set(dut.push, push)
     bench.set(dut.i, entry)
-    # Three from the last cycle with room on: so two without.
+    # Three entries may follow the last cycle with room, including one in that cycle, so two
+    # without.
     without = bench.register(2, "without")
     bench.next(without.eq(Mux(dut.room, 0, without + push)))
     bench.assume(~push | dut.room | (without < 2))

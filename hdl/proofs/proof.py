@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a proof is: a bench, what it says, how deep it goes, and what has to break it."""
+"""Description of a proof: bench, statement, depth, and the mutants that must break it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,25 +18,26 @@ class Proof:
     Parameters
     ----------
     name : str
-        As ``python -m hdl prove`` knows it.
+        Name for ``python -m hdl prove``.
     says : str
         What is proved, in a sentence.
     component : str
-        What it is proved of, with its parameters.
+        Component that it is proved of, with its parameters.
     build : function
-        Takes nothing, returns the :class:`hdl.proofs.bench.Bench`.
+        Function without arguments that returns the :class:`hdl.proofs.bench.Bench`.
     depth : int
-        Cycles that are looked at from the initial state on.
+        Number of cycles, from the initial state on, for which the claims are checked.
     induction : int
-        Cycles from which the next one follows, whatever came before: then the claims hold for
-        ever. Zero if they are only shown for :py:`depth` cycles.
+        Number of cycles of the induction step: if the claims hold in so many consecutive cycles,
+        they hold in the next one, and therefore forever. Zero if the claims are only checked for
+        :py:`depth` cycles.
     mutate : sequence of type or function
-        What the mutants are made of.
+        Components and functions from which the mutants are made.
     of_reset : bool
-        The mutants are those whose reset forgets something.
+        Use the mutants that leave something out of reset.
     spared : dict of str to str
-        Mutants that it need not notice, by a part of their names, and why: they change nothing that
-        can be seen, or they are another proof's.
+        Mutants that the proof need not detect, by a part of their names, with the reason: the
+        change has no visible effect, or another proof detects it.
     """
 
     name: str
@@ -51,25 +52,25 @@ class Proof:
 
     @property
     def reach(self):
-        """For how long the claims hold, in words."""
+        """Return for how long the claims hold, in words."""
         return f"induction {self.induction}" if self.induction else f"bounded {self.depth}"
 
     def mutants(self):
-        """Return the mutants that have to break it."""
+        """Return the mutants that must break the proof."""
         return [mutant for mutant in self.every if not self.is_spared(mutant)]
 
     @property
     def spares(self):
-        """How many mutants it need not notice."""
+        """Return the number of mutants that the proof need not detect."""
         return sum(self.is_spared(mutant) for mutant in self.every)
 
     def is_spared(self, mutant):
-        """Need it not notice a mutant?"""
+        """Return whether the proof need not detect a mutant."""
         return any(part in mutant.name for part in self.spared)
 
     @cached_property
     def every(self):
-        """All mutants, those that it need not notice included."""
+        """Return all mutants, including those that the proof need not detect."""
         return [
             mutant
             for target in self.mutate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs that reset leads from any state to the one after power-up, as far as anybody can see."""
+"""Proofs that reset leads from any state to the state after power-up, as far as it is visible."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -29,30 +29,31 @@ from .small import SMALL, ingress_parameters, scan_parameters, window_parameters
 
 __all__ = ["PROOFS"]
 
-#: Cycles that reset lasts at least where it passes registers on its way.
+#: Least length of a reset, in cycles, for components in which reset passes registers.
 LONG = 16
 
 
 def twins(make, *, cycles, quiet=(), after=0, shown=None, rules=None):
-    """Return a function that builds the bench of two components, one of which begins in any state.
+    """Return a function that builds the bench of two components, one of which starts in any state.
 
-    Both see the same reset, of ``cycles`` cycles, and the same inputs. What they show is the same
-    from then on.
+    Both components see the same reset, ``cycles`` cycles long, and the same inputs. The claims are
+    that their outputs are the same from then on.
 
     Parameters
     ----------
     make : function
-        Returns the component.
+        Function that returns the component.
     cycles : int
-        Of reset.
+        Length of the reset.
     quiet : sequence of str
-        Inputs that are zero in the last cycle of reset and before; ``valid`` always is.
+        Inputs that are zero up to and including the last cycle of reset; ``valid`` always is.
     after : int
-        Cycles after reset in which they still are.
+        Number of cycles after reset for which these inputs remain zero.
     shown : dict of str to str
-        Outputs that mean something only while another one is set. Payloads do while they are valid.
+        Outputs that are only compared while another output is set. Payloads are only compared while
+        they are valid.
     rules : function
-        What the user of the component promises, from its members by path.
+        Promises of the component's user, as a function of the members by path.
     """
 
     def build():
@@ -86,7 +87,7 @@ def twins(make, *, cycles, quiet=(), after=0, shown=None, rules=None):
 
 
 def drive(bench, path, port, resets, silent, quiet):
-    """Return what a port is driven with."""
+    """Return the value that drives a port."""
     name = path.rpartition(".")[2]
     if name == "reset" or path.startswith("resets"):
         return resets
@@ -97,7 +98,7 @@ def drive(bench, path, port, resets, silent, quiet):
 
 
 def members_of(dut):
-    """Yield the members of a component with bits: path, flow and value."""
+    """Yield the members of a component that have bits, as (path, (flow, value))."""
     for path, member, value in dut.signature.flatten(dut):
         value = Value.cast(value)
         if len(value) and not isinstance(value, Const):
@@ -105,7 +106,7 @@ def members_of(dut):
 
 
 def meaning(path, members, shown):
-    """Return when an output means something."""
+    """Return the condition under which an output is compared."""
     stem, _, name = path.rpartition(".")
     if name == "payload":
         return members[f"{stem}.valid"][1]
@@ -127,7 +128,7 @@ def reset_proof(name, component, make, mutate, *, cycles, depth, spared=None, **
 
 
 def within(values):
-    """Return the rules of a queue of four."""
+    """Return the promises of the user of a queue of four."""
     return (~values["take"] | values["filled"]) & (~values["add"] | (values["level"] < 4))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs proofs: the claims, the covers, the mutants."""
+"""Runner of proofs: checks the claims, the covers and the mutants."""
 
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,27 +17,29 @@ from .solver import bounded, inductive, load, reachable, translate
 
 __all__ = ["Outcome", "run_proof", "run_proofs"]
 
-#: Mutants that one run of Yosys translates.
+#: Number of mutants that one run of Yosys translates.
 BATCH = 24
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one proof.
+    """Result of one proof.
 
     Attributes
     ----------
     name : str
     claims, covers : int
+        Number of claims and covers.
     failures : list of str
-        Why it is no proof: claims that do not hold, covers that are not reached.
+        Reasons why the proof fails: claims that do not hold, covers that are not reached.
     killed : list of str
-        Mutants that break it.
+        Mutants that break the proof.
     survivors : list of str
-        Those that do not.
+        Mutants that do not break the proof.
     spared : int
-        Mutants that it need not notice.
+        Number of mutants that the proof need not detect.
     seconds : float
+        Duration.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Outcome:
 
     @property
     def good(self):
-        """Does everything hold, and no mutant survive?"""
+        """Return whether everything holds and no mutant survives."""
         return not self.failures and not self.survivors
 
 
@@ -62,9 +64,9 @@ def run_proofs(proofs, *, mutants, jobs):
     ----------
     proofs : list of Proof
     mutants : int or None
-        How many mutants to try of each proof; all of them if ``None``.
+        Number of mutants to try for each proof; None for all.
     jobs : int
-        Workers.
+        Number of worker processes.
     """
     if jobs == 1:
         yield from (run_proof(proof, mutants=mutants) for proof in proofs)
@@ -75,16 +77,16 @@ def run_proofs(proofs, *, mutants, jobs):
 
 
 def run_named(name, mutants):
-    """Run the proof of this name: benches do not travel between processes."""
+    """Run the proof of this name; benches cannot be passed between processes."""
     from .catalogue import PROOFS
 
     return run_proof(PROOFS[name], mutants=mutants)
 
 
 def run_proof(proof, *, mutants=None):
-    """Run one proof, and its first so many mutants."""
+    """Run one proof, with at most ``mutants`` of its mutants."""
     begun = time.monotonic()
-    # Of a mutant that is no circuit, components are left over.
+    # A mutant that is no valid circuit leaves unused components behind.
     with TemporaryDirectory() as made, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
         folder = Path(made)
@@ -105,7 +107,7 @@ def run_proof(proof, *, mutants=None):
 
 
 def check(proof, bench, netlist):
-    """Yield why the claims do not hold, if they do not."""
+    """Yield the reasons why the proof fails, if it does."""
 
     def said(answer):
         words = dict.fromkeys(bench.words(name) for name in answer.broken)
@@ -125,12 +127,12 @@ def check(proof, bench, netlist):
 
 
 def plain(text):
-    """Return RTLIL without what says nothing of the circuit."""
+    """Return RTLIL without source locations, which do not affect the circuit."""
     return re.sub(r"^\s*attribute \\src .*\n", "", text, flags=re.MULTILINE)
 
 
 def hunt(proof, folder, original, most, forgotten):
-    """Try mutants that differ from the original; return those that are noticed, and the others."""
+    """Try mutants that differ from the original; return the detected ones and the survivors."""
     seen = {original}
     found = {}
     for mutant in proof.mutants():
@@ -154,16 +156,19 @@ def hunt(proof, folder, original, most, forgotten):
 
 
 def mutated(proof, mutant):
-    """Return the bench with a mutant in it as RTLIL; nothing if there is no such circuit."""
+    """Return the bench with a mutant as RTLIL, or None if the mutant is no valid circuit."""
     with mutant.applied():
         try:
             return proof.build().rtlil()
-        except Exception:  # whatever its source leads to
+        except Exception:  # a mutant may fail in any way
             return None
 
 
 def translate_mutants(names, folder, forgotten):
-    """Translate mutants; those that are no circuit, for they have loops, one by one in vain."""
+    """Translate mutants, one by one if the batch fails.
+
+    Mutants that are no valid circuit, as they have combinational loops, get no netlist.
+    """
     try:
         translate(names, folder, forget=forgotten)
     except ToolError:

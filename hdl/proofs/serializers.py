@@ -18,7 +18,7 @@ __all__ = ["PROOFS"]
 
 
 class Numbering:
-    """Numbers of probes since the last star, as the groups go in."""
+    """Number of probes since the last star, before each group that enters."""
 
     def __init__(self, bench, put, ending, last):
         bits = 2
@@ -55,7 +55,7 @@ def pair_serializer_bench():
 
 
 def keeps_up(bench, dut, brings):
-    """Claim that something leaves in every cycle while what brings it is offered, and taken."""
+    """Claim that a word leaves in every cycle while input is offered and the output is taken."""
     going = bench.register(range(dut.latency + 2), "going")
     busy = dut.i.valid & brings & dut.o.ready
     bench.next(going.eq(Mux(busy, going + (going <= dut.latency), 0)))
@@ -63,7 +63,7 @@ def keeps_up(bench, dut, brings):
 
 
 def result_is(word, n, number, lane, row, punctuation, pairs):
-    """Return whether a word is the ``n``-th of a lane: of its pairs, or its star, or its mark."""
+    """Return whether a word is the ``n``-th of a lane: one of its pairs, its star, or its mark."""
     if n < pairs:
         pair = word.body.pair
         return (
@@ -77,7 +77,7 @@ def result_is(word, n, number, lane, row, punctuation, pairs):
 
 
 def lane_serializer_bench():
-    """Rows of three lanes, two bits each."""
+    """Rows of three lanes with two bits each."""
     parameters = scan_parameters(lanes=3)
     bench = Bench()
     dut = bench.add(LaneSerializer(parameters, bits=2))
@@ -109,18 +109,18 @@ def lane_serializer_bench():
 
 
 def lanes_of(row):
-    """Return which lanes of a row leave: those with a match, and the last one of a pass."""
+    """Return the lanes of a row that leave: those with a match, and the last one of a pass."""
     some = [matches_of(row, n).any() for n in range(3)]
     return Cat(*some[:-1], some[-1] | row.last)
 
 
 def matches_of(row, lane):
-    """Return the bits of one lane of a row."""
+    """Return the match bits of one lane of a row."""
     return Cat(Value.cast(bits)[lane] for bits in row.matches)
 
 
 def match_queue_bench():
-    """Rows of two lanes that come while there was room a cycle ago."""
+    """Rows of two lanes that arrive if there was room a cycle ago."""
     parameters = scan_parameters()
     in_flight = 2
     bench = Bench()
@@ -129,8 +129,8 @@ def match_queue_bench():
     row = bench.any(dut.matches.shape(), "row")
     bench.set(dut.matches_valid, comes)
     bench.set(Value.cast(dut.matches), Value.cast(row))
-    # A row is read while there is room, and is here a cycle later: one that was read before the
-    # register fell comes beside those that the register does not know of yet.
+    # A row is read while there is room, and arrives a cycle later. So a row that was read before
+    # `room` fell arrives in addition to those that the register does not account for yet.
     bench.assume(~comes | bench.past(dut.room, init=1))
     got = take(bench, dut.results, "results")
     base = Numbering(bench, comes, row.ending, row.last).base

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of the components in the proofs: as small as it gets, with everything in them."""
+"""Parameters of the components in the proofs: as small as possible, with all features."""
 
 from hdl.parameters import JoinParameters, KeyField
 
@@ -12,20 +12,20 @@ __all__ = [
 ]
 
 
-#: As small as it gets, with everything in it.
+#: The smallest parameters that have all features.
 SMALL = JoinParameters(
     cores=2, sub_window=1, keys=(KeyField(name="x", bits=2),), probe_bits=1, fan_in=2, fan_out=2
 )
 
 
 class Impatient(JoinParameters):
-    """An accelerator whose groups wait for a few tuples of the other side only."""
+    """Parameters whose groups wait for a few tuples of the other side only."""
 
     slack = 4
 
 
 def ingress_parameters(**changes):
-    """Return small parameters of an ingress; groups of three, stars up to four probes apart."""
+    """Return small parameters of an ingress: groups of three, stars up to four probes apart."""
     few = {
         "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
         "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a bench to an answer: Yosys makes gates of it, a SAT solver looks for counterexamples."""
+"""From a bench to an answer: Yosys makes gates, a SAT solver searches for counterexamples."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,14 @@ from .unrolling import Unrolling
 
 __all__ = ["Answer", "bounded", "inductive", "load", "reachable", "translate"]
 
-#: Of python-sat's solvers, the quickest here: twice as quick as Glucose and MiniSat.
+#: The fastest of python-sat's solvers here: twice as fast as Glucose and MiniSat.
 SOLVER = "cadical195"
 
-#: Seconds that Yosys may take for one run.
+#: Time limit of one Yosys run in seconds.
 DEADLINE = 600
 
-#: What Yosys does with a bench: one flat module, memories as registers, all of it gates. What is
-#: undefined is arbitrary.
+#: Yosys script for a bench: it makes one flat module, turns memories into registers, and everything
+#: into gates. Undefined values become arbitrary ones.
 SCRIPT = """
 design -reset
 read_rtlil {name}.il
@@ -45,16 +45,16 @@ write_aiger -ascii -symbols {name}.aag
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out of a question.
+    """Answer to a question about a netlist.
 
     Attributes
     ----------
     holds : bool
         There is no counterexample.
     broken : tuple of str
-        Outputs that are not what they have to be, in the first cycle in which one is not.
+        Outputs that are wrong in the first cycle in which any of them is.
     cycle : int
-        That cycle.
+        Number of that cycle.
     """
 
     holds: bool
@@ -70,7 +70,7 @@ def translate(names, folder, *, forget=()):
     names : list of str
     folder : pathlib.Path
     forget : sequence of str
-        Submodules whose registers have no initial value: they begin in any state.
+        Submodules whose registers lose their initial values, so that they start in any state.
     """
     inside = "\n".join(f"setattr -unset init w:{name}.* w:{name}__*" for name in forget)
     script = "".join(SCRIPT.format(name=name, forget=inside) for name in names)
@@ -94,7 +94,7 @@ def bounded(netlist, *, depth, what=("claim", "invariant")):
     netlist : Netlist
     depth : int
     what : tuple of str
-        How the names of the outputs begin that are looked at.
+        Prefixes of the names of the outputs that are checked.
     """
     with Solver(name=SOLVER) as solver:
         unrolling = Unrolling(netlist, solver)
@@ -109,7 +109,7 @@ def bounded(netlist, *, depth, what=("claim", "invariant")):
 
 
 def inductive(netlist, *, cycles):
-    """Ask whether claims hold in a cycle if they did in the ``cycles`` before it."""
+    """Ask whether claims hold in a cycle if they hold in the ``cycles`` before it."""
     with Solver(name=SOLVER) as solver:
         unrolling = Unrolling(netlist, solver, anywhere=True)
         for _ in range(cycles):
@@ -122,7 +122,7 @@ def inductive(netlist, *, cycles):
 
 
 def reachable(netlist, *, depth):
-    """Ask for an answer that holds if every cover is reached within ``depth`` cycles."""
+    """Ask whether every cover is reached within ``depth`` cycles."""
     left = {name for name in netlist.outputs if name.startswith("cover")}
     with Solver(name=SOLVER) as solver:
         unrolling = Unrolling(netlist, solver)
@@ -134,5 +134,5 @@ def reachable(netlist, *, depth):
 
 
 def is_claim(name):
-    """Is an output something that has to hold?"""
+    """Return whether an output is a claim or an invariant."""
     return name.startswith(("claim", "invariant"))

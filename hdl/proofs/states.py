@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which states stream registers and queues are: what inductions begin with."""
+"""Reachable states of stream registers and queues, in which inductions start."""
 
 from amaranth import *
 
@@ -7,7 +7,7 @@ __all__ = ["early_states", "entries_states", "held_in", "queue_entries", "regist
 
 
 def register_states(bench, register):
-    """Say which states a stream register has; return how many payloads it holds."""
+    """Claim the states of a stream register as invariants; return the number of payloads in it."""
     write, read = (bench.inside(register, name) for name in ("write", "read"))
     full = ~register.i.ready
     bench.invariant(register.o.valid | ~full)
@@ -16,7 +16,7 @@ def register_states(bench, register):
 
 
 def held_in(bench, register):
-    """Return what a stream register holds, the next one first: whether it is there, and which."""
+    """Return the contents of a stream register as (valid, payload), the next to leave first."""
     payloads, read = (bench.inside(register, name) for name in ("payloads", "read"))
     flat = [Value.cast(payload) for payload in payloads]
     return [
@@ -26,13 +26,14 @@ def held_in(bench, register):
 
 
 def early_states(bench, register, *, flags=None):
-    """Say what the early fields of a register are.
+    """Claim the states of a register's early fields, as invariants.
 
     Parameters
     ----------
     flags : function or None
-        From a payload to what its early fields have to be, all zero while there is none; by
-        default they are what the payload says, and anything while there is none.
+        Function of a payload that returns its early fields, which are zero while the register is
+        empty. By default, the early fields are those of the payload, and arbitrary while it is
+        empty.
     """
     output, spare = (bench.inside(register, name) for name in ("output", "spare"))
     (valid, first), (full, second) = held_in(bench, register)
@@ -49,12 +50,12 @@ def early_states(bench, register, *, flags=None):
 
 
 def queue_entries(bench, queue):
-    """Say which states a :class:`hdl.streams.pointer_queue.PointerQueue` has.
+    """Claim the states of a :class:`hdl.streams.pointer_queue.PointerQueue`, as invariants.
 
     Returns
     -------
     list of (Value, Value)
-        What it holds, the next one first: whether it is there, and which.
+        Contents of the queue as (valid, element), the next to leave first.
     """
     head, tail, second, reserved = (
         bench.inside(queue, name) for name in ("head", "tail", "second", "reserved")
@@ -69,13 +70,13 @@ def queue_entries(bench, queue):
 
 
 def entries_states(bench, watch, entries):
-    """Say that what is inside stands in these places, the next one to leave first.
+    """Claim that the elements inside are in these places, the next to leave first.
 
     Parameters
     ----------
     watch : Watch
     entries : list of (Value, Value)
-        Whether there is an element, and which.
+        Places, as (valid, element).
     """
     before = C(0, 1)
     for held, value in entries:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about pipelines that never stop, and the credits that let them."""
+"""Proofs about pipelines without back-pressure, and about the credits in front of them."""
 
 from amaranth import *
 
@@ -15,7 +15,7 @@ __all__ = ["PROOFS"]
 
 
 def steady_register():
-    """What comes in a cycle leaves in the next one."""
+    """A payload that enters leaves in the next cycle."""
     bench = Bench()
     dut = bench.add(SteadyRegister(2))
     valid, value = bench.any(1, "valid"), bench.any(2, "value")
@@ -32,7 +32,7 @@ STAGES = 2
 
 
 def steady_queue():
-    """A pipeline of two stages that enters while there is room, and the queue behind it."""
+    """A pipeline of two stages that is entered while there is room, and the queue behind it."""
     bench = Bench()
     dut = bench.add(SteadyQueue(2, stages=STAGES))
     wanted, value = bench.any(1, "wanted"), bench.any(2, "value")
@@ -63,7 +63,7 @@ def steady_queue():
 
 
 def pointers(bench, dut, queue, level, stages):
-    """Say in which states queue and pipeline are."""
+    """Claim the states of the queue and the pipeline, as invariants."""
     inner = bench.inside(dut, "queue")
     head, tail, second, reserved = (
         bench.inside(inner, name) for name in ("head", "tail", "second", "reserved")
@@ -75,7 +75,7 @@ def pointers(bench, dut, queue, level, stages):
     bench.invariant(reserved == (head + dut.stages + 1)[:width])
     bench.invariant(inner.filled == (level != 0))
     bench.invariant(queue.level == level + under_way)
-    # While `room` is up, as many may be under way as were let in while it could be seen.
+    # While `room` is high, the pipeline holds at most what entered while `room` could be seen.
     bench.invariant(~dut.room | (level + under_way + 1 <= dut.depth))
     row = bench.row(bench.inside(inner, "rows"), (tail + queue.before)[: width - 1])
     bench.invariant(~queue.watching | (queue.before >= level) | (row == queue.watched))
@@ -87,7 +87,7 @@ def pointers(bench, dut, queue, level, stages):
 
 
 def delay():
-    """Flags and values of a cycle ago."""
+    """Flags and values, delayed by one cycle."""
     bench = Bench()
     flag, value = bench.any(1, "flag"), bench.any(2, "value")
     m = Module()

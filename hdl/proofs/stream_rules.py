@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is claimed of streams, whatever stands between them."""
+"""Claims about streams, whatever component stands between them."""
 
 from typing import NamedTuple
 
@@ -9,18 +9,18 @@ __all__ = ["Watch", "answers_within", "keeps_order", "keeps_sequence", "offer", 
 
 
 class Watch(NamedTuple):
-    """What :func:`keeps_order` knows of the elements inside.
+    """State of :func:`keeps_order` about the elements inside.
 
     Attributes
     ----------
     level : Signal
-        How many there are.
+        Number of elements inside.
     watching : Signal
-        One of them is watched.
+        One of the elements is watched.
     watched : Signal
-        It is this one.
+        Value of the watched element.
     before : Signal
-        So many leave before it.
+        Number of elements that leave before it.
     """
 
     level: Signal
@@ -38,7 +38,7 @@ def offer(bench, stream, payload=None):
     stream : stream interface
         Input of a component.
     payload : Value or None
-        What is offered; anything by default. It is the driver's duty to keep it.
+        Payload to offer; arbitrary by default. Its driver must keep it until it is taken.
     """
     valid = bench.any(1, "offered")
     value = bench.any(len(Value.cast(stream.payload)), "payload") if payload is None else payload
@@ -50,12 +50,12 @@ def offer(bench, stream, payload=None):
 
 
 def take(bench, stream, words, *, always=False):
-    """Take from a stream at any time; claim that it keeps its contract; return its transfer.
+    """Take from a stream at any time, and claim that it keeps its contract; return its transfer.
 
     Parameters
     ----------
     words : str
-        What the stream is called in the claim.
+        Name of the stream in the claim.
     always : bool
         Take in every cycle.
     """
@@ -70,19 +70,19 @@ def take(bench, stream, words, *, always=False):
 
 
 def keeps_order(bench, words, put, value, got, seen, *, most):
-    """Claim that what comes out is what went in, in order: nothing lost, repeated or changed.
+    """Claim that elements leave as they entered, in order: none is lost, repeated or changed.
 
-    Any one element is watched: it is chosen freely when it goes in, together with how many are
-    inside before it.
+    One element is watched. It is chosen freely when it enters; the number of elements before it is
+    recorded at the same time.
 
     Parameters
     ----------
     put, got : Value
-        An element goes in, one comes out.
+        An element enters; an element leaves.
     value, seen : Value
-        … which.
+        The element that enters; the element that leaves.
     most : int
-        Elements that may be inside at the most.
+        Largest number of elements inside.
 
     Returns
     -------
@@ -112,34 +112,36 @@ def keeps_order(bench, words, put, value, got, seen, *, most):
 
 
 def answers_within(bench, words, waiting, cycles):
-    """Claim that something does not wait for longer than so many cycles on end."""
+    """Claim that ``waiting`` is never high for more than ``cycles`` cycles on end."""
     waited = bench.register(range(cycles + 2), "waited")
     bench.next(waited.eq(Mux(waiting, waited + (waited <= cycles), 0)))
     bench.claim(words, waited <= cycles)
 
 
 def keeps_sequence(bench, words, put, parts, kept, got, is_part, *, most):
-    """Claim that every element that goes in comes out as its parts, in order, before the next one.
+    """Claim that every element leaves as its parts, in order, before the next element.
 
     Parameters
     ----------
     put : Value
-        An element goes in.
+        An element enters.
     parts : Value
-        A bit for each part that it may have: whether it has it. The lowest comes first.
+        One bit for each part that an element can have: whether it has that part. The lowest comes
+        first.
     kept : Value
-        What is to be known of the element when its parts come out.
+        What must be known of the element when its parts leave.
     got : Value
-        A part comes out.
+        A part leaves.
     is_part : function
-        Whether what comes out is the part with this number, of the element that was ``kept``.
+        Function of a ``kept`` value and the number of a part: whether the part that leaves is that
+        one.
     most : int
-        Parts that may be inside at the most.
+        Largest number of parts inside.
 
     Returns
     -------
     Signal
-        Parts inside.
+        Number of parts inside.
     """
     inside, before = (bench.register(range(most + 2), name) for name in ("parts", "before"))
     watching = bench.register(1, "watching")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about registers, forks and queues of streams."""
+"""Proofs about stream registers, forks and queues."""
 
 from amaranth import *
 from amaranth.lib import data, stream
@@ -17,7 +17,7 @@ __all__ = ["PROOFS"]
 
 
 def stream_register():
-    """Two payloads at the most, from register to register."""
+    """A register holds at most two payloads."""
     bench = Bench()
     dut = bench.add(StreamRegister(3))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
@@ -30,7 +30,7 @@ def stream_register():
 
 
 def register_states(bench, dut, queue):
-    """Say in which states a stream register is that holds what a queue says."""
+    """Claim the states of a stream register with the contents of ``queue``, as invariants."""
     payloads = bench.inside(dut, "payloads")
     write, read = (bench.inside(dut, name) for name in ("write", "read"))
     place = read ^ queue.before[0]
@@ -39,7 +39,7 @@ def register_states(bench, dut, queue):
 
 
 def early_register():
-    """Early fields show what the payload at the output has; zero flags need no valid."""
+    """Early fields are those of the payload at the output; a zero flag needs no ``valid``."""
     bench = Bench()
     shape = data.StructLayout({"flag": 1, "rest": 2})
     dut = bench.add(StreamRegister(shape, early=["flag"]))
@@ -59,15 +59,15 @@ def early_register():
 
 
 def fork():
-    """Three consumers that take when they like."""
+    """Three consumers that are ready at any time."""
     bench = Bench()
     dut = bench.add(StreamFork(2, outputs=3))
     put = offer(bench, dut.i)
     taken = bench.inside(dut, "taken")
     for n, o in enumerate(dut.o):
         got = take(bench, o, f"output {n}")
-        # What is at hand counts as inside, unless this output has taken it.
-        given = bench.register(1, "given")  # this output has taken what is at hand
+        # The current payload counts as inside unless this output has taken it.
+        given = bench.register(1, "given")  # this output has taken the current payload
         bench.next(given.eq((given | got) & dut.i.valid & ~dut.i.ready))
         bench.claim(f"output {n} never gets a payload twice", ~(given & got))
         bench.claim(f"output {n} has got what the input is done with", ~put | given | got)
@@ -83,7 +83,7 @@ def fork():
 
 
 def pointer_queue():
-    """A queue of four with one place in reserve, used as its contract says."""
+    """A queue of four with one place in reserve, used according to its contract."""
     bench = Bench()
     dut = bench.add(PointerQueue(2, depth=4, reserve=1))
     add, take_it = bench.any(1, "add"), bench.any(1, "take")
@@ -101,7 +101,7 @@ def pointer_queue():
         "room says that there was room for more than the reserve",
         dut.room == (bench.past(level) < 3),
     )
-    # The pointers: level apart, with the others behind and ahead of them.
+    # The pointers differ by `level`; the others are one ahead of the tail and of the head.
     head, tail, second, reserved = (
         bench.inside(dut, name) for name in ("head", "tail", "second", "reserved")
     )
@@ -115,7 +115,7 @@ def pointer_queue():
 
 
 def flagged():
-    """A register with two flags that its consumer decides by."""
+    """A register with two flags by which its consumer decides."""
     bench = Bench()
     shape = data.StructLayout({"a": 1, "b": 1})
     i = stream.Signature(shape).create(path=("i",))

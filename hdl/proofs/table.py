@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outcomes of proofs as tables: printed, and kept in a document between two markers."""
+"""Outcomes of proofs as tables, printed or kept in a document between two markers."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ END = "<!-- proofs: end -->"
 
 
 def table(proof, outcome):
-    """Return the lines that say what came of a proof."""
+    """Yield the lines that report the outcome of a proof."""
     state = "proved" if outcome.good else "FAILED"
     killed = f"{len(outcome.killed)} mutants" if outcome.killed or outcome.survivors else ""
     yield (
@@ -49,13 +49,13 @@ def document(pairs):
 
 
 def counts(pair):
-    """Return how many properties and killed mutants an outcome has."""
+    """Return the numbers of properties and killed mutants of an outcome."""
     _, outcome = pair
     return outcome.claims, len(outcome.killed)
 
 
 def update(path, pairs):
-    """Replace what stands between the markers of a document."""
+    """Replace the text between the markers of a document."""
     path = Path(path)
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about windows of a lifespan: what leaves because time has passed."""
+"""Proofs about windows with a lifespan: what leaves because time has passed."""
 
 from amaranth import *
 
@@ -18,12 +18,12 @@ __all__ = ["PROOFS"]
 
 #: Bits of a timestamp, and keys that a core can hold.
 BITS, KEYS = 2, 2
-#: Numbers in a queue of deadlines.
+#: Numbers in a deadline queue.
 QUEUED = 6
 
 
 def timed_window():
-    """One core; tuples come through a register, and are stored a cycle after they settled."""
+    """One core; tuples come through a register and are stored a cycle after they have settled."""
     parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS)
     bench = Bench()
     dut = bench.add(WindowTracker(parameters))
@@ -59,7 +59,7 @@ def timed_window():
 
 
 def follow_window(bench, dut, begins, size, present, time, store, arrival):
-    """Claim what leaves and what stays, by a list of the times of what is stored."""
+    """Claim what leaves and what stays, by a list of the timestamps of the stored tuples."""
     lifespan = bench.register(BITS, "lifespan")
     bench.next(lifespan.eq(Mux(begins["begin_time"], size, lifespan)))
     clears = bench.past(begins["begin_time"] | begins["empty"], init=1)
@@ -102,7 +102,7 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
 
 
 def deadline_queue():
-    """A queue that holds two more than there are registers at its end."""
+    """A queue that can hold two more elements than it has registers at its end."""
     bench = Bench()
     dut = bench.add(DeadlineQueue(1, depth=8))
     add, take = bench.any(1, "add"), bench.any(1, "take")
@@ -121,7 +121,7 @@ def deadline_queue():
     next_one = bench.past(dut.following)
     moved = bench.past(dut.following_valid & take)
     bench.claim("the following one is the next oldest", ~moved | (dut.oldest == next_one))
-    last = bench.register(1, "last")  # the one that is watched was the last of as many as can be
+    last = bench.register(1, "last")  # the watched element was the one that filled the queue
     bench.next(last.eq(queue.watching & (last | (queue.before == QUEUED - 1))))
     bench.cover(
         "one that went through memory is taken", take & last & queue.watching & (queue.before == 0)

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A circuit, cycle by cycle, as clauses of a SAT solver."""
+"""Unrolling of a circuit into clauses of a SAT solver, cycle by cycle."""
 
 __all__ = ["Unrolling"]
 
-#: The variable that is true.
+#: Variable that is always true.
 TRUE = 1
 
 
 class Unrolling:
     """The first cycles of a circuit.
 
-    Inputs whose names begin with ``constant`` are the same in every cycle, all others are
+    Inputs whose names begin with ``constant`` have the same value in every cycle; all others are
     arbitrary. Outputs whose names begin with ``assume`` are true in every cycle.
 
     Parameters
     ----------
     netlist : hdl.proofs.netlist.Netlist
     solver : pysat.solvers.Solver
-        Without any clauses; a positive number is a variable, a negative one its opposite.
+        Solver without clauses. A positive number is a variable, a negative one its negation.
     anywhere : bool
-        The first cycle is in any state, not in the initial one.
+        Start in any state instead of the initial one.
     """
 
     def __init__(self, netlist, solver, *, anywhere=False):
@@ -58,7 +58,7 @@ class Unrolling:
         return outputs
 
     def possible(self, values):
-        """Can any of some values be true?"""
+        """Return whether any of some values can be true."""
         any_of = self._new()
         self.solver.add_clause([-any_of, *values])
         found = self.solver.solve(assumptions=[any_of])
@@ -66,11 +66,11 @@ class Unrolling:
         return found
 
     def value(self, value):
-        """Is a value true in what :meth:`possible` found?"""
+        """Return whether a value is true in the solution that :meth:`possible` found."""
         return self._model[abs(value) - 1] * value > 0
 
     def never(self, values):
-        """Let values be false."""
+        """Require that values are false."""
         for value in values:
             self.solver.add_clause([-value])
 
@@ -79,7 +79,7 @@ class Unrolling:
         return self._variables
 
     def _both(self, one, two):
-        """Return what is true if both of two values are."""
+        """Return the conjunction of two values."""
         if -TRUE in (one, two) or one == -two:
             return -TRUE
         if one in (TRUE, two):

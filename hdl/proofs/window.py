@@ -48,7 +48,7 @@ def one_core_each():
 
 
 def count_expiry():
-    """Any of two cores, windows of one to four tuples."""
+    """Either of two cores, with windows of one to four tuples."""
     parameters = window_parameters(cores=2)
     bench = Bench()
     dut = bench.add(CountExpiry(parameters))
@@ -78,7 +78,7 @@ def count_expiry():
 
 
 def moving_span():
-    """Two lanes; keys come and leave at any time."""
+    """Two lanes; keys are stored and leave at any time."""
     parameters = window_parameters(cores=2, sub_window=4, lanes=2)
     bench = Bench()
     dut = bench.add(MovingSpan(parameters))
@@ -134,14 +134,14 @@ def occupancy():
 
 
 def connect_tracker(bench, dut, position, inputs):
-    """Drive a tracker."""
+    """Drive the inputs of a tracker."""
     bench.set(dut.position, position)
     for name, value in inputs.items():
         bench.set(getattr(dut, name), value)
 
 
 def tracked_cores(cores):
-    """Return a function that builds the bench of so many cores, which track one side together."""
+    """Return a function that builds the bench of ``cores`` cores that track one side together."""
 
     def build():
         parameters = window_parameters(cores=cores)
@@ -180,7 +180,7 @@ def tracked_cores(cores):
 
 
 def rows_told(bench, dut, known):
-    """Claim that the rows beside a span are those after its first and its last one."""
+    """Claim that `second` is the row after the span's first row, and `stop` that after its last."""
     rows = len(dut.second)
     second, stop = (dut.span.tail.row + 1)[:rows], dut.span.head.row  # there is one lane
     bench.claim("second is the row after the first", ~known | (dut.second == second))
@@ -215,7 +215,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     )  # fmt: skip
     bench.claim(f"core {n} never holds more than fits", share <= parameters.sub_window)
     bench.claim(f"core {n} settles at once without timestamps", dut.settled)
-    # Shares follow from how many tuples the window holds, and from who holds the oldest.
+    # A share follows from the number of tuples in the window and the owner of the oldest one.
     ahead = turns_left(window.owner, C(n, 2), cores)
     expected = sum(
         Mux(window.held > ahead + cores * turn, 1, 0) for turn in range(parameters.sub_window)
@@ -228,7 +228,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
 
 
 def modulo(value, number, most):
-    """Return the rest of ``value``, which is at most ``most``, by ``number``."""
+    """Return ``value`` modulo ``number``, for values of at most ``most``."""
     rest = C(0, 4)
     for n in range(most + 1):
         rest = Mux(value == n, n % number, rest)
@@ -236,21 +236,21 @@ def modulo(value, number, most):
 
 
 def tracker_states(bench, dut, window, position, known, cores, restart):
-    """Say which states a :class:`WindowTracker` has."""
+    """Claim the states of a :class:`WindowTracker`, as invariants."""
     by_count, turn = (bench.inside(dut, name) for name in ("by_count", "turn"))
     turn_states(bench, turn, window.turn, position, known, cores)
     count_states(bench, by_count, window, position, known, cores)
     bench.invariant(bench.inside(dut, "empty") == restart)
 
 
-#: Mutants of a tracker that are about time.
+#: Mutants of a tracker that concern time.
 TIMED = dict.fromkeys(
     ("begin_time.eq", "forget.eq", "timed.eq(0)", "If(begin_count) -> If(1)"),
     "of use with timestamps only: window-timed",
 )
 
 
-#: Mutants that the proofs about so many cores need not notice.
+#: Mutants that the proofs need not detect, by the number of cores.
 SPARED = {1: {"lane": "there is one lane: moving-span"}, 2: TIMED, 3: {}}
 
 PROOFS = [

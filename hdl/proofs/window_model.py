@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a count-based window is, as a machine that sees every tuple."""
+"""Model of a count-based window, as a machine that sees every tuple."""
 
 from amaranth import *
 
@@ -7,33 +7,40 @@ __all__ = ["Window", "count_states", "next_turn", "turn_states", "turns_left"]
 
 
 def next_turn(turn, cores):
-    """Return whose turn it is after this one."""
+    """Return the core whose turn follows ``turn``."""
     return Mux(turn == cores - 1, 0, turn + 1)
 
 
 def turns_left(turn, position, cores):
-    """Return how many turns come before that of ``position``."""
+    """Return the number of turns before that of ``position``."""
     return Mux(position >= turn, position - turn, position + cores - turn)
 
 
 class Window:
-    """What a count-based window is, as a machine that sees every tuple.
+    """Model of a count-based window, as a machine that sees every tuple.
 
     Parameters
     ----------
     bench : Bench
     parameters : JoinParameters
-    restart, begin, advance : Value
-        The window is empty from here on; … and has ``size``; a tuple comes.
+    restart : Value
+        The window is empty from the next cycle on.
+    begin : Value
+        Together with ``restart``: the window may hold ``size`` tuples from then on.
+    size : Value
+    advance : Value
+        A tuple arrives.
 
     Attributes
     ----------
     turn : Signal
-        The core that stores the next tuple.
+        Core that stores the next tuple.
     owner : Signal
-        The one that holds the oldest.
+        Core that holds the oldest tuple.
     size, held : Signal
-        Tuples that the window may have, and has.
+        Number of tuples that the window may hold, and that it holds.
+    full : Signal
+        The window holds as many tuples as it may.
     """
 
     def __init__(self, bench, parameters, *, restart, begin, size, advance):
@@ -56,14 +63,14 @@ class Window:
 
 
 def turn_states(bench, dut, turn, position, known, cores):
-    """Say which states a :class:`Turn` has."""
+    """Claim the states of a :class:`Turn`, as invariants."""
     left, here = (bench.inside(dut, name) for name in ("left", "here"))
     bench.invariant(~known | (left == turns_left(turn, position, cores)))
     bench.invariant(~known | (here == (turn == position)))
 
 
 def count_states(bench, dut, window, position, known, cores):
-    """Say which states a :class:`CountExpiry` has."""
+    """Claim the states of a :class:`CountExpiry`, as invariants."""
     size, single, left, filled, last_missing, displaces = (
         bench.inside(dut, name)
         for name in ("size", "single", "left", "filled", "last_missing", "displaces")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about words on their way through the ingress: illegal ones, credits, what is compared."""
+"""Proofs about words on their way through the ingress: illegal words, credits, comparisons."""
 
 from amaranth import *
 
@@ -21,12 +21,12 @@ from .stream_rules import answers_within, keeps_order, offer, take
 
 __all__ = ["PROOFS"]
 
-#: Cycles of which one brings an illegal word.
+#: Number of cycles, any one of which brings an illegal word.
 MOMENTS = 3
 
 
 def illegal_word(parameters):
-    """Return a function that builds two ingresses, of which one gets an illegal word more."""
+    """Return a function that builds two ingresses, one of which gets an additional illegal word."""
 
     def build():
         bench = Bench()
@@ -67,7 +67,7 @@ def illegal_word(parameters):
             "the word is counted once at the most", (counted == base) | (counted == base + 1)
         )
         late = bench.wire(cycle == MOMENTS)
-        for _ in range(4):  # it passes three registers, and is told out of one
+        for _ in range(4):  # the word passes three registers and is reported from a fourth
             late = bench.past(late)
         bench.claim("the word is counted", ~late | bench.first() | (counted == base + 1))
         flagged = one.o.valid & two.o.payload.illegal & ~one.o.payload.illegal
@@ -82,7 +82,7 @@ def illegal_word(parameters):
 
 
 def words_bench():
-    """What leaves, against a model that sees one word after the other as it is taken."""
+    """Words that leave, compared with a model that sees each word as it is taken."""
     parameters = ingress_parameters(timestamp_bits=2)
     bench = Bench()
     dut = bench.add(Ingress(parameters))
@@ -112,7 +112,7 @@ def words_bench():
     )
     inside = keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24).level
     stuck = (inside != 0) & ~dut.o.valid & dut.o.ready & dut.room
-    # Without room, four words wait; three of them may be dropped, one in a cycle.
+    # Without room, four words wait; three of them may be dropped, one per cycle.
     answers_within(bench, "a word leaves after its latency", stuck, dut.latency + 3)
     free = bench.register(1, "free")
     bench.next(free.eq(Mux(got, out.free, free)))
@@ -129,7 +129,7 @@ def words_bench():
 
 
 def credits_bench():
-    """Stars are told while there is room, and twice at the most without."""
+    """Stars are reported while there is room, and at most twice without room."""
     bench = Bench()
     dut = bench.add(Ingress(ingress_parameters()))
     offer(bench, dut.i)
@@ -182,7 +182,7 @@ def predicate_bench():
             )
             bench.next(bound.eq(Mux(valid & sets, nearest, bound)))
             bounds[name] = bound
-        # Stored without its sign.
+        # The key is stored without its sign.
         own = stored[field.name] - (1 << bits - 1 if field.signed else 0)
         difference = bench.wire(
             Mux(kind == InputKind.R, key[field.name] - own, own - key[field.name])
@@ -219,7 +219,7 @@ def predicate_bench():
 
 
 def passes(bench, dut, word, came, is_tuple, kinds):
-    """Claim that all that is not compared passes as it is."""
+    """Claim that everything that is not compared passes unchanged."""
     names = sorted(decision_members())
     beside = Cat(word[name] for name in names)
     time, control = word.word.body.tuple.timestamp, Value.cast(word.word.body.control)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan engine of a region for digests: it scans for candidates and verifies them."""
+"""Scan engine of a region with digests: scans for candidates and verifies them."""
 
 from amaranth import *
 from amaranth.lib.wiring import connect
@@ -13,11 +13,11 @@ __all__ = ["DigestEngine"]
 
 
 class DigestEngine(ScanEngine):
-    """Compare the digest of every key of the window with that of every probe.
+    """Compare the digest of every key of the window with the digest of every probe.
 
-    What ring and scanner have for keys are digests. Lanes that they let through go from the queue
-    to a :class:`Verifier`, which has the whole keys, and back; until then, the :class:`PassTable`
-    keeps the probes of their pass, and the ring is kept.
+    The key ring and the scanner hold digests in place of keys. Candidate lanes go from the match
+    queue to a :class:`Verifier`, which holds the whole keys, and back to the queue. Until a pass is
+    verified, the :class:`PassTable` keeps its probes, and the ring keeps its keys.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
     to its star, when the engine is idle and there is no candidate. Throughput: that of a
@@ -27,9 +27,9 @@ class DigestEngine(ScanEngine):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; with digests.
+        Parameters of the accelerator; with digests.
     probe_side : int
-        Does not matter.
+        Has no effect.
 
     Members
     -------
@@ -42,15 +42,15 @@ class DigestEngine(ScanEngine):
         self.latency += self._verifier.latency
 
     def scanner(self, probe_side):
-        """Return what scans."""
+        """Return the scanner of the engine."""
         return DigestScanner(self.parameters)
 
     def scanned(self, key):
-        """Return what a pass compares of a key or a criterion."""
+        """Return what a pass compares of a key or a criterion: the digest."""
         return key.digest
 
     def elaborate_passes(self, m, collector):
-        """Let groups be scanned when there is room to keep them until they are verified."""
+        """Start the scan of a group when the pass table has room for it; connect the verifier."""
         m.submodules.passes = passes = PassTable(self.parameters, delay=self._verifier.probe_delay)
         m.submodules.verifier = verifier = self._verifier
         connect(m, passes.reading, verifier.passes)
@@ -72,7 +72,7 @@ class DigestEngine(ScanEngine):
         return passes.pending, passes.oldest
 
     def elaborate_storing(self, m, ring):
-        """Write the digest into one ring and the key into the other, a cycle later."""
+        """Write the digest into the scanned ring and the key into the verifier's, a cycle later."""
         key, place, store = super().elaborate_storing(m, ring)
         m.d.comb += [
             self._verifier.key.eq(key),

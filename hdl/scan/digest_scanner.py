@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan of digests: which lanes may hold a match, for some probe of a group."""
+"""Scan of digests: finds the lanes that may hold a match for any probe of a group."""
 
 from functools import reduce
 from operator import or_
@@ -18,22 +18,23 @@ __all__ = ["DigestScanner"]
 
 
 class DigestScanner(RowScanner):
-    """Read the span of a group row by row; its slots compare each digest with each probe's.
+    """Read the span of a group row by row; its slots compare each digest with that of each probe.
 
-    ``matches`` has one bit for each lane: some probe has its digest. Nothing is masked: a candidate
-    may lie outside the span of that probe, as it may have another key.
+    ``matches`` has one bit per lane, which is set if any probe has the lane's digest. The bits are
+    not masked by the spans, so a candidate may lie outside the span of its probe, just as it may
+    have another key.
 
     Latency, throughput: those of a :class:`hdl.scan.row_scanner.RowScanner`.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; with digests.
+        Parameters of the accelerator; with digests.
 
     Members
     -------
     span : In
-        Of the probe that a slot takes with its ``criterion``, which is a digest.
+        Span of the probe whose ``criterion``, a digest, a slot takes.
 
     All others are those of a :class:`hdl.scan.row_scanner.RowScanner`.
     """

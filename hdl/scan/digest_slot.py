@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of one probe's digest in a scanner: a comparator per lane."""
+"""Slot for the digest of one probe in a scanner, with one comparator per lane."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -17,17 +17,17 @@ __all__ = ["DigestSlot"]
 class DigestSlot(wiring.Component):
     """Hold a digest while its group fills, then compare it with every digest that is read.
 
-    The next digest may already wait while the one before it is compared. A slot that gets no probe
-    of a group compares the last digest that it got.
+    The next digest may wait in the slot while the current one is compared. A slot that gets no
+    probe of a group compares the last digest that it got.
 
-    Latency: :attr:`latency` cycles from reading a row to its ``matches``: the 2 of the key ring,
-    which has passed when the row is in ``keys``, and 1 for the comparison. Throughput: ``lanes``
-    digests per cycle.
+    Latency: :attr:`latency` cycles from reading a row to its ``matches``: 2 for the key ring, which
+    have passed when the row is in ``keys``, and 1 for the comparison. Throughput: ``lanes`` digests
+    per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        As a pass sees them (:attr:`hdl.parameters.JoinParameters.scanned`).
+        Parameters as a pass sees them (:attr:`hdl.parameters.JoinParameters.scanned`).
 
     Members
     -------
@@ -35,12 +35,12 @@ class DigestSlot(wiring.Component):
         Hold ``criterion`` as that of the next probe.
     criterion : In
     begin_keys : In(1)
-        From the next cycle on, ``keys`` are of the next pass, and compared with the digest that
-        waits. One that is added in this cycle waits for the pass after that.
+        From the next cycle on, ``keys`` belong to the next pass and are compared with the waiting
+        digest. A digest that is added in this cycle waits for the pass after that.
     keys : In
-        Digests of a row, as a :class:`KeyRing` gives them.
+        Digests of a row, as read from a :class:`KeyRing`.
     matches : Out(lanes)
-        Lanes of the row that was in ``keys`` a cycle ago that have the digest.
+        Lanes whose digest is that of the probe, of the row that was in ``keys`` a cycle ago.
     """
 
     def __init__(self, parameters):

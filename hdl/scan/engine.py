@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan engine of a region: ring, collector, scanner and queue of results."""
+"""Scan engine of a region: key ring, group collector, scanner and match queue."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -19,21 +19,21 @@ __all__ = ["ScanEngine"]
 class ScanEngine(wiring.Component):
     """Compare every key of the window with every probe.
 
-    Keys go into the :class:`KeyRing`. A probe goes, with the span of the window at this moment,
-    into a slot of the :class:`Scanner`, where the :class:`GroupCollector` says. A closed group is
-    scanned while later tuples are stored and collected; the ring has room for them
-    (``parameters.slack``), and ``occupied`` says when it has not.
+    Keys are stored in the :class:`KeyRing`. A probe, and the span of the window that it sees, go
+    into the slot of the :class:`Scanner` that the :class:`GroupCollector` names. A closed group is
+    scanned while later tuples are stored and collected. The ring has slack for those
+    (``parameters.slack``), and ``occupied`` rises when the slack is used up.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
-    to its star, when the engine is idle. Throughput: a tuple per cycle; a group of probes per pass
+    to its star, when the engine is idle. Throughput: 1 tuple per cycle; 1 group of probes per pass
     of ``max(rows, probes + 2)`` cycles.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
-        Side that really probes, 0 for R and 1 for S; matters to a custom predicate only.
+        Side that probes, 0 for R and 1 for S; matters to a custom predicate only.
 
     Members
     -------
@@ -46,16 +46,19 @@ class ScanEngine(wiring.Component):
         self._queue = MatchQueue(
             parameters, in_flight=self._scanner.in_flight, bits=len(self._scanner.matches.matches)
         )
-        # Collecting and taking the group; the rows; then out of the scanner and queue.
+        # Collect and take the group (2), scan its rows, pass the scanner and the queue.
         self.latency = 2 + self._scanner.latency + self._queue.latency - 1
         super().__init__(engine_members(parameters))
 
     def scanner(self, probe_side):
-        """Return what scans."""
+        """Return the scanner of the engine."""
         return Scanner(self.parameters, probe_side=probe_side)
 
     def elaborate(self, platform):
         m = Module()
+        # The scanner needs the slots of a group for `KeyRing.LATENCY` cycles after the transfer. A
+        # region adds a probe two cycles after it saw `soon`, so the collector may hold one cycle
+        # fewer than that.
         m.submodules.collector = collector = GroupCollector(
             self.parameters, hold=KeyRing.LATENCY - 1
         )
@@ -77,7 +80,7 @@ class ScanEngine(wiring.Component):
             scanner.span.eq(self.span),
             ring.address.eq(scanner.address),
             scanner.keys.eq(ring.keys),
-            # A row that is stored to is read when it can be relied upon.
+            # A row that is being written is not read until its data are valid.
             scanner.room.eq(queue.room & ~ring.written if ring.shared else queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
@@ -95,18 +98,21 @@ class ScanEngine(wiring.Component):
         return m
 
     def scanned(self, key):
-        """Return what a pass compares of a key or a criterion."""
+        """Return what a pass compares of a key or a criterion: all of it."""
         return key
 
     def elaborate_passes(self, m, collector):
-        """Let groups be scanned; return whether some pass is pending, and the oldest one's row."""
+        """Connect the collector to the scanner.
+
+        Returns whether a pass is pending, and the first row of the oldest pending pass.
+        """
         connect(m, collector.group, self._scanner.group)
         return self._scanner.running, self._scanner.oldest
 
     def elaborate_storing(self, m, ring):
-        """Write the key a cycle later, so that the window tracker has few registers to drive.
+        """Write the key a cycle later, so that the window tracker drives few registers.
 
-        Returns key, place and whether to store.
+        Returns the key, its place and the store strobe, all of them delayed.
         """
         key = Signal(stored_layout(self.parameters), reset_less=True)
         place = Signal(ring.place.shape(), reset_less=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects probes into the group that shares one pass over the sub-window."""
+"""Group collector: gathers the probes that share one pass over the sub-window."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -13,41 +13,42 @@ __all__ = ["GroupCollector"]
 
 
 class GroupCollector(wiring.Component):
-    """Collect the probes of the open group, and where its pass begins and ends.
+    """Collect the probes of the open group, and the first and last row of its pass.
 
-    The probes themselves wait in the slots of the scanner; ``add_to`` says in which. Groups are not
-    closed here but by the ingress, so that all cores close the same ones. A closed group waits at
-    ``group``; until it is taken, and for ``hold`` cycles from then on, the collector is not
-    ``ready``, so that the scanner can still use what the slots hold.
+    The probes themselves wait in the slots of the scanner; ``add_to`` selects the slot. The ingress
+    closes groups, not the collector, so that all cores close the same ones. A closed group waits at
+    ``group``. The collector is not ``ready`` until the group is taken, and for ``hold`` cycles, the
+    first of which is that of the transfer. So the scanner can still use the contents of the slots.
 
-    Latency: 1 cycle. Throughput: 1 probe per cycle inside a group, and ``hold`` cycles between two
+    Latency: 1 cycle. Throughput: 1 probe per cycle within a group, and ``hold`` cycles between two
     groups.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     hold : int
-        Cycles, at least one.
+        Cycles after the transfer of a group in which the slots stay unchanged, at least one.
 
     Members
     -------
     ready, soon : Out(1)
-        A probe, or the end of a group, can be taken: in this cycle, in the next one.
+        A probe, or the end of a group, can be taken: in this cycle (``ready``), in the next one
+        (``soon``).
     add : In(1)
         Take a probe that sees ``span``; only while ``ready``.
     span : In
     second, stop : In
-        The row after the first one of ``span``, and after the last one.
+        The row after the first row of ``span``, and the row after its last.
     add_to : Out(probes)
-        The slot that it goes to.
+        Slot that takes the probe; one-hot.
     close : In(1)
-        The group ends, with the probe of this cycle if there is one; only while ``ready``.
+        The group ends, including the probe of this cycle if there is one; only while ``ready``.
     ending : In
         What follows the closing group; its ``count`` is ignored.
     group : Out(stream.Signature(group_layout(parameters)))
     count : Out
-        Probes held.
+        Number of probes collected.
     """
 
     def __init__(self, parameters, *, hold):
@@ -75,11 +76,12 @@ class GroupCollector(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         group = Signal(group_layout(self.parameters), reset_less=True)
-        slot = Signal(self.parameters.probes, init=1)  # the next one, one-hot
+        slot = Signal(self.parameters.probes, init=1)  # the next slot, one-hot
         held = Signal(self.hold - 1)
         closed = Signal()
         transfer = self.group.valid & self.group.ready
-        # A probe that is added shows in the cycle after it; before that, nothing may be added.
+        # A probe changes its slot a cycle after it is added, so adding may resume in the last cycle
+        # of the hold.
         holding = Cat(transfer, held)[: self.hold - 1]
         m.d.sync += [
             held.eq(holding),
@@ -93,14 +95,14 @@ class GroupCollector(wiring.Component):
         ]
         with m.If(self.add):
             m.d.sync += [
-                # A group ends where its last probe ends, as spans never move back.
+                # The pass ends where the span of the last probe ends, as spans never move back.
                 group.stop.eq(self.stop),
                 group.newest_tail.eq(self.span.tail.row),
                 self.count.eq(self.count + 1),
                 slot.eq(slot.rotate_left(1)),
             ]
-        # A group without probes has a first row too: from there on the ring is kept for those that
-        # follow, however long its pass has to wait.
+        # A group without probes has a first row, too: the ring is kept from there on for the probes
+        # that follow, however long the pass of this group has to wait.
         with m.If((self.add | self.close) & (self.count == 0)):
             m.d.sync += [
                 group.first.eq(self.span.tail.row),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a region: keys in rows of one key per lane."""
+"""Key memory of a region, in rows of one key per lane."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -15,37 +15,41 @@ __all__ = ["KeyRing"]
 
 
 class KeyRing(wiring.Component):
-    """``ring_rows`` rows of keys: in every cycle a key may be stored and a row is read.
+    """A ring of ``ring_rows`` rows of keys: in every cycle, a key may be stored and a row is read.
 
-    Lanes of narrow keys share a block RAM: as many as fit into its width form a column. A store
-    writes the whole row of its column: lanes before its own as they are, for they were the last to
-    be stored, lanes after it with anything, for they are stored next. So keys must be
-    stored lane by lane, row by row, and no row may be written that still holds a key of the
-    window, but for those of its own lanes. A row that is written while it is read may show anything
-    in the written column; where that may have lanes of the window, the ring is ``shared`` and says
-    that the row at ``address`` must not be relied upon.
+    Lanes of narrow keys share a block RAM: a column consists of as many lanes as fit into its
+    width. A store writes the whole row of its column. It writes the lanes below its own with the
+    keys that they already hold, which were the last ones stored, and the lanes above with anything,
+    as they are stored next. This has two consequences. Keys must be stored lane by lane and row by
+    row. A row may only be written when it holds no key of the window, other than those of the
+    current round.
 
-    Latency: :attr:`LATENCY` cycles from ``address`` to ``keys``. Throughput: 1 row and 1 store per
-    cycle.
+    A row that is written while it is read may return anything in the written column. If that column
+    may hold other lanes of the window, the ring is ``shared``, and ``written`` flags that the row
+    at ``address`` is not valid.
+
+    Latency: :attr:`LATENCY` cycles from ``address`` to ``keys``. Throughput: 1 row read and 1 key
+    stored per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     shape : shape-like
-        Of what is stored of a key.
+        Shape of what is stored of a key.
 
     Members
     -------
     store : In(1)
+        Store ``key`` at ``place``.
     place : In
-        Where to store; the wrap bit of the row is ignored.
+        Lane and row to store to; the wrap bit of the row is ignored.
     key : In
     address : In
         Row to read, without wrap bit.
     keys : Out
     written : Out(1)
-        ``address`` is the row that is stored to in this cycle; only if :attr:`shared`.
+        The row at ``address`` is stored to in this cycle; only if :attr:`shared`.
     """
 
     LATENCY = KeyColumn.LATENCY
@@ -54,9 +58,9 @@ class KeyRing(wiring.Component):
         self.parameters = parameters
         self.latency = self.LATENCY
         size = Shape.cast(shape).width
-        #: Lanes of a column.
+        #: Lanes per column.
         self.share = max(1, widest_word(parameters.ring_rows) // size)
-        #: Whether lanes share columns.
+        #: Whether any two lanes share a column.
         self.shared = min(self.share, parameters.lanes) > 1
         super().__init__(
             {

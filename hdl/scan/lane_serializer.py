@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a row of match bits into its lanes, one after another."""
+"""Lane serializer: splits a row of match bits into its lanes, one per cycle."""
 
 from functools import reduce
 from operator import or_
@@ -16,36 +16,36 @@ __all__ = ["LaneSerializer"]
 
 
 def split(bits):
-    """Return the lowest bit that is set, as a bit, and ``bits`` without it.
+    """Return the lowest bit that is set, as a one-hot value, and ``bits`` without it.
 
-    Both come out of a carry chain: a bit is the lowest unless the borrow passes it. As logic,
-    synthesis makes a step for every two or three bits of whatever tree it is given.
+    Both are computed by a carry chain: a set bit is the lowest one unless the borrow passes it.
+    Mapped to LUTs, any tree takes one level per two or three bits.
     """
     borrowed = (bits - 1)[: len(bits)]
     return bits & ~borrowed, bits & borrowed
 
 
 def position(bits):
-    """Return the number of the only bit that is set; zero if none is."""
+    """Return the index of the only bit that is set; zero if none is."""
     digits = range((len(bits) - 1).bit_length())
     return Cat(Cat(bits[n] for n in range(len(bits)) if n >> d & 1).any() for d in digits)
 
 
 class LaneSerializer(wiring.Component):
-    """Send a row lane by lane: the lanes that have a match, in order.
+    """Send the lanes of a row that have a match, in order, one per cycle.
 
-    The last row of a pass ends with its last lane, with matches or without. A row waits for one
-    cycle, in which it is seen which of its lanes have something to send. The lane that is sent
-    comes out of a register, a bit for each, so that no choice among all lanes waits for another.
+    The last row of a pass also sends its last lane, with or without a match. A row waits for one
+    cycle while the lanes to send are determined. The current lane is held in a one-hot register, so
+    that no two selections among all lanes follow each other in one cycle.
 
     Latency: 3 cycles. Throughput: 1 lane per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     bits : int
-        Those of ``matches`` for each lane.
+        Width of ``matches`` for each lane.
 
     Members
     -------
@@ -71,14 +71,14 @@ class LaneSerializer(wiring.Component):
         connect(m, output.o, flipped(self.o))
 
         waiting = Signal(match_layout(self.parameters, self.bits), reset_less=True)
-        waits = Signal()  # there is such a row
-        marked = Signal(lanes, reset_less=True)  # its lanes that are sent
-        row = Signal(match_layout(self.parameters, self.bits), reset_less=True)  # being sent
-        sending = Signal()  # there is such a row
-        chosen = Signal(lanes, reset_less=True)  # the lane that is sent now, one-hot
-        later = Signal(lanes, reset_less=True)  # those that follow
-        more = Signal()  # there are such
-        take = Signal()  # the row that waits is the next to be sent
+        waits = Signal()  # `waiting` is valid
+        marked = Signal(lanes, reset_less=True)  # lanes of `waiting` to send
+        row = Signal(match_layout(self.parameters, self.bits), reset_less=True)  # row being sent
+        sending = Signal()  # `row` is valid
+        chosen = Signal(lanes, reset_less=True)  # current lane, one-hot
+        later = Signal(lanes, reset_less=True)  # lanes left after the current one
+        more = Signal()  # any of `later` is set
+        take = Signal()  # `waiting` moves to `row`
         lane = output.i
         m.d.comb += [
             take.eq(~more & (lane.ready | ~sending)),
@@ -93,7 +93,7 @@ class LaneSerializer(wiring.Component):
         with m.If(take):
             m.d.sync += [row.eq(waiting), sending.eq(waits)]
         with m.If(take | lane.ready):
-            # Both outcomes are computed before it is known which row goes on.
+            # Both outcomes are computed before it is known which of them is needed.
             (first, rest), (following, remaining) = split(marked), split(later)
             m.d.sync += [
                 chosen.eq(Mux(take, first, following)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels inside the scan engine."""
+"""Layouts of the scan engine."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -18,17 +18,17 @@ __all__ = [
 
 
 def row_layout(parameters, shape):
-    """What a region reads at once of this shape, one per lane."""
+    """Layout of a row: one element of this shape per lane."""
     return data.ArrayLayout(shape, parameters.lanes)
 
 
 def group_layout(parameters):
-    """Probes that share a pass. Each of them waits in a slot of the scanner.
+    """Layout of a group of probes that share a pass; each probe waits in a slot of the scanner.
 
-    ``first`` is the first row of the pass, where the oldest probe's span begins, ``second`` the row
-    after it, and ``stop`` the row after the last. From ``newest_tail`` on all probes have begun;
-    until ``oldest_head`` none has ended. Without probes, ``first`` is where the window begins, and
-    ``stop`` and ``newest_tail`` may be anything.
+    ``first`` is the first row of the pass, where the span of the oldest probe begins; ``second`` is
+    the row after it, and ``stop`` the row after the last. From row ``newest_tail`` on, the spans of
+    all probes have begun; before row ``oldest_head``, none has ended. In a group without probes,
+    ``first`` is the first row of the window, and ``stop`` and ``newest_tail`` are undefined.
     """
     row = pointer_layout(parameters)["row"].shape
     rows = dict.fromkeys(("first", "second", "stop", "newest_tail", "oldest_head"), row)
@@ -36,9 +36,9 @@ def group_layout(parameters):
 
 
 def match_layout(parameters, bits):
-    """Outcome of one row: ``bits`` for each lane; ``last`` if the pass ends.
+    """Layout of the outcome of one row: ``bits`` match bits per lane; ``last`` if the pass ends.
 
-    The bits are those of the probes, or a single one for all of them.
+    The match bits are one per probe, or a single one for all probes.
     """
     return data.StructLayout(
         {
@@ -51,7 +51,7 @@ def match_layout(parameters, bits):
 
 
 def lane_matches_layout(parameters, bits):
-    """Outcome of one lane of a row, as in :func:`match_layout`."""
+    """Layout of the outcome of one lane of a row, with the fields of :func:`match_layout`."""
     return data.StructLayout(
         {
             "matches": unsigned(bits),
@@ -64,5 +64,5 @@ def lane_matches_layout(parameters, bits):
 
 
 def verified_probe_layout(parameters):
-    """What a candidate is compared with: a probe's key and span."""
+    """Layout of what a candidate is compared with: the key and the span of a probe."""
     return data.StructLayout({"key": stored_layout(parameters), "span": span_layout(parameters)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns rows of match bits into one result word per cycle."""
+"""Match queue: turns rows of match bits into one result word per cycle."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -16,38 +16,41 @@ __all__ = ["MatchQueue"]
 
 
 class MatchQueue(wiring.Component):
-    """Queue the rows that have matches, and send each match as a pair, in order of lane and probe.
+    """Queue the rows that have matches, and send each match as a pair, ordered by lane and probe.
 
-    After the last row of a pass follow its star and its mark, if it has them. The scan goes on
-    while a crowded row is sent, until the queue is so full that the rows in flight would not fit.
+    The last row of a pass is followed by the star and the mark of its group, if it has them. The
+    scan continues while a row with many matches is sent, until the queue has no room but for the
+    rows in flight.
 
-    With digests, there is one bit for each lane: whether some probe may match. These candidates
-    leave lane by lane, and what comes back as ``verified`` is sent.
+    With digests, there is one match bit per lane: whether any probe may match. These candidates
+    leave lane by lane at ``candidates``, and those that come back at ``verified`` are sent.
 
     Latency: :attr:`latency` cycles from ``matches`` to the first word: 3, and 3 more with several
-    lanes; verifying comes on top of that. Throughput: 1 word per cycle.
+    lanes; verification comes on top. Throughput: 1 word per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     in_flight : int
-        Rows that may still come after ``room`` fell.
+        Rows that may still arrive after ``room`` fell.
     depth : int
-        Rows that can wait, a power of two.
+        Number of rows that can wait, a power of two.
     bits : int
-        Those of ``matches`` for each lane.
+        Width of ``matches`` for each lane.
 
     Members
     -------
     matches_valid : In(1)
+        Add ``matches`` to the queue.
     matches : In
     room : Out(1)
-        From a register.
+        ``in_flight`` more rows can be taken; from a register.
     results : Out(stream.Signature(node_result(parameters, 0)))
     candidates : Out(stream.Signature(lane_matches_layout(parameters, 1)))
+        Candidate lanes; only with digests.
     verified : In(stream.Signature(lane_matches_layout(parameters, probes)))
-        Both only with digests.
+        Verified lanes; only with digests.
     """
 
     def __init__(self, parameters, *, in_flight, bits, depth=16):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the match bits of a lane into one result word per cycle."""
+"""Pair serializer: turns the match bits of a lane into one result word per cycle."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -14,7 +14,7 @@ __all__ = ["PairSerializer"]
 
 
 def lowest(bits):
-    """Return the lowest bit that is set, as a number, and ``bits`` without it."""
+    """Return the index of the lowest bit that is set, and ``bits`` without that bit."""
     index = Const(0, range(len(bits)))
     for n in reversed(range(len(bits))):
         index = Mux(bits[n], n, index)
@@ -29,7 +29,7 @@ class PairSerializer(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------

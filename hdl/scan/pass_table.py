@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The probes of all passes that are not verified yet."""
+"""Pass table: the probes of all passes that are not verified yet."""
 
 from amaranth import *
 from amaranth.lib import data, memory, wiring
@@ -15,20 +15,20 @@ __all__ = ["PassTable", "pass_reading"]
 
 
 def pass_reading(parameters):
-    """Return how a table of passes is read, as the table sees it.
+    """Return the signature through which a table of passes is read, as seen from the table.
 
     ``first`` : Out
-        The row in which the pass that is read began; anything until it has begun, as for ``count``.
+        First row of the pass that is read; undefined until the pass has begun.
     ``count`` : Out
-        Its probes.
+        Number of its probes; undefined until the pass has begun.
     ``number`` : In
-        Which of them to read.
+        Index of the probe to read.
     ``probe`` : Out(verified_probe_layout(parameters))
         That probe, after the latency of the table.
     ``following`` : In(1)
-        From the next cycle on, the pass after this one is read. Only if it began.
+        From the next cycle on, the next pass is read. Only if the current one has begun.
     ``ended`` : In(1)
-        The oldest pass is verified: all its probes are out of the table.
+        The oldest pass is verified: all its probes have been read out of the table.
     """
     return wiring.Signature(
         {
@@ -45,41 +45,44 @@ def pass_reading(parameters):
 class PassTable(wiring.Component):
     """Keep key and span of every probe until its pass is verified.
 
-    Passes are verified in the order in which they begin, so places in the table go round: those
-    between the oldest pass and the one that is ``read``, whose probes may still be on their way out
-    of the table; those of passes that began after it; and the group that is being collected.
+    Passes are verified in the order in which they begin, so the table is a ring of passes. It
+    holds, from old to new: the passes from the oldest one to the one that is being read, whose
+    probes may still be on their way out of the table; the passes that began after it; and the group
+    that is being collected.
 
     Latency: 1 cycle from writing to reading, :attr:`latency` from ``reading.number`` to
-    ``reading.probe``. Throughput: 1 probe written and 1 read, one pass more and one less per cycle.
+    ``reading.probe``. Throughput: 1 probe written and 1 read, 1 pass begun and 1 ended, per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; with digests.
+        Parameters of the accelerator; with digests.
     delay : int
-        Cycles that a number waits before the table is read, until the key is there as well.
+        Cycles by which reading is delayed, so that a probe arrives together with the key.
 
     Members
     -------
     add : In(1)
-        ``probe`` has this ``number`` in the group that is being collected.
+        Write ``probe``, which has this ``number`` in the group that is being collected.
     number : In
     probe : In(verified_probe_layout(parameters))
     began : In(1)
-        That group has ``count`` probes, and its pass begins in row ``first``. What is added from
-        the next cycle on belongs to another group. Only while there is ``room``.
+        The pass of the collected group begins: it has ``count`` probes, and its first row is
+        ``first``. Probes added from the next cycle on belong to the next group. Only while there is
+        ``room``.
     first, count : In
     room : Out(1)
-        Fewer than ``PASSES - 1`` passes began and have not ended. From a register: a pass that
-        begins counts from the next cycle on, one that ends from the one after that.
+        Fewer than ``PASSES - 1`` passes are pending. From a register: a pass that begins counts
+        from the next cycle on, and one that ends is still counted in the next cycle.
     pending : Out(1)
-        Some pass began and has not ended.
+        A pass has begun and has not ended.
     oldest : Out
-        The first row of the oldest such pass; only while there is one.
+        First row of the oldest pending pass; only while ``pending``.
     reading : Out(pass_reading(parameters))
     """
 
-    #: Places, as many as a distributed RAM has: nearly as many as rows wait in a queue of matches.
+    #: Number of passes: the depth of a distributed RAM, and close to the number of rows that can
+    #: wait in a match queue.
     PASSES = 16
 
     def __init__(self, parameters, *, delay):
@@ -115,8 +118,8 @@ class PassTable(wiring.Component):
             collecting.eq(collecting + self.began),
             read.eq(read + reading.following),
             oldest.eq(oldest + reading.ended),
-            # What ends in this cycle makes room in the one after the next. Both cases are looked
-            # at before it is known whether a pass begins.
+            # A pass that ends in this cycle makes room in the cycle after the next. Both cases are
+            # computed before it is known whether a pass begins.
             self.room.eq(Mux(self.began, under_way < self.PASSES - 2, under_way < self.PASSES - 1)),
         ]
         self.elaborate_probes(m, collecting, read)

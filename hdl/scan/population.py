@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bits are set, in registered steps."""
+"""Population count through a registered adder tree."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -18,12 +18,12 @@ class PopulationCount(wiring.Component):
     Parameters
     ----------
     width : int
-        Bits, at least one.
+        Width of the word in bits, at least one.
 
     Members
     -------
     update : In(1)
-        Count ``i``; otherwise ``o`` will be what it was.
+        Count ``i``; otherwise ``o`` keeps its value.
     i : In(width)
     o : Out(range(width + 1))
     """

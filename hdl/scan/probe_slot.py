@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The place of one probe in a scanner: its span, its criterion, a comparator per lane."""
+"""Slot for one probe in a scanner: its span, its criterion, and a comparator per lane."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -16,37 +16,37 @@ __all__ = ["ProbeSlot", "SpanMask"]
 
 
 class SpanMask(wiring.Component):
-    """Which lanes of a row lie inside a span.
+    """Compute which lanes of a row lie inside a span.
 
-    Rows are presented in ring order from the first probe's tail to the last probe's head, so two
-    equality comparisons and a bit of memory replace magnitude comparisons modulo the ring. Rows
-    between the last tail and the first head change nothing and need not be presented.
+    Rows are presented in ring order, from the tail of the first probe to the head of the last. So
+    two equality comparisons and one bit of state replace magnitude comparisons modulo the ring.
+    Rows between the last tail and the first head do not change the mask and need not be presented.
 
-    Latency: 2 cycles from ``row`` to ``lanes``, as a :class:`hdl.scan.key_ring.KeyRing`.
+    Latency: 2 cycles from ``row`` to ``lanes``, as for a :class:`hdl.scan.key_ring.KeyRing`.
     Throughput: 1 row per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     load : In(1)
-        Take ``span``, for the rows from the next cycle on.
+        Take ``span`` and ``used``, for the rows from the next cycle on.
     span : In
     used : In(1)
-        There is such a span; taken with it.
+        The slot has a probe in this pass; otherwise no lane is inside.
     present : In(1)
-        ``row`` is a row of the pass, and one of those that matter.
+        ``row`` is a row of the pass that can change the mask.
     presented : In(1)
-        ``present``, a cycle later.
+        ``present``, delayed by one cycle.
     first : In(1)
-        … it was the first row of the pass.
+        The row presented a cycle ago was the first row of the pass.
     row : In
-        With wrap bit.
+        Row that is read, with wrap bit.
     lanes : Out(lanes)
-        Stays until another row is presented.
+        Lanes inside the span; unchanged until another row is presented.
     """
 
     def __init__(self, parameters):
@@ -73,7 +73,7 @@ class SpanMask(wiring.Component):
         with m.If(self.load):
             m.d.sync += [tail.eq(self.span.tail), head.eq(self.span.head), used.eq(self.used)]
 
-        # First cycle: is this the row of the tail, of the head?
+        # First cycle: is this the row of the tail, or of the head?
         at_tail, at_head = Signal(reset_less=True), Signal(reset_less=True)
         tail_lane = Signal.like(tail.lane, reset_less=True)
         head_lane = Signal.like(head.lane, reset_less=True)
@@ -84,8 +84,8 @@ class SpanMask(wiring.Component):
                 tail_lane.eq(tail.lane),
                 head_lane.eq(head.lane),
             ]
-        # Second cycle: which lanes? The last lane tells whether the tail is behind and the head
-        # still ahead.
+        # Second cycle: which lanes are inside? The last lane's bit tells whether the tail has been
+        # passed and the head has not been reached.
         lanes = Signal.like(self.lanes, reset_less=True)
         m.d.comb += self.lanes.eq(lanes)
         within = lanes[-1] & ~self.first
@@ -100,7 +100,7 @@ class SpanMask(wiring.Component):
 class ProbeSlot(wiring.Component):
     """Hold a probe while its group fills, then compare it with every key of its span.
 
-    The next probe may already wait while the one before it is compared.
+    The next probe may wait in the slot while the current one is compared.
 
     Latency: 4 cycles from presenting a row to its ``matches``: those of the key ring, and 2 for the
     comparison. Throughput: ``lanes`` keys per cycle.
@@ -108,7 +108,7 @@ class ProbeSlot(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
         Side of the probes, 0 for R and 1 for S.
 
@@ -118,20 +118,22 @@ class ProbeSlot(wiring.Component):
         Hold ``span`` and ``criterion`` as those of the next probe.
     span, criterion : In
     begin : In(1)
-        A pass begins with the next row; the probe that waits takes part if it is ``used``.
+        A pass begins with the next row; the waiting probe takes part if ``used`` is high.
     used : In(1)
     begin_keys : In(1)
-        ``begin``, delayed by the latency of the key ring. The next probe stays unchanged so long.
+        ``begin``, delayed by the latency of the key ring. The waiting probe stays unchanged until
+        then.
     present, presented, first, row : In
-        Of the :class:`SpanMask`.
+        Inputs of the :class:`SpanMask`.
     masked : In(1)
-        ``presented``, a cycle later.
+        ``presented``, delayed by one cycle.
     compare : In(1)
-        ``keys`` were those of a row of the pass a cycle ago.
+        ``keys`` held a row of the pass a cycle ago.
     keys : In
     matches : Out(lanes)
+        Lanes whose key matches the probe and lies inside its span.
     mask : Out(lanes)
-        Which of ``keys`` belong to the probe's span.
+        Lanes of ``keys`` that lie inside the probe's span.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -195,9 +197,9 @@ class ProbeSlot(wiring.Component):
         return m
 
     def elaborate_criterion(self, m):
-        """Hold the next criterion and the one in use, each part in a register of its own.
+        """Hold the waiting criterion and the current one, each part in a register of its own.
 
-        One wide register would be cut into pieces by the simulator in every cycle.
+        The simulator would cut one wide register into pieces in every cycle.
         """
         parts = {}
         for name, field in criterion_layout(self.parameters):

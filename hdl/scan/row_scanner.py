@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every scanner does: read the rows of a pass one by one, and tell which have matches."""
+"""Base of all scanners: reads the rows of a pass one by one, and reports those with matches."""
 
 from functools import reduce
 from operator import or_
@@ -19,28 +19,28 @@ __all__ = ["RowScanner"]
 class RowScanner(wiring.Component):
     """Read the span of a group row by row; subclasses compare keys with probes.
 
-    A pass begins in the cycle after its group is taken; the next group is taken while the last row
+    A pass begins in the cycle after its group is taken. The next group is taken while the last row
     of the pass is read, so passes follow each other without an idle cycle. The end of a pass
-    travels with its last row. ``matches`` cannot be refused; what stops the scanner is that no row
-    is read without ``room``.
+    travels with its last row. ``matches`` has no back-pressure; instead, no row is read without
+    ``room``.
 
-    Latency: :attr:`latency` cycles from reading a row to its ``matches``: those of a slot, and one
-    to see whether there are any matches. Throughput: ``lanes`` keys per cycle; a pass takes as many
-    cycles with ``room`` as its span touches rows, at least one.
+    Latency: :attr:`latency` cycles from reading a row to its ``matches``: those of a slot, and 1 to
+    detect whether there are any matches. Throughput: ``lanes`` keys per cycle; a pass takes as many
+    cycles with ``room`` as its span touches rows, but at least one.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     slot_latency : int
-        Cycles from reading a row to what a slot says of it: those of the :class:`KeyRing` and 2,
-        for so many stages has what belongs to the row.
+        Cycles from reading a row to the outcome of its slots: those of the :class:`KeyRing` and 2,
+        the number of pipeline stages that carry the other data of the row.
     key, criterion : Layout
-        What is compared of a key and of a probe.
+        Layouts of what is compared of a key and of a probe.
     bits : int
-        Those of ``matches`` for each lane.
+        Width of ``matches`` for each lane.
     more : wiring members
-        Of the subclass.
+        Additional members of the subclass.
 
     Members
     -------
@@ -49,32 +49,36 @@ class RowScanner(wiring.Component):
         :class:`hdl.scan.group_collector.GroupCollector`.
     criterion : In
     group : In(stream.Signature(group_layout(parameters)))
-        Its ``ending``, and the slots, stay for ``KeyRing.LATENCY`` cycles after the transfer.
+        Next group. Its ``ending`` and the slots stay unchanged for ``KeyRing.LATENCY`` cycles after
+        the transfer.
     running : Out(1)
-        A pass is under way.
+        A pass is in progress.
     oldest : Out
-        The row where the pass under way began; only while ``running``.
+        First row of the pass in progress; only while ``running``.
     reading : Out(1)
         A row of the pass is read in this cycle.
     address : Out
-        Of the row; only while ``reading``.
+        Row that is read; only while ``reading``.
     keys : In
-        What a :class:`KeyRing` has at ``address``, after its latency.
+        Contents of a :class:`KeyRing` at ``address``, after its latency.
     matches_valid : Out(1)
+        ``matches`` is valid.
     matches : Out
-        Outcome of a row, if it has a match or is the last of its pass; its ``ending`` only if last.
+        Outcome of a row that has a match or is the last of its pass; ``ending`` is valid for the
+        last row only.
     room : In(1)
-        A row may be read. A queue of outcomes says so, out of a register, while it has more than
-        :attr:`in_flight` free places.
+        A row may be read. The queue that takes the outcomes drives ``room`` from a register, high
+        while it has more than :attr:`in_flight` free entries.
     comparisons : Out
-        Comparisons of a probe with a key of its window, some cycles ago.
+        Number of comparisons of a probe with a key of its window in one cycle, some cycles ago.
     """
 
     def __init__(self, parameters, *, slot_latency, key, criterion, bits, **more):
         self.parameters = parameters
         self.latency = slot_latency + 1
-        #: Outcomes that a queue keeps places for when it has no ``room``. One less may come: those
-        #: of rows on their way, and of one that is read before a registered ``room`` is seen.
+        #: Entries that the queue of outcomes reserves when it has no ``room``. One entry less would
+        #: do: outcomes can arrive for the rows in the pipeline, and for one row that is read before
+        #: the registered ``room`` is seen.
         self.in_flight = self.latency + 2
         super().__init__(
             {
@@ -95,9 +99,10 @@ class RowScanner(wiring.Component):
         )
 
     def elaborate_sequence(self, m):
-        """Count rows. An empty span still takes one cycle.
+        """Step through the rows of the pass. An empty span takes one cycle, too.
 
-        Returns whether a group is taken, whether a row is read, which one, and if it is the last.
+        Returns whether a group is taken, whether a row is read, which one, and whether it is the
+        last.
         """
         row = Signal(pointer_layout(self.parameters)["row"].shape, reset_less=True)
         last = Signal(reset_less=True)
@@ -110,7 +115,7 @@ class RowScanner(wiring.Component):
             self.address.eq(row),
         ]
         group = self.group.payload
-        # It takes one row, or none.
+        # The pass has at most one row.
         short = (
             (group.ending.count == 0) | (group.stop == group.first) | (group.stop == group.second)
         )
@@ -132,7 +137,7 @@ class RowScanner(wiring.Component):
         return take, step, row, last
 
     def elaborate_stages(self, m, take, step, row, last, **more):
-        """Return what belongs to a row on its way through the memory, cycle by cycle."""
+        """Return the data that accompany a row through the memory, one dict per pipeline stage."""
         stages = [
             {"step": step, "row": row[: len(self.address)], "last": last, "begin": take, **more}
         ]
@@ -149,7 +154,7 @@ class RowScanner(wiring.Component):
         return stages
 
     def elaborate_comparing(self, m, arriving):
-        """Return what belongs to the row that is compared while the next one arrives."""
+        """Return the data that accompany a row while it is compared, a stage after it arrives."""
         compared = {
             "step": Signal(name="compared"),
             "row": Signal.like(arriving["row"], name="compared_row"),
@@ -165,7 +170,7 @@ class RowScanner(wiring.Component):
         return compared
 
     def elaborate_outcome(self, m, compared, found):
-        """Register what belongs to a row beside what was found, then whether that is anything."""
+        """Register the outcome of a row with its data, then whether it holds any match."""
         outcome = Signal(self.matches.shape(), reset_less=True)
         valid = Signal()
         row = Signal.like(compared["row"])

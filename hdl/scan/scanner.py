@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan: every key of the sub-window against every probe of a group (Algorithm 3)."""
+"""Scan: compares every key of the sub-window with every probe of a group (Algorithm 3)."""
 
 from amaranth import *
 from amaranth.lib.wiring import In
@@ -22,14 +22,14 @@ class Scanner(RowScanner):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     probe_side : int
         Side of the probes, 0 for R and 1 for S.
 
     Members
     -------
     span : In
-        Of the probe that a slot takes with its ``criterion``.
+        Span of the probe whose ``criterion`` a slot takes.
 
     All others are those of a :class:`hdl.scan.row_scanner.RowScanner`.
     """
@@ -79,16 +79,16 @@ class Scanner(RowScanner):
         return m
 
     def elaborate_edges(self, m, take, step, row):
-        """Tell rows in which some span begins or ends from those inside all spans.
+        """Tell rows in which a span begins or ends from rows inside all spans.
 
-        Returns whether the row being read is the first of the pass, and whether it is such an edge,
-        or follows one.
+        Returns whether the row being read is the first of the pass, and whether the masks may
+        change with it: the row is such an edge, or follows one.
         """
         group = self.group.payload
         first = Signal(reset_less=True)
-        opening = Signal(reset_less=True)  # some probe has not begun
-        begun = Signal(reset_less=True)  # all have, with the row before
-        closing = Signal(reset_less=True)  # some probe has ended, or does in this row
+        opening = Signal(reset_less=True)  # the span of some probe has not begun
+        begun = Signal(reset_less=True)  # with the previous row, all spans had begun
+        closing = Signal(reset_less=True)  # the span of some probe ends in this row or has ended
         newest_tail = Signal.like(row)
         before_head = Signal.like(row)  # the row before the oldest head
         edge = Signal()
@@ -112,10 +112,10 @@ class Scanner(RowScanner):
         return first, edge
 
     def elaborate_population(self, m, arriving):
-        """Count comparisons; the count is made anew for rows whose masks are new."""
+        """Count comparisons; the masks are counted again only when they may have changed."""
         masks = Cat(slot.mask for slot in self._slots)
         m.submodules.population = population = PopulationCount(len(masks))
-        steps = Signal(population.latency)  # `step`, along the way of the count
+        steps = Signal(population.latency)  # `step`, delayed by the latency of the count
         m.d.sync += steps.eq(Cat(arriving["step"], steps))
         m.d.comb += [
             population.update.eq(arriving["edge"]),

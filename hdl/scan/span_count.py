@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the comparisons of a pass from the spans of its probes."""
+"""Comparison counter for digests: derives the comparisons of a pass from its spans."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,17 +14,18 @@ __all__ = ["SpanCount"]
 class SpanCount(wiring.Component):
     """Count how many keys of their windows the probes of a pass are compared with.
 
-    Where no mask says which lanes of a row lie inside which span, the sizes of the spans are summed
-    as probes are added, and told row by row: as many as a row can have, until none are left. That
-    is the same number by the end of the pass.
+    The digest scan has no mask that tells which lanes of a row lie inside which span. So the sizes
+    of the spans are summed as probes are added, and the sum is paid out row by row: as many
+    comparisons as a row can have, until none are left. The total at the end of the pass is the
+    same.
 
-    Latency: 1 cycle from ``add`` to ``begin`` and from ``step`` to ``comparisons``.
-    Throughput: 1 probe, and 1 row, per cycle.
+    Latency: 1 cycle from ``add`` to ``begin`` and from ``step`` to ``comparisons``. Throughput: 1
+    probe and 1 row per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
@@ -32,10 +33,11 @@ class SpanCount(wiring.Component):
         A probe that sees ``span`` joins the next pass.
     span : In
     begin : In(1)
-        That pass begins.
+        The next pass begins.
     step : In(1)
         A row of the pass is read.
     comparisons : Out
+        Comparisons attributed to the row that was read a cycle ago.
     """
 
     def __init__(self, parameters):
@@ -65,7 +67,7 @@ class SpanCount(wiring.Component):
         collected = Signal(range(lanes * rows * self.parameters.probes + 1))
         total = Signal.like(collected)
         left = Signal.like(collected)
-        full = Signal()  # of those left, a row has as many as it can
+        full = Signal()  # at least as many are left as a row can have
         after = Signal.like(left)
         m.d.comb += [
             total.eq(collected + Mux(added, size, 0)),

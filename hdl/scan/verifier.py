@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verifies candidates: which probes of the pass have this key, and see it in their window?"""
+"""Verifier of candidates: which probes of the pass have this key and see it in their window?"""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -17,49 +17,52 @@ from .pass_table import pass_reading
 
 __all__ = ["Verifier"]
 
-#: Lanes that a multiplexer chooses from in one cycle.
+#: Inputs of a multiplexer that selects within one cycle.
 CHOICE = 4
 
 
 class Verifier(wiring.Component):
     """Compare the key of a candidate lane with every probe of its pass, one after the other.
 
-    Whole keys are in a ring of their own, which only this reads: a scan is not disturbed by
-    candidates. Probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a match is
-    dropped, unless it is the last of its pass; a last lane that is no candidate takes one step.
+    The whole keys are in a separate ring, which only the verifier reads, so candidates do not
+    disturb the scan. The probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a
+    match is dropped, unless it is the last of its pass. A last lane that is no candidate takes one
+    step.
 
-    Latency: :attr:`latency` cycles from the last step of a lane to ``o``: the ring's, two to choose
-    the lane, one to compare, one in the queue that takes up what was under way when ``o`` stopped.
-    Throughput: 1 probe per cycle, so a lane takes as many cycles as its group has probes.
+    Latency: :attr:`latency` cycles from the last step of a lane to ``o``: those of the ring, 2 to
+    select the lane, 1 to compare, and 1 in the output queue, which takes up the lanes in flight
+    when ``o`` stalls. Throughput: 1 probe per cycle, so a lane takes as many cycles as its group
+    has probes.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; with digests.
+        Parameters of the accelerator; with digests.
     depth : int
-        Lanes that the queue at the output can hold, a power of two.
+        Number of lanes that the output queue can hold, a power of two.
 
     Members
     -------
     store : In(1)
+        Store ``key`` at ``place``, as in a :class:`KeyRing`.
     place, key : In
-        As for a :class:`KeyRing`.
     passes : In(pass_reading(parameters))
-        Of a :class:`hdl.scan.pass_table.PassTable` with :attr:`probe_delay`.
+        Read port of a :class:`hdl.scan.pass_table.PassTable` whose delay is :attr:`probe_delay`.
     i : In(stream.Signature(lane_matches_layout(parameters, 1)))
         Candidates.
     o : Out(stream.Signature(lane_matches_layout(parameters, probes)))
+        Verified lanes.
     """
 
-    #: Cycles until the key of a lane is chosen, less those that reading a probe takes.
+    #: Cycles until the key of a lane is selected, less those that reading a probe takes.
     probe_delay = KeyRing.LATENCY + 2 - KeyColumn.LATENCY
 
     def __init__(self, parameters, *, depth=16):
         self.parameters = parameters
         self.depth = depth
         self.latency = KeyRing.LATENCY + 4
-        #: Lanes that may come after the queue was seen not to be full: those on their way, and one
-        #: that is taken before the register of the room changes.
+        #: Lanes that can still arrive after the queue reported room: those in the pipeline, and one
+        #: that is taken before the registered ``room`` changes.
         self.in_flight = self.latency + 1
         if depth <= self.in_flight:
             raise ValueError(f"A queue of {depth} lanes cannot hold {self.in_flight} in flight")
@@ -95,14 +98,14 @@ class Verifier(wiring.Component):
         return m
 
     def elaborate_steps(self, m, room):
-        """Go through the probes of the pass for every candidate; return the step in each stage."""
+        """Step through the probes of the pass for each candidate; return the step in each stage."""
         lane, passes = self.i.payload, self.passes
         number = Signal.like(passes.number)
         step, final, candidate = Signal(), Signal(), Signal()
         row = passes.first[: len(lane.row)]
         m.d.comb += [
             step.eq(self.i.valid & room),
-            # A group without probes has none either; its slots compare those of groups before.
+            # A group without probes has no candidates: its slots compare digests of earlier groups.
             candidate.eq(lane.matches & (passes.count != 0)),
             final.eq(~candidate | (number + 1 == passes.count)),
             self.i.ready.eq(room & final),
@@ -111,7 +114,7 @@ class Verifier(wiring.Component):
         ]
         with m.If(step):
             m.d.sync += number.eq(Mux(final, 0, number + 1))
-        # A row before the first one of its pass is one with the other wrap bit.
+        # A row below the first row of its pass has the opposite wrap bit.
         wrap = passes.first[-1] ^ (lane.row < row)
         stages = [
             {
@@ -133,7 +136,7 @@ class Verifier(wiring.Component):
         return stages
 
     def elaborate_choice(self, m, keys, first_lane, second_lane):
-        """Return the key of a lane: chosen among a few of them, and a cycle later among these."""
+        """Return the key of a lane: select within small sets of lanes, then among the sets."""
         low = (CHOICE - 1).bit_length()
         width = len(Value.cast(self.key))
         few = []
@@ -150,7 +153,7 @@ class Verifier(wiring.Component):
         probe = self.passes.probe
         other = Value.cast(probe.key)
         place = Cat(step["lane"].lane, step["lane"].row, step["wrap"])
-        # Differences of places in a ring: less than half of what they can be, or negative.
+        # Signed distances in the ring: the key is at or after the tail, and before the head.
         tail, head = ((place - Cat(end.lane, end.row))[: len(place)] for end in (
             probe.span.tail, probe.span.head,
         ))  # fmt: skip
@@ -164,11 +167,11 @@ class Verifier(wiring.Component):
         return holds.all()
 
     def elaborate_output(self, m, compared, match, room):
-        """Collect the matches of a lane; queue it, and tell in time that there will be no room."""
+        """Collect the matches of a lane and queue the lane; report in time when room runs out."""
         probes = self.parameters.probes
         layout = self.o.payload.shape()
         m.submodules.queue = queue = PointerQueue(layout, depth=self.depth, reserve=self.in_flight)
-        found = Signal(probes, reset_less=True)  # in earlier steps of this lane
+        found = Signal(probes, reset_less=True)  # by earlier steps of this lane
         matches = Signal(probes)
         output = Signal(layout)
         number, lane = compared["number"], compared["lane"]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What streams are built of: registers, forks, queues."""
+"""Building blocks for streams: registers, forks, queues."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers behind values that go on together."""
+"""Delay several related values by one cycle."""
 
 from amaranth import *
 
@@ -7,21 +7,23 @@ __all__ = ["delayed"]
 
 
 def delayed(m, values, name, *, flags):
-    """Put a register behind each of some values that belong together.
+    """Put one register behind each of several related values.
 
     Parameters
     ----------
     m : Module
+        Module that receives the registers.
     values : dict of str to Value
+        Values to delay, by name.
     name : str
-        Of the registers, together with the name of the value.
+        Prefix of the register names. The name of the value follows it.
     flags : sequence of str
-        Those that say whether the others mean anything: only they are reset.
+        Names of the values that tell whether the other values are meaningful. Only these are reset.
 
     Returns
     -------
     dict of str to Signal
-        The values of a cycle ago.
+        The values of the previous cycle, by the same names.
     """
     later = {}
     for field, value in values.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One stream to several consumers, each of which may take a payload at another time."""
+"""A fork: one input stream, several outputs that may take a payload in different cycles."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -9,11 +9,13 @@ __all__ = ["StreamFork"]
 
 
 class StreamFork(wiring.Component):
-    """Offer every payload to all outputs, until each has taken it.
+    """Offer every payload to all outputs until each output has taken it.
 
-    An output that can take a payload need not wait for the others: so what it does in a cycle
-    depends on no other's ``ready``. A payload is done with when the last one takes it. What has
-    taken it is forgotten whenever there is none, so reset is that of whatever comes before.
+    An output does not wait for the other outputs: its ``valid`` does not depend on their ``ready``.
+    The input advances in the cycle in which the last output takes the payload.
+
+    While ``i.valid`` is low, the fork clears its record of the outputs that have taken a payload. A
+    reset of the preceding stage therefore resets the fork as well.
 
     Latency: 0 cycles. Throughput: 1 payload per cycle.
 
@@ -22,7 +24,7 @@ class StreamFork(wiring.Component):
     shape : shape-like
         Shape of the payload.
     outputs : int
-        At least one.
+        Number of outputs, at least one.
 
     Members
     -------
@@ -45,7 +47,7 @@ class StreamFork(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # By this one already, while another one could not.
+        # Outputs that took the current payload in an earlier cycle.
         taken = Signal(self.outputs, reset_less=True)
         done = taken | Cat(o.ready for o in self.o)
         m.d.comb += self.i.ready.eq(done.all())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A queue of a power of two of places: two pointers and a memory."""
+"""A queue with a power-of-two depth: one memory and two pointers."""
 
 from amaranth import *
 from amaranth.lib import memory, wiring
@@ -9,35 +9,41 @@ __all__ = ["PointerQueue"]
 
 
 class PointerQueue(wiring.Component):
-    """A queue without any protection: whoever adds knows from ``level`` or ``room`` that it may,
-    whoever takes from ``filled``.
+    """A FIFO queue without protection against overflow and underflow.
 
-    Nothing wraps around but binary numbers, so it costs half of what a queue of any depth costs, in
-    cells and in the time that it takes to simulate.
+    The producer must check ``level`` or ``room`` before it adds an entry. The consumer must check
+    ``filled`` before it takes one.
 
-    Latency: 1 cycle from ``add`` to ``first``. Throughput: 1 element per cycle.
+    The pointers are plain binary counters, because the depth is a power of two. This halves both
+    the cells and the simulation time that a queue of arbitrary depth takes.
+
+    Latency: 1 cycle from ``add`` to ``first``. Throughput: 1 entry per cycle.
 
     Parameters
     ----------
     shape : shape-like
-        Shape of an element.
+        Shape of an entry.
     depth : int
-        A power of two.
+        Number of entries, a power of two.
     reserve : int
-        Elements that may still come when there is no ``room``.
+        Entries that still fit when ``room`` falls. An entry that is added in the cycle before
+        ``room`` falls counts as one of them.
 
     Members
     -------
     add : In(1)
+        Append ``last``.
     last : In(shape)
     take : In(1)
+        Remove ``first``.
     first : Out(shape)
-        The oldest element; anything if there is none.
+        The oldest entry; undefined while the queue is empty.
     level : Out(range(depth + 1))
+        Number of entries.
     filled : Out(1)
-        There are any; from a register.
+        High while the queue holds at least one entry; from a register.
     room : Out(1)
-        There was room for more than ``reserve`` elements a cycle ago; from a register.
+        High if more than ``reserve`` entries were free in the previous cycle; from a register.
     """
 
     def __init__(self, shape, *, depth, reserve=0):
@@ -65,8 +71,8 @@ class PointerQueue(wiring.Component):
         m = Module()
         m.submodules.memory = rows = memory.Memory(shape=self.shape, depth=self.depth, init=[])
         write, read = rows.write_port(), rows.read_port(domain="comb")
-        head, tail = Signal.like(self.level), Signal.like(self.level)  # with wrap bit
-        second = Signal.like(tail, init=1)  # behind the tail
+        head, tail = Signal.like(self.level), Signal.like(self.level)  # with a wrap bit
+        second = Signal.like(tail, init=1)  # one after the tail
         m.d.comb += [
             write.addr.eq(head),
             write.data.eq(self.last),
@@ -75,10 +81,12 @@ class PointerQueue(wiring.Component):
             self.first.eq(read.data),
             self.level.eq(head - tail),
         ]
-        # From a register, as whoever takes decides by it; and it depends on `take` last.
+        # The consumer derives `take` from `filled`, so `filled` comes from a register. `take`
+        # arrives late, so it is the last input of the logic.
         only = head[: len(read.addr)] == second[: len(read.addr)]
         m.d.sync += self.filled.eq(self.add | (self.filled & ~(only & self.take)))
-        # Where the head will be when the reserve has come: so nothing has to be compared.
+        # Where the head will be after `reserve` more entries. This makes `room` one bit of a
+        # difference, without a comparison.
         reserved = Signal.like(head, init=self.reserve)
         m.d.sync += self.room.eq(~(reserved - tail)[len(read.addr)])
         with m.If(self.add):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The register that data moves through.
+"""Stream registers.
 
-It follows the four transfer rules of Amaranth streams: a transfer happens when ``valid`` and
-``ready`` are both high; a producer holds ``valid`` and ``payload`` until then; ``valid`` does not
-wait for ``ready``; ``ready`` may do as it likes.
+Every stream of the kit follows the four transfer rules of Amaranth streams. A transfer happens when
+``valid`` and ``ready`` are both high. A producer holds ``valid`` and ``payload`` until the
+transfer. A producer does not wait for ``ready`` before it raises ``valid``. A consumer may change
+``ready`` at any time.
 """
 
 from amaranth import *
@@ -16,14 +17,18 @@ __all__ = ["StreamRegister", "flagged_register"]
 class StreamRegister(wiring.Component):
     """A stream register without a combinational path from any input to any output.
 
-    Holds up to two payloads, in two registers that take turns. What enables them are two bits of
-    state, so neither ``i.valid`` nor ``o.ready`` has to drive as many registers as a payload has
-    bits; at the output a multiplexer chooses. The fields that a consumer decides by can be had
-    *early*, straight out of a register: for them, the next payload moves up. While there is no
-    payload, they are what the input showed a cycle before: so bits that are zero whenever there is
-    none at the input need no ``valid`` at the output. Reset empties it; where there are early
-    fields it lasts two cycles at least, with nothing at the input in the last one, as these have no
-    reset.
+    It holds up to two payloads, in two payload registers that are used in turn. Two state bits
+    enable the payload registers, so neither ``i.valid`` nor ``o.ready`` drives as many registers as
+    a payload has bits. A multiplexer at the output selects the payload register.
+
+    A consumer can have the fields that its decisions depend on *early*, that is, directly from an
+    output register instead of the multiplexer. While the stream register is empty, the early fields
+    show what the input showed in the previous cycle. An early field that is zero whenever ``i`` is
+    invalid is therefore also zero whenever the stream register is empty, and needs no ``o.valid``
+    beside it.
+
+    Reset empties the stream register. The early fields themselves have no reset. With early fields,
+    a reset must last at least two cycles, and the input must be invalid in the last of them.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -32,7 +37,7 @@ class StreamRegister(wiring.Component):
     shape : shape-like
         Shape of the payload.
     early : sequence of str
-        Fields of a structure.
+        Fields of the payload, which is then a structure, that come directly from a register.
 
     Members
     -------
@@ -49,8 +54,8 @@ class StreamRegister(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         payloads = [Signal(self.shape, reset_less=True, name=f"payload_{n}") for n in range(2)]
-        write, read = Signal(), Signal()  # which of them comes next
-        ready, valid = Signal(init=1), Signal()  # there is room for one; there is one
+        write, read = Signal(), Signal()  # which payload register is next
+        ready, valid = Signal(init=1), Signal()  # one payload register is free; one is in use
         push = self.i.valid & ready
         pop = valid & self.o.ready
         m.d.comb += [
@@ -72,7 +77,7 @@ class StreamRegister(wiring.Component):
         return m
 
     def elaborate_early(self, m, ready, valid):
-        """Keep the early fields of the next payload, all in one, beside those at the output."""
+        """Register the early fields of the payload at the output and of the payload after it."""
         coming = Cat(Value.cast(self.i.payload[name]) for name in self.early)
         spare, output = (
             Signal(len(coming), reset_less=True, name=name) for name in ("next_early", "early")
@@ -85,23 +90,24 @@ class StreamRegister(wiring.Component):
 
 
 def flagged_register(m, name, i, *, flags):
-    """Put a register behind an input stream, with bits to decide by that come early.
+    """Put a register behind an input stream, and add flags to the payload as early fields.
 
     Parameters
     ----------
     m : Module
-        Of the component; gets the submodule ``name``.
+        Module of the component. The register becomes its submodule ``name``.
     name : str
+        Name of the submodule.
     i : stream
-        As the component sees it.
+        The input stream, as the component sees it.
     flags : function
-        Returns what the component wants to know of ``i``: names to values.
+        Returns the flags that the component needs of ``i``, a dictionary of names to values.
 
     Returns
     -------
     stream
-        What comes out: the payload as ``word``, and beside it the flags. A flag that is zero
-        whenever ``i`` is invalid is also zero whenever the register is empty.
+        Output of the register. Its payload holds the payload of ``i`` as ``word``, and the flags. A
+        flag that is zero whenever ``i`` is invalid is also zero whenever the register is empty.
     """
     known = {flag: Value.cast(value) for flag, value in flags(i).items()}
     shapes = {flag: value.shape() for flag, value in known.items()}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines that never stop, and the queue that lets them.
+"""Pipelines without back-pressure, and the queue at the end of such a pipeline.
 
-A steady stream is an Amaranth stream that is always ready: what is valid in a cycle is taken in it.
-So a stage is one register, which nothing stops, and there may be as many stages as the clock
-wants. Somebody has to stop before the first stage for what the queue behind the last one has no
-room for.
+A steady stream is an Amaranth stream whose ``ready`` is always high: a payload is transferred in
+the cycle in which it is valid. A pipeline stage is one register that nothing stalls, so a pipeline
+can have as many stages as the clock period demands. Back-pressure acts in front of the first stage:
+the producer must not send more payloads than the queue behind the last stage has room for.
 """
 
 from amaranth import *
@@ -18,7 +18,7 @@ __all__ = ["SteadyQueue", "SteadyRegister", "steady"]
 
 
 def steady(shape):
-    """Return the signature of a stream that never stops."""
+    """Return the signature of a stream that is always ready."""
     return stream.Signature(shape, always_ready=True)
 
 
@@ -32,8 +32,8 @@ class SteadyRegister(wiring.Component):
     shape : shape-like
         Shape of the payload.
     gated : bool
-        Whether the payload only changes when a valid one comes. That is a clock enable on the chip,
-        and spares the simulator a stage that nothing passes.
+        Whether the payload register is only loaded with valid payloads. On the chip this is a clock
+        enable. In simulation, an idle stage then costs nothing.
 
     Members
     -------
@@ -63,11 +63,12 @@ class SteadyRegister(wiring.Component):
 
 
 class SteadyQueue(wiring.Component):
-    """The end of a steady pipeline: a stream that may be stopped.
+    """The end of a steady pipeline: a queue whose output may be stalled.
 
-    ``room`` says, out of a register, whether there is a place for one more payload after all that
-    are under way. Whoever looks at it where the pipeline begins can neither lose a payload nor
-    keep one waiting: after a stop, as many are here as reach the output until the next ones come.
+    ``room`` is high while the queue has a place for one more payload besides all payloads that are
+    under way in the pipeline. A producer that sends only while ``room`` is high never overflows the
+    queue. A stall leaves no gap in the output either: the queue holds as many payloads as the
+    output can take before the next ones arrive through the pipeline.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -76,20 +77,22 @@ class SteadyQueue(wiring.Component):
     shape : shape-like
         Shape of the payload.
     stages : int
-        Cycles from ``room`` being looked at to ``i``: the latency of the pipeline.
+        Cycles from the check of ``room`` by the producer to the payload at ``i``: the latency of
+        the pipeline.
 
     Members
     -------
     i : In(steady(shape))
     o : Out(stream.Signature(shape))
     room : Out(1)
+        From a register.
     """
 
     def __init__(self, shape, *, stages):
         self.shape = shape
         self.stages = stages
-        # Those that are under way when `room` goes down; and as many again, which leave before the
-        # first one comes after `room` went up.
+        # Places for the payloads that are under way when `room` falls. As many again leave the
+        # queue before the first payload arrives that was sent after `room` rose.
         self.depth = 1 << ceil_log2(2 * stages + 4)
         self.latency = 1
         super().__init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of the result gathering network: two sides become one stream (Figure 9)."""
+"""The end of the result gathering network, where two sides become one stream (Figure 9)."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -16,7 +16,7 @@ __all__ = ["Combiner"]
 
 
 def side_flags(side):
-    """Return what the combiner wants to know of the word of a side, if there is one."""
+    """Return the flags of a side's word that the combiner decides by; zero while it is invalid."""
     kind = side.payload.kind
     return {
         "result": side.valid & (kind != ResultKind.MARK),
@@ -27,29 +27,32 @@ def side_flags(side):
 
 
 class Combiner(wiring.Component):
-    """Join the results of R's probes and of S's probes, stars flagged with their side.
+    """Merge the results of R's probes and of S's probes, and flag every result with its side.
 
-    In order, sides are served up to their star as ``order`` says, which is the order in which their
-    groups closed at the ingress; the stream is the same whatever the stalls. While order is free
-    (see :class:`Merger`), whatever is there is passed on. Marks are merged into one.
+    While results are in order, the combiner serves a side up to its next star. ``order`` says which
+    side comes next. It holds the order in which groups closed at the ingress, so stalls do not
+    change the output stream. While order is free (see :class:`hdl.trees.merger.Merger`), the
+    combiner passes on any result that is there. Marks are taken from both sides at once, and leave
+    as one.
 
-    Registers stand at the inputs too, for the trees that end there are far apart; whose turn it is
-    (:class:`hdl.trees.turns.Turns`) comes out of a register as well. So it is served after few
-    decisions.
+    The inputs have registers as well, because the trees that end there are far apart. The side
+    whose turn it is (:class:`hdl.trees.turns.Turns`) also comes from a register. So there is little
+    logic between the registers.
 
-    Latency: 2 cycles; the entry of ``order`` comes with the first word of
-    its side, or before. Throughput: 1 word per cycle, also if all are stars.
+    Latency: 2 cycles, if the entry of ``order`` comes with the first word of its side or earlier.
+    Throughput: 1 word per cycle, also if all words are stars.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     i : In(stream.Signature(node_result(parameters, levels))).array(2)
         Results of the probes of R and of S.
     order : In(stream.Signature(2))
+        Sides whose groups closed (:func:`hdl.words.results.turns_shape`).
     o : Out(stream.Signature(result_word(parameters)))
     """
 
@@ -71,9 +74,10 @@ class Combiner(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_sides(self, m):
-        """Serve the side whose turn it is, the lowest that has a word, or both if they show marks.
+        """Serve the side whose turn it is.
 
-        As a turn is zero while there is none, it says by itself which side may be served.
+        While order is free, serve R if it has a result, and S otherwise. If both sides show a mark,
+        take both marks. A turn is zero while there is none, so it needs no ``valid`` beside it.
         """
         m.submodules.output = output_register = StreamRegister(
             result_word(self.parameters), early=["kind"]
@@ -104,7 +108,10 @@ class Combiner(wiring.Component):
             m.d.sync += free.eq(r.word.body.punctuation.free)
 
     def elaborate_word(self, m, chosen, shown, side, both_marks):
-        """Pass on the word of ``side``, or merge two marks; what is not valid may be anything."""
+        """Choose the word of ``side``, or merge two marks.
+
+        While the output is invalid, its payload may be anything.
+        """
         words = [payload.word for payload in shown]
         punctuation = [word.body.punctuation for word in words]
         m.d.comb += [
@@ -114,7 +121,7 @@ class Combiner(wiring.Component):
         with m.If(Mux(side, shown[1].pair, shown[0].pair)):
             m.d.comb += chosen.body.pair.eq(Mux(side, words[1].body.pair, words[0].body.pair))
         with m.Else():
-            # The probes of one side know of the other side's window.
+            # The results of one side's probes report an overflow of the other side's window.
             m.d.comb += [
                 chosen.body.punctuation.overflow[0].eq(
                     punctuation[1].overflow & (side | both_marks)

@@ -13,12 +13,14 @@ __all__ = ["DistributionNode", "DistributionTree"]
 
 
 class DistributionNode(wiring.Component):
-    """One inner node of the tree: a register towards every child, behind one for all.
+    """One inner node of the tree: a register at the input, and one register per child behind it.
 
-    A word goes into all registers at once. Each holds two words, so one child may be that far ahead
-    of another. Whether it may depends on registers of this node alone, and what comes from, or
-    goes to, another node does so from register to register: nodes are far from each other. No
-    register has to drive more than one child.
+    A word moves from the input register into the registers of all children in the same cycle. Each
+    of these registers holds two words, so one child may be that far ahead of another.
+
+    Nodes are far from each other. So every signal between two nodes runs from register to register,
+    and whether a word moves inside a node depends on registers of this node alone. No register
+    drives more than one child.
 
     Latency: 2 cycles. Throughput: 1 word per cycle.
 
@@ -29,14 +31,15 @@ class DistributionNode(wiring.Component):
     fan_out : int
         Number of children, at least one.
     early : sequence of str
-        Fields of a structure that come straight out of a register, if there are any.
+        Fields of the word that come directly from a register. The word is a structure if there are
+        any.
 
     Members
     -------
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape)).array(fan_out)
     reset : In(1)
-        Of all registers.
+        Resets all registers of the node.
     """
 
     def __init__(self, shape, *, fan_out, early=()):
@@ -74,10 +77,10 @@ class DistributionNode(wiring.Component):
 class DistributionTree(wiring.Component):
     """Broadcast every word to each of :py:`leaves` outputs through a tree of arity :py:`fan_out`.
 
-    Words reach every leaf in the order in which they entered. All leaves are equally deep, but one
-    whose neighbours are slow may run ahead of them by the words that the nodes hold.
+    Words reach every leaf in the order in which they entered. All leaves are equally deep. A leaf
+    may run ahead of slow neighbours by the words that the nodes hold.
 
-    A single leaf needs no node: one register stands before it.
+    A single leaf needs no node. There is one register in front of it.
 
     Latency: 2 cycles for each of the ``len(tree_levels(leaves, fan_out))`` levels; 1 to a single
     leaf. Throughput: 1 word per cycle.
@@ -87,18 +90,19 @@ class DistributionTree(wiring.Component):
     shape : shape-like
         Shape of the word.
     leaves : int
-        Number of outputs, at least one, not only powers of the arity.
+        Number of outputs, at least one. It need not be a power of the arity.
     fan_out : int
         Largest number of children of a node (the seed's *b*).
     early : sequence of str
-        Fields of a structure that leaves get straight out of a register.
+        Fields of the word that leaves receive directly from a register.
 
     Members
     -------
     i : In(stream.Signature(shape))
     o : Out(stream.Signature(shape)).array(leaves)
     resets : In(1).array(leaves)
-        Of a :class:`hdl.local_reset.ResetTree`.
+        One reset per leaf, from a :class:`hdl.local_reset.ResetTree`. A node takes the reset of a
+        leaf near it.
     """
 
     def __init__(self, shape, *, leaves, fan_out, early=()):
@@ -130,7 +134,7 @@ class DistributionTree(wiring.Component):
         return reset_nearby(m, platform, reset=self.resets[0])
 
     def elaborate_nodes(self, m):
-        """Connect nodes from the leaves to the root."""
+        """Build the tree level by level, from the leaves to the root."""
         children = [flipped(o) for o in self.o]
         for level, count in enumerate(tree_levels(self.leaves, self.fan_out)):
             parents = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of the result gathering network where a word holds two results."""
+"""The end of the result gathering network, for words of two results."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -17,30 +17,36 @@ __all__ = ["DualCombiner"]
 
 
 class DualCombiner(wiring.Component):
-    """Join the results of R's probes and of S's probes, two results a word.
+    """Merge the results of R's probes and of S's probes, up to two results per word.
 
-    The sequence of results is that of :class:`hdl.trees.combiner.Combiner`. In order, a word holds
-    two results of the side whose turn it is, if two wait; or the star that ends a turn and the
-    star that is all of the other side's next one. While order is free, a word holds a result of
-    each side, or two of one side, which then lets the other one go first. Marks are merged into
-    one, which is alone in its word.
+    The sequence of results is that of :class:`hdl.trees.combiner.Combiner`.
 
-    Latency: 2 cycles; the entry of ``order`` comes with the first result of its side, or before.
-    Throughput: 1 word per cycle. Two results per cycle while order is free and both sides deliver
-    one per cycle, and where groups of both sides that are one star each close in turn. In order, a
-    turn of n results takes ``ceil(n / 2)`` cycles if they wait when it begins, for which there is
-    room in :class:`hdl.trees.result_pairing.ResultPairing`; a cycle each otherwise.
+    While results are in order, a word holds two results of the side whose turn it is, if two wait.
+    If only the star that ends the turn waits, the word holds this star and the first result of the
+    other side's turn, provided that the other side is next and only one of its results waits.
+
+    While order is free, a word holds one result of each side, or two of one side. After a word of
+    one side, the other side goes first. Marks are taken from both sides at once and leave as one,
+    which is alone in its word.
+
+    Latency: 2 cycles, if the entry of ``order`` comes with the first result of its side or earlier.
+    Throughput: 1 word per cycle. The combiner emits two results per cycle while order is free and
+    both sides deliver one result per cycle. It also does so where groups that consist of a star
+    alone close alternately on both sides. In order, a turn of n results takes ``ceil(n / 2)``
+    cycles if its results wait when it begins. :class:`hdl.trees.result_pairing.ResultPairing` has
+    the room for that. Otherwise each result takes one cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     i : In(stream.Signature(node_result(parameters, levels))).array(2)
         Results of the probes of R and of S.
     order : In(stream.Signature(turns_shape(parameters)))
+        Sides whose groups closed.
     o : Out(stream.Signature(result_word(parameters)))
     """
 
@@ -62,7 +68,7 @@ class DualCombiner(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_sides(self, m):
-        """Serve one row, two rows of one result each that follow one another, or two marks."""
+        """Serve the row of one side, one result of each side, or the marks of both sides."""
         m.submodules.output = output_register = StreamRegister(result_word(self.parameters))
         connect(m, output_register.o, flipped(self.o))
         output = output_register.i
@@ -75,11 +81,12 @@ class DualCombiner(wiring.Component):
             rows.append(pairing.o)
         r, s = (row.payload for row in rows)
 
-        # Every decision by itself, from bits that come out of registers.
+        # Each decision is made separately, from bits that come from registers.
         free, s_goes_first = Signal(), Signal()
         r_turn, s_turn = turns.first
-        r_leads, s_leads = Signal(), Signal()  # its row is served, at `one`
-        both, both_marks = Signal(), Signal()  # sides are served
+        # The row of this side is served, and its first result is `one`.
+        r_leads, s_leads = Signal(), Signal()
+        both, both_marks = Signal(), Signal()  # rows of both sides are served: of results, of marks
         s_follows = r.star & s.lone & r_turn & turns.second[1]
         r_follows = s.star & r.lone & s_turn & turns.second[0]
         together = free & r.lone & s.lone
@@ -103,7 +110,7 @@ class DualCombiner(wiring.Component):
         self.elaborate_word(m, output.payload, (r, s), s_leads, both, both_marks)
 
     def elaborate_word(self, m, word, rows, s_leads, both, both_marks):
-        """Pass on the row of one side, or the results of ``both``; or merge marks."""
+        """Put the row of one side, the results of ``both`` sides, or merged marks into a word."""
         r, s = rows
         with m.If(both_marks):
             overflow = [row.one.body.punctuation.overflow for row in rows]

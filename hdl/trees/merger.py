@@ -15,7 +15,7 @@ __all__ = ["Merger", "MergerTree"]
 
 
 def port_flags(port):
-    """Return what a merger wants to know of the word at a port, if there is one."""
+    """Return the flags of a port's word that a merger decides by; zero while it is invalid."""
     kind = port.payload.kind
     return {
         "pair": port.valid & (kind == ResultKind.PAIR),
@@ -27,27 +27,30 @@ def port_flags(port):
 class Merger(wiring.Component):
     """Merge punctuated result streams into one.
 
-    In order, it takes port 0 up to its star or mark, then port 1, …; when all ports show one, it
-    emits a single star or mark that carries the errors of all. Ports that show theirs wait, so no
-    port has to be remembered. A mark may declare the order of ports *free* until the next mark:
-    then any port with a pair is served, lowest first, and only stars and marks are waited for.
-    Every pair gets the digit of the port that it came through.
+    In order, the merger serves port 0 up to its star or mark, then port 1, and so on. A port that
+    shows its star or mark waits. When all ports show one, the merger takes them together and emits
+    a single star or mark with the faults of all. The ports themselves show which one is next, so
+    the merger need not remember it.
 
-    Registers stand at the inputs and at the output: so what is decided here depends on, and
-    changes, only registers that are near; nothing is decided on the way to the next merger.
+    A mark may declare the order of ports *free* until the next mark. Then the merger serves any
+    port that shows a pair, the lowest first. It still waits for a star or mark from all ports.
 
-    A word waits for no later input word than the one that closed its group, so a tree of mergers
-    in order cannot deadlock (``docs/decisions``).
+    Every pair gets a digit, the number of the port through which it came.
 
-    Latency: 2 cycles. Throughput: 1 word per cycle; a star takes 1
-    cycle, whatever the arity.
+    There are registers at the inputs and at the output. So a decision depends on, and changes,
+    nearby registers only, and there is no logic on the way to the next merger.
+
+    A word waits for no input word later than the one that closed its group, so a tree of mergers in
+    order cannot deadlock (``docs/decisions``).
+
+    Latency: 2 cycles. Throughput: 1 word per cycle. A star takes 1 cycle, whatever the arity.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     level : int
-        Mergers between this one and the regions, zero for their neighbours.
+        Number of mergers between this one and the regions; zero beside the regions.
     ports : int
         Number of inputs, one to ``parameters.fan_in``.
 
@@ -56,7 +59,7 @@ class Merger(wiring.Component):
     i : In(stream.Signature(node_result(parameters, level))).array(ports)
     o : Out(stream.Signature(node_result(parameters, level + 1)))
     reset : In(1)
-        Of all registers.
+        Resets all registers of the merger.
     """
 
     def __init__(self, parameters, *, level, ports):
@@ -82,7 +85,7 @@ class Merger(wiring.Component):
         return reset_nearby(m, platform, reset=self.reset)
 
     def elaborate_merging(self, m):
-        """Serve the ports from registers to a register."""
+        """Connect the input registers to the output register, as the ports take turns."""
         m.submodules.output = output = StreamRegister(self._shape_out, early=["kind"])
         connect(m, output.o, flipped(self.o))
         inputs = [
@@ -106,19 +109,20 @@ class Merger(wiring.Component):
             m.d.sync += free.eq(words[0].body.punctuation.free)
 
     def elaborate_turn(self, m, pair, stop, free):
-        """Return which port's pair is served: the lowest that no port before it keeps waiting."""
+        """Return which port's pair is served: the lowest one that no port before it blocks."""
         served = Signal(self.ports)
-        blocked = Const(0)  # a port before this one has the right of way
+        blocked = Const(0)  # a port before this one goes first
         for n in range(self.ports):
             m.d.comb += served[n].eq(pair[n] & ~blocked)
             blocked |= Mux(free, pair[n], ~stop[n])
         return served
 
     def elaborate_word(self, m, chosen, words, pair):
-        """Choose the lowest pair, or merge the stars or marks.
+        """Choose the pair of the lowest port that shows one, or else merge the stars or marks.
 
-        The lowest port with a pair is the one to serve, if any is. What is not valid may be
-        anything: so which port is chosen does not depend on whether it may be served.
+        If any pair is served, it is this one. If none is served, the output is invalid and its
+        payload may be anything. So the choice of the port does not depend on whether the port is
+        served.
         """
         pairs = [self.with_digit(m, word.body.pair, n) for n, word in enumerate(words)]
         lowest = pairs[-1]
@@ -136,7 +140,7 @@ class Merger(wiring.Component):
             ]
 
     def with_digit(self, m, pair, port):
-        """Return the pair at ``port`` with the digit of the port."""
+        """Return the pair at ``port`` with the digit of the port added to its core number."""
         extended = Signal(pair_layout(self.parameters, len(pair.core) + self._digit_bits))
         m.d.comb += [
             extended.eq(pair),
@@ -148,7 +152,7 @@ class Merger(wiring.Component):
 class MergerTree(wiring.Component):
     """Gather the results of all regions of one side, in the order of the cores.
 
-    The results of a single core pass as they are: there is nothing to merge.
+    With a single core, there is nothing to merge, and its results pass unchanged.
 
     Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels; none with a single
     core. Throughput: 1 word per cycle.
@@ -156,14 +160,15 @@ class MergerTree(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator; ``cores`` inputs, arity ``fan_in`` (the seed's *c*).
+        Parameters of the accelerator: ``cores`` inputs, arity ``fan_in`` (the seed's *c*).
 
     Members
     -------
     i : In(stream.Signature(node_result(parameters, 0))).array(cores)
     o : Out(stream.Signature(node_result(parameters, levels)))
     resets : In(1).array(cores)
-        Of a :class:`hdl.local_reset.ResetTree`.
+        One reset per core, from a :class:`hdl.local_reset.ResetTree`. A merger takes the reset of a
+        core near it.
     """
 
     def __init__(self, parameters):
@@ -187,13 +192,13 @@ class MergerTree(wiring.Component):
         m.d.comb += [
             self.o.valid.eq(i.valid),
             i.ready.eq(self.o.ready),
-            # The digit of the only port, above all other bits, is zero.
+            # The digit of the only port is zero, and above all other bits.
             Value.cast(self.o.payload).eq(Value.cast(i.payload)),
         ]
         return m
 
     def elaborate_mergers(self, m):
-        """Connect mergers from the regions to the root."""
+        """Build the tree level by level, from the regions to the root."""
         cores, fan_in = self.parameters.cores, self.parameters.fan_in
         children = [flipped(i) for i in self.i]
         for level, count in enumerate(tree_levels(cores, fan_in)):

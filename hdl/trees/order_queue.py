@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remembers the order in which groups closed, from the ingress to the combiner."""
+"""Queue of the order in which groups closed, from the ingress to the combiner."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -13,10 +13,11 @@ __all__ = ["OrderQueue"]
 
 
 class OrderQueue(wiring.Component):
-    """A queue that announces from a register whether there is ``room``, a few entries early.
+    """A queue whose ``room`` falls while several entries still fit.
 
-    So whoever pushes need not wait for an answer: it asks for room some cycles before. Registers
-    stand before and behind the queue, as what pushes and what takes are far apart.
+    So the ingress can check ``room`` some cycles before it pushes an entry, and never waits when it
+    pushes. There are registers in front of the queue and behind it, as the ingress and the combiner
+    are far apart.
 
     Latency: 4 cycles, from ``push`` to ``o``. Throughput: 1 entry per cycle.
 
@@ -25,31 +26,31 @@ class OrderQueue(wiring.Component):
     shape : shape-like
         Shape of an entry, which has few bits.
     depth : int
-        Entries, more than :attr:`in_flight`; a power of two.
+        Number of entries, more than :attr:`in_flight`; a power of two.
     per_word : int
-        Entries that an input word may bring.
+        Largest number of entries that one input word brings.
 
     Attributes
     ----------
     in_flight : int
-        Entries that may come without having seen that there is no ``room``: :attr:`IN_FLIGHT`, and
-        the further ones of :attr:`WORDS` words.
+        Number of entries that may come before the producer reacts to the fall of ``room``:
+        :attr:`IN_FLIGHT`, and ``per_word - 1`` more for each of :attr:`WORDS` words.
 
     Members
     -------
     push : In(1)
     i : In(shape)
     room : Out(1)
-        ``in_flight`` more entries will fit.
+        High while ``in_flight`` more entries fit; from a register.
     o : Out(stream.Signature(shape))
     """
 
-    #: Three that the ingress may push from the last cycle with ``room`` on
-    #: (:class:`hdl.ingress.ingress.Ingress`), and those of the three cycles before, of which
-    #: ``room`` does not know: ``push``, the queue's pointer and its level pass a register each on
-    #: the way to it.
+    #: The ingress may push three entries from the last cycle with ``room`` on
+    #: (:class:`hdl.ingress.ingress.Ingress`). It may have pushed three more in the cycles before,
+    #: which ``room`` does not reflect yet: ``push``, the pointer of the queue and its level pass
+    #: one register each on the way to ``room``.
     IN_FLIGHT = 6
-    #: Words that the ingress has accepted, but whose entries have not come.
+    #: Words that the ingress may have accepted whose entries have not been pushed yet.
     WORDS = 2
 
     def __init__(self, shape, *, depth, per_word=1):
@@ -82,10 +83,10 @@ class OrderQueue(wiring.Component):
         return reset_nearby(m, platform)
 
     def elaborate_output(self, m, queue):
-        """Put registers behind the queue.
+        """Put two stream registers behind the queue.
 
-        The first one takes what comes out of memory as it is, the second one shows it as it is:
-        there are few bits, so it may be enabled by ``ready``.
+        The first register takes an entry directly from the memory. The second one shows it directly
+        from a register, which ``ready`` enables; an entry has few enough bits for that.
         """
         m.submodules.fetched = fetched = StreamRegister(self.shape)
         m.submodules.output = output = StreamRegister(

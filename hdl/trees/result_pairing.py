@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of one side, two at a time where two wait."""
+"""The results of one side, in rows of up to two."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -13,16 +13,19 @@ from hdl.words.results import ResultKind, node_result, result_layout
 
 __all__ = ["ResultPairing", "row_layout"]
 
-#: What the combiner decides by; zero while there is no row.
+#: Flags by which the combiner decides; all are zero while there is no row.
 FLAGS = ("result", "lone", "ends", "star", "mark")
 
 
 def row_layout(parameters):
-    """One or two results of one side.
+    """Return the layout of a row: one or two results of one side, and flags.
 
-    ``result``: there is a result, which is no mark. ``lone``: … and no other one beside it.
-    ``ends``: the last result is a star. ``star``: … and the only one. ``mark``: ``one`` is a mark.
-    ``free``: it says that order is free from here on.
+    ``result``: the row holds a result other than a mark.
+    ``lone``: the row holds exactly one result, and it is not a mark.
+    ``ends``: the last result of the row is a star.
+    ``star``: a star is the only result of the row.
+    ``mark``: ``one`` is a mark.
+    ``free``: the mark declares that order is free from here on.
     """
     result = result_layout(parameters)
     return data.StructLayout(
@@ -31,37 +34,37 @@ def row_layout(parameters):
 
 
 class ResultPairing(wiring.Component):
-    """Gather the results of one side while they wait, two in a row.
+    """Put the results of one side into rows of two while they wait.
 
-    A row ends with a star. A mark has a row of its own. Results that do not have to wait leave one
-    at a time, at once: which of them share a row depends on stalls, their order does not.
+    A star ends its row. A mark has a row of its own. A result that need not wait leaves at once, in
+    a row of its own. Stalls decide which results share a row, but do not change their order.
 
-    Latency: 1 cycle. Throughput: 1 result per cycle in, 1 row per cycle out, so that up to twice
+    Latency: 1 cycle. Throughput: 1 result per cycle in, 1 row per cycle out. Up to twice
     :attr:`depth` waiting results leave at two per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     side : int
         Side of the probes: 0 for R, 1 for S.
 
     Attributes
     ----------
     depth : int
-        Rows that can wait: those of a full group with one result for every probe, and
-        :attr:`LEAST_DEPTH` at the least. While a group waits here, regions work on the next ones.
+        Number of rows that can wait. A full group with one result for every probe fits, and there
+        are at least :attr:`LEAST_DEPTH`. While a group waits here, regions work on the next ones.
 
     Members
     -------
     i : In(stream.Signature(node_result(parameters, levels)))
     o : Out(stream.Signature(row_layout(parameters)))
-        The flags come straight out of registers.
+        The flags come directly from registers.
     """
 
-    #: Rows that can wait at the least: what a distributed RAM of an ECP5 holds.
+    #: Least number of rows that can wait: the depth of a distributed RAM of an ECP5.
     LEAST_DEPTH = 16
-    #: Rows that may still come when the queue says that it has no room.
+    #: Rows that still fit when the queue reports that it has no room.
     RESERVE = 2
 
     def __init__(self, parameters, *, side):
@@ -89,8 +92,8 @@ class ResultPairing(wiring.Component):
         self.elaborate_result(m, arriving)
         accept = self.i.valid & self.i.ready
         held, holds = Signal(result, reset_less=True), Signal()
-        joins = Signal()  # what arrives shares a row with what is held
-        passes = Signal()  # nothing waits before what is held
+        joins = Signal()  # the arriving result shares a row with the held one
+        passes = Signal()  # the output takes the held result, as no row waits before it
         m.d.comb += [
             self.i.ready.eq(queue.room),
             joins.eq(
@@ -117,7 +120,7 @@ class ResultPairing(wiring.Component):
         return m
 
     def elaborate_result(self, m, arriving):
-        """Turn a word of the gathering tree into a result of this side."""
+        """Convert a word of the gathering tree to a result of this side."""
         word, result = self.i.payload, arriving.result
         m.d.comb += [
             result.kind.eq(word.kind),
@@ -129,13 +132,13 @@ class ResultPairing(wiring.Component):
         with m.Else():
             flags, own = word.body.punctuation, result.body.punctuation
             m.d.comb += [
-                own.overflow[1 - self.side].eq(flags.overflow),  # the side that is probed
+                own.overflow[1 - self.side].eq(flags.overflow),  # of the side that is probed
                 own.disorder.eq(flags.disorder),
                 own.illegal.eq(flags.illegal),
             ]
 
     def elaborate_row(self, m, row, first, second, double, valid):
-        """Put one result into a row, or two, with the flags, which are zero unless it is valid."""
+        """Put one or two results into a row; its flags are zero unless it is ``valid``."""
         kind = first.result.kind
         last = Mux(double, second.kind, kind)
         is_result = valid & (kind != ResultKind.MARK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows the next two turns of the sides, where two can end in one cycle."""
+"""Queue that shows the next two turns of the sides, where two turns can end in one cycle."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -11,22 +11,23 @@ __all__ = ["TurnQueue"]
 class TurnQueue(wiring.Component):
     """Expand the order in which groups closed into turns of one side each, and show the next two.
 
-    Turns stand in registers and move up as they end. There are five places, so that two turns can
-    end in every cycle while an entry of two comes in every cycle.
+    Turns are held in registers and move up as turns end. There are five places, so that two turns
+    can end in every cycle while an entry of two turns comes in every cycle.
 
     Latency: 1 cycle. Throughput: 1 entry per cycle, and 2 turns per cycle.
 
     Members
     -------
     i : In(stream.Signature(3))
-        Sides whose group closed, at least one: bit 0 for R, bit 1 for S; if both, R comes first,
-        unless bit 2 is set (:func:`hdl.words.results.turns_shape`).
+        Sides whose groups closed, at least one: bit 0 for R, bit 1 for S. If both closed, R comes
+        first unless bit 2 is set (:func:`hdl.words.results.turns_shape`).
     first : Out(2)
-        The side whose turn it is: bit 0 for R, bit 1 for S; zero while there is none.
+        Side whose turn it is: bit 0 for R, bit 1 for S. Zero while no turn waits.
     second : Out(2)
-        The side whose turn is the next one, likewise.
+        Side whose turn is the next one, in the same form.
     ended : In(2)
-        The first turn ends in this cycle (bit 0), and the second one too (bit 1, with bit 0 only).
+        Bit 0: the first turn ends in this cycle. Bit 1: the second turn ends as well; only together
+        with bit 0.
     """
 
     PLACES = 5
@@ -45,7 +46,7 @@ class TurnQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         turns = [Signal(2, name=f"turn_{n}") for n in range(self.PLACES)]
-        # Room for an entry of two, whatever ends in this cycle.
+        # Two turns must fit, even if no turn ends in this cycle.
         m.d.comb += [
             self.i.ready.eq(turns[-2] == 0),
             self.first.eq(turns[0]),
@@ -61,8 +62,9 @@ class TurnQueue(wiring.Component):
                 m.d.comb += follower.eq(Cat(is_s, ~is_s))
 
         none = Const(0, 2)
-        left = []  # what is in a place when the turns that end have gone
-        taken = [Const(0), Const(1)]  # … and whether anything is
+        left = []  # content of each place after the turns that end have left
+        # Whether each place is occupied then. The constants stand for two places before the first.
+        taken = [Const(0), Const(1)]
         for place in range(self.PLACES):
             now, one, two = [*turns[place:], none, none][:3]
             left.append(Mux(self.ended[1], two, Mux(self.ended[0], one, now)))

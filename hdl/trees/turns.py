@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expands the order in which groups closed into turns of one side each."""
+"""Expand the order in which groups closed into turns of one side each."""
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -11,19 +11,19 @@ __all__ = ["Turns"]
 
 
 class Turns(wiring.Component):
-    """Say, ahead of time, which side comes next.
+    """Say in advance which side comes next.
 
-    Two sides whose groups closed at once have two turns, R first.
+    If the groups of both sides closed at once, both sides have a turn, R first.
 
     Latency: 1 cycle. Throughput: 1 turn per cycle.
 
     Members
     -------
     i : In(stream.Signature(2))
-        Sides whose group closed: bit 0 for R, bit 1 for S; at least one of them.
+        Sides whose groups closed, at least one: bit 0 for R, bit 1 for S.
     o : Out(stream.Signature(2))
-        The side whose turn it is, likewise, straight out of a register; zero while there is none,
-        so it needs no ``valid``.
+        Side whose turn it is, in the same form, directly from a register. It is zero while no turn
+        waits, so it needs no ``valid`` beside it.
     """
 
     def __init__(self):
@@ -37,7 +37,7 @@ class Turns(wiring.Component):
         )
         turn, sides = output.i, self.i.payload
         both = sides.all()
-        r_done = Signal()  # of two sides, R has had its turn
+        r_done = Signal()  # both sides have a turn, and that of R is over
         is_s = ~sides[0] | r_done
         m.d.comb += [
             turn.valid.eq(self.i.valid),

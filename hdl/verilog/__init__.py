@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an Amaranth component to readable Verilog, and its lint."""
+"""Conversion of Amaranth components to readable Verilog, and its lint."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's cyclic garbage collector, off while a netlist is worked on."""
+"""Suspension of Python's cyclic garbage collector while a netlist is processed."""
 
 from contextlib import contextmanager
 import gc
@@ -9,9 +9,9 @@ __all__ = ["without_collector"]
 
 @contextmanager
 def without_collector():
-    """Keep Python's cyclic collector off.
+    """Switch Python's cyclic garbage collector off for the duration of the block.
 
-    It looks at all objects of a netlist again and again, and takes half of the time.
+    The collector would visit all objects of a netlist again and again, and take half of the time.
     """
     enabled = gc.isenabled()
     gc.disable()

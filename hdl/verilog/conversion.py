@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an Amaranth component to readable Verilog with one module per distinct component.
+"""Conversion of an Amaranth component to readable Verilog, with one module per distinct component.
 
-The same netlist is also written as Yosys' JSON, for programs: :mod:`sim.rewriter` is one.
+The same netlist can also be written as Yosys' JSON, which is for programs such as
+:mod:`sim.rewriter`.
 """
 
 import json
@@ -22,8 +23,9 @@ __all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
 #: Name of the top module.
 TOP = "splitjoin"
 
-#: Processes become multiplexers and registers with enable and reset; nothing crosses a module.
-#: Enables are worth half of the simulator's speed, `wreduce` (shorter operands) another 5 %.
+#: The script turns processes into multiplexers and registers with enable and reset. No optimization
+#: crosses a module boundary. Enables are worth half of the simulator's speed, and `wreduce`
+#: (shorter operands) another 5 %.
 SCRIPT = """\
 read_rtlil <<rtlil
 {rtlil}
@@ -36,17 +38,17 @@ memory_collect
 opt_clean -purge
 write_verilog -noattr
 """
-#: What the JSON netlist, written after the Verilog, begins with.
+#: How the JSON netlist, which is written after the Verilog, begins.
 JSON_START = '\n{\n  "creator":'
 
 
 def yosys():
-    """Return the Yosys that prints the Verilog."""
+    """Return the Yosys program that writes the Verilog."""
     return find_yosys(lambda version: version >= (0, 40))
 
 
 def yosys_version():
-    """Return the version of the Yosys that prints the Verilog."""
+    """Return the version of the Yosys program that writes the Verilog."""
     return ".".join(str(part) for part in yosys().version())
 
 
@@ -61,11 +63,11 @@ def top_ports(component):
 
 
 def to_rtlil(fragment, ports, name):
-    """Return the RTLIL of a design, as Amaranth prints it, without the zeros in its memories.
+    """Return a design as RTLIL, without memory contents that are all zeros.
 
-    Amaranth prints the initial contents of a memory bit by bit: with the millions of bits that a
-    large window has, that would take minutes, and :func:`hdl.verilog.sharing.drop_blank_memories`
-    drops them anyway.
+    Amaranth writes the initial contents of a memory bit by bit. For the millions of bits of a large
+    window that would take minutes, and :func:`hdl.verilog.sharing.drop_blank_memories` removes
+    zeros anyway.
     """
     netlist = build_netlist(fragment, ports, name=name)
     for cell in netlist.cells:
@@ -87,7 +89,7 @@ def component_names(fragment, path):
     for number, (child, name, _) in enumerate(fragment.subfragments):
         child_path = f"{path}.{name if name is not None else f'U${number}'}"
         classes = [type(origin) for origin in child.origins or ()]
-        # Behind transformers, the last one is what was transformed.
+        # The last origin is the component; those before it are transformers around it.
         classes = [kind for kind in classes if not issubclass(kind, (Module, Fragment))]
         if classes:
             names[child_path] = snake_case(classes[-1].__name__)
@@ -96,7 +98,7 @@ def component_names(fragment, path):
 
 
 def converted(component, name, platform, script):
-    """Return what Yosys prints when it runs ``script`` on the RTLIL of a component."""
+    """Return the output of Yosys for ``script``, run on the RTLIL of a component."""
     with without_collector():
         fragment = Fragment.get(component, platform)
         stems = component_names(fragment, name)
@@ -106,24 +108,24 @@ def converted(component, name, platform, script):
 
 
 def from_first_module(verilog):
-    """Return Verilog without what stands before its first module."""
+    """Return the Verilog from its first module on."""
     return verilog[verilog.index("\nmodule ") + 1 :]
 
 
 def to_verilog(component, *, name=TOP, platform=None):
     """Return the Verilog of ``component``.
 
-    The text depends on the component only: it has no paths, dates or versions in it. Module names
-    are those of the component classes, numbered where one class has several distinct bodies.
+    The text depends on the component only: it contains no paths, dates or versions. A module is
+    named after its component class, and numbered if a class has several distinct bodies.
 
     Parameters
     ----------
     component : wiring.Component
-        What to print.
+        Component to convert.
     name : str
         Name of the top module.
     platform : object or None
-        Something with the name of a ``device``, whose primitives are used; by default, none are.
+        Object with the name of a ``device``, whose primitives are used; None for no primitives.
     """
     return from_first_module(converted(component, name, platform, SCRIPT))
 
@@ -131,8 +133,8 @@ def to_verilog(component, *, name=TOP, platform=None):
 def to_netlist(component, *, name=TOP):
     """Return the Verilog of ``component``, and the same netlist as Yosys' JSON.
 
-    The JSON has the modules, cells and names that the Verilog has, without its version of Yosys
-    and without the undefined contents of memories, which take megabytes.
+    The JSON has the same modules, cells and names as the Verilog. It omits the version of Yosys,
+    and the undefined contents of memories, which would take megabytes.
 
     Parameters
     ----------
@@ -150,7 +152,7 @@ def to_netlist(component, *, name=TOP):
 
 
 def compact(netlist):
-    """Return a JSON netlist in one line for each module."""
+    """Return a JSON netlist with one line per module."""
     modules = json.loads(netlist)["modules"]
     for module in modules.values():
         for cell in module["cells"].values():

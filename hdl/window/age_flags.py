@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the oldest key has outlived the timestamps of a word, known when the word comes."""
+"""Whether a word's timestamps are beyond the oldest deadline, known when the word is at hand."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -13,21 +13,23 @@ __all__ = ["AgeFlags"]
 class AgeFlags(wiring.Component):
     """Compare the timestamps of a word with the oldest deadline before the word is at hand.
 
-    The word is at hand at the output of a :class:`hdl.streams.registers.StreamRegister`. This
-    component keeps the timestamps of the same words, in the same places as that register, and
-    compares them in the cycle in which they move to its output; so whether a tuple is accepted
-    depends on a register and not on a comparison. When the oldest key leaves, the next deadline
-    takes its place, with which the word at hand has been compared meanwhile.
+    A word is at hand while it is at the output of the region's input register, a
+    :class:`hdl.streams.registers.StreamRegister`. This component holds the timestamps of the same
+    words in the same places as that register. It compares them in the cycle in which they move to
+    the output, so that accepting a tuple depends on a register instead of a comparison.
 
-    Latency: 1 cycle from ``oldest_valid`` to the flags. Throughput: a word, or a key that leaves,
+    The word at hand is also compared with the following deadline, which takes the place of the
+    oldest one when the oldest key leaves.
+
+    Latency: 1 cycle from ``oldest_valid`` to the flags. Throughput: 1 word, or 1 key that leaves,
     per cycle.
 
     Parameters
     ----------
     bits : int
-        Of a timestamp.
+        Width of a timestamp.
     count : int
-        Timestamps in a word.
+        Number of timestamps in a word.
 
     Members
     -------
@@ -36,18 +38,20 @@ class AgeFlags(wiring.Component):
     fills : In(1)
         The stream register is ready.
     moves : In(1)
-        Nothing is at hand, or the word at hand goes.
+        No word is at hand, or the word at hand leaves the stream register.
     ageless : In(1)
-        Every key ``lives``, whatever the time.
+        Keys do not age: ``lives`` is high.
     oldest, following : In(bits + 1)
-        The last moments at which the oldest key, and the one after it, are in the window.
+        Deadlines of the oldest key and of the key after it: the last time at which it is in the
+        window.
     oldest_valid, following_valid : In(1)
     leaves : In(1)
-        The oldest key leaves; only if it is ``outlived``, and not with ``moves``.
+        The oldest key leaves. This requires that the key is ``outlived`` and that ``moves`` is low.
     outlived : Out(count)
-        The oldest key is not in the window any more at this timestamp of the word at hand.
+        For each timestamp of the word at hand, whether the oldest key has left the window by then.
     lives : Out(count)
-        It is still there then. Neither is so while it is not known, as after a reset.
+        For each timestamp, whether the oldest key is still in the window then. Both flags are low
+        while the answer is not known, as after a reset.
     """
 
     def __init__(self, bits, count):
@@ -80,8 +84,9 @@ class AgeFlags(wiring.Component):
         with m.If(self.moves):
             m.d.sync += at_hand.eq(Mux(self.fills, self.coming, spare))
 
-        # What a comparison says goes into a register whether or not there is such a deadline, so
-        # that little stands behind a carry chain. When a key leaves, the next deadline matters.
+        # The outcome of a comparison is registered whether or not the deadline is valid, so that
+        # there is little logic behind the carry chain. When a key leaves, the comparison with the
+        # following deadline counts.
         beyond, known = Signal(self.count), Signal()
         first = [self.beyond(m, times, self.oldest) for times in (spare, self.coming)]
         now, then = (self.beyond(m, at_hand, time) for time in (self.oldest, self.following))
@@ -99,5 +104,5 @@ class AgeFlags(wiring.Component):
         return m
 
     def beyond(self, m, times, deadline):
-        """Return for every timestamp whether it is beyond ``deadline``."""
+        """Return for each timestamp whether it is beyond ``deadline``."""
         return Cat(is_below(m, deadline, times[n]) for n in range(self.count))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count-based windows: which tuple leaves when another one comes (Algorithm 4)."""
+"""Expiry of count-based windows: which tuple leaves when another one comes (Algorithm 4)."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -13,32 +13,34 @@ __all__ = ["CountExpiry"]
 
 
 class CountExpiry(wiring.Component):
-    """Say whether the next tuple makes the oldest one of this core leave.
+    """Say whether the next tuple expires the oldest tuple of this core.
 
-    A count-based window expires passively: once ``size`` tuples were seen, each further tuple
-    expires the oldest one of all cores, whose owner follows the same turns as storing.
+    A count-based window expires passively. Once it holds ``size`` tuples, each further tuple
+    expires the oldest tuple of all cores. Cores expire tuples in the same turns in which they
+    stored them.
 
     Latency: 1 cycle from ``advance`` to ``displaces``. Throughput: 1 tuple per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     position : In
         Number of the core, 0 to ``cores - 1``.
     size : In
-        Tuples of the window that ``begin`` begins, 1 to ``capacity``; given a cycle earlier.
+        Number of tuples in the window that ``begin`` begins, 1 to ``capacity``; given one cycle
+        before ``begin``.
     restart : In(1)
-        The window is empty from here on. Reset does the same, of two cycles at least.
+        Empty the window. A reset of at least two cycles has the same effect.
     begin : In(1)
-        With ``restart``: it has another size. After reset it has the largest.
+        With ``restart``: the new window has another size. After reset, the size is the largest one.
     advance : In(1)
         A tuple of the tracked side comes.
     displaces : Out(1)
-        The next one makes the oldest one of this core leave; from a register.
+        The next tuple of the tracked side expires the oldest one of this core; from a register.
     """
 
     def __init__(self, parameters):
@@ -59,7 +61,7 @@ class CountExpiry(wiring.Component):
         m = Module()
         capacity = self.parameters.capacity
         size = Signal(range(capacity + 1), init=capacity)
-        single = Signal(init=capacity == 1)  # it is one
+        single = Signal(init=capacity == 1)  # the size is one
         left = Signal.like(size, reset_less=True)  # tuples until the window is full
         last_missing, filled = Signal(reset_less=True), Signal(reset_less=True)
         displaces = Signal(reset_less=True)

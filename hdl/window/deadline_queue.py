@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the keys of a window have to leave, in order, the next two of them out of registers."""
+"""Queue of the deadlines of a window's keys, with the next two deadlines in registers."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,18 +14,20 @@ __all__ = ["DeadlineQueue"]
 
 
 class DeadlineQueue(wiring.Component):
-    """A queue of numbers in block RAM that begins and ends with registers.
+    """A queue of numbers in block RAM, with registers at both ends.
 
-    A number goes straight to the registers at the end if there is none between them and it;
-    otherwise into memory, out of which it is read ahead. The last two registers show the two oldest
-    numbers. They stand beside whoever takes, the memory wherever the device has it: so those before
-    them are a stream register, and whether a number is taken reaches the memory a cycle later.
-    Reset empties the queue.
+    A number goes straight to the registers at the output end if no other number is queued in front
+    of them. Otherwise it goes into the memory, and is read ahead from there. The last two registers
+    show the two oldest numbers. Reset empties the queue.
+
+    The last two registers are placed near the consumer, and the memory where the device has block
+    RAM. To bridge the distance, there is a stream register in front of the last two registers, and
+    the memory learns a cycle later that a number was taken.
 
     Latency: 3 cycles from ``add`` until the number is the ``oldest`` one of an empty queue, or the
-    ``following`` one of a queue with one; up to :attr:`latency` if others came shortly before, so
-    that it has to go through the memory. Throughput: a number that is added, and one that is taken,
-    per cycle.
+    ``following`` one of a queue with one number. Up to :attr:`latency` cycles if others came
+    shortly before, so that the number has to go through the memory. Throughput: 1 number added and
+    1 number taken per cycle.
 
     Parameters
     ----------
@@ -37,10 +39,10 @@ class DeadlineQueue(wiring.Component):
     Members
     -------
     add : In(1)
-        Queue ``last``. There is no protection: there are places for ``depth`` numbers.
+        Append ``last``. There is no protection against an overflow: ``depth`` numbers fit.
     last : In(width)
     take : In(1)
-        The ``oldest`` one leaves; only if it is valid.
+        Remove the ``oldest`` number; only while it is valid.
     oldest, following : Out(width)
     oldest_valid, following_valid : Out(1)
     """
@@ -48,7 +50,8 @@ class DeadlineQueue(wiring.Component):
     def __init__(self, width, *, depth):
         self.width = width
         self.depth = depth
-        # It comes (1), goes to the memory (1), is written late (2), read ahead, and moves up (2).
+        # A number is registered (1), goes to the memory (1), is written late (2), is read ahead,
+        # and moves up (2).
         self.latency = 4 + (KeyColumn.LATENCY + 1) + 2
         super().__init__(
             {
@@ -88,22 +91,25 @@ class DeadlineQueue(wiring.Component):
         return m
 
     def elaborate_memory(self, m, next_, add, last):
-        """Keep numbers in memory, and pass on what is read of it; or what is added, if there are
-        none."""
+        """Queue numbers in the memory, and pass them on as they are read.
+
+        A number that is added while the memory holds none is passed on directly.
+        """
         m.submodules.numbers = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
         m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
         head, come, written = (
             Signal.like(ahead.head, name=name) for name in ("head", "come", "written")
         )
-        held = Signal.like(head)  # numbers in memory, or on their way through it
+        held = Signal.like(head)  # numbers in the memory, or on their way through it
         none = Signal(init=1)
         into, out = add & ~(none & next_.ready), ahead.filled & next_.ready
-        # What is added, and finds no room there, goes into memory, and is offered again later.
+        # A number that is added while the next register has no room goes into the memory. It is
+        # offered again when it has been read.
         m.d.comb += [
             next_.valid.eq(ahead.filled | (add & none)),
             next_.payload.eq(Mux(none, last, ahead.first)),
         ]
-        # Whether a number goes into memory is known late, and its blocks are far.
+        # `into` arrives late, and the block RAMs are far away.
         arriving = {"into": into, "place": head, "row": last}
         near = delayed(m, arriving, "near", flags=["into"])
         m.d.comb += [

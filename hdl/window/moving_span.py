@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the keys of the window are in the ring of a region."""
+"""Where the ring of a region holds the keys of the window."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -14,24 +14,25 @@ __all__ = ["MovingSpan"]
 class MovingSpan(wiring.Component):
     """Move the ends of the span as keys come and leave.
 
-    Latency: 1 cycle. Throughput: a key that comes and one that leaves per cycle.
+    Latency: 1 cycle. Throughput: 1 key that comes and 1 key that leaves per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     restart : In(1)
-        The span is empty from here on, and begins with the ring's first row. Reset does the same,
-        of two cycles at least.
+        Empty the span, and let it begin in the first row of the ring. A reset of at least two
+        cycles has the same effect.
     comes, leaves : In(1)
-        A key comes, at ``span.head``; the oldest one leaves.
+        A key comes, and is written at ``span.head``; the oldest key leaves.
     span : Out(span_layout(parameters))
-        From a register, as are the others.
+        From a register, as are ``second`` and ``stop``.
     second, stop : Out
-        The row after the first one that holds any keys, and after the last one.
+        The row after the first row that holds keys of the span, and the row after the last such
+        row.
     """
 
     def __init__(self, parameters):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many keys a region holds: whether there is room for another."""
+"""Whether a region has room for another key."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -9,23 +9,23 @@ __all__ = ["Occupancy"]
 
 
 class Occupancy(wiring.Component):
-    """Count keys that come and leave; say whether there are ``sub_window`` of them, or none.
+    """Count the keys of a region, and say whether there are ``sub_window`` of them or none.
 
-    Latency: 1 cycle. Throughput: a key that comes and one that leaves per cycle.
+    Latency: 1 cycle. Throughput: 1 key that comes and 1 key that leaves per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     restart : In(1)
-        There is none from here on. Reset does the same, of two cycles at least.
+        Start with no key. A reset of at least two cycles has the same effect.
     comes, leaves : In(1)
-        A key comes; the oldest one leaves.
+        A key comes; the oldest key leaves.
     full, vacant : Out(1)
-        There are ``sub_window`` keys; there is none. From registers.
+        The region holds ``sub_window`` keys; it holds none. Both come from registers.
     """
 
     def __init__(self, parameters):
@@ -44,7 +44,7 @@ class Occupancy(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         most = self.parameters.sub_window
-        # Keys, but for one that came or left in the cycle before.
+        # Number of keys. A key that came or left in the previous cycle is not counted yet.
         held = Signal(range(most + 1), reset_less=True)
         came, left, full, vacant = (
             Signal(reset_less=True, name=name) for name in ("came", "left", "is_full", "is_vacant")
@@ -58,7 +58,7 @@ class Occupancy(wiring.Component):
         ]
 
         def are_held(number):
-            """Say whether at least so many keys are held now: in a carry chain of registers."""
+            """Return whether at least ``number`` keys are held now, by one carry chain."""
             difference = Signal(signed(len(held) + 2))
             m.d.comb += difference.eq(
                 held + Mux(left, -1 - number, Mux(came, 1 - number, Const(-number)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time-based windows: keys leave once they have outlived the lifespan (Algorithm 4)."""
+"""Expiry of time-based windows: keys leave when their lifespan has passed (Algorithm 4)."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -15,58 +15,59 @@ __all__ = ["TimeExpiry", "time_members", "times_layout"]
 
 
 class TimeExpiry(wiring.Component):
-    """Remove the keys that have outlived the lifespan by the timestamp at hand, one a cycle.
+    """Remove the keys whose lifespan has passed at the timestamp at hand, one per cycle.
 
-    The deadline of every key of the span waits in a :class:`DeadlineQueue`, whose two oldest ones
-    :class:`AgeFlags` compares ahead with the timestamps of the words in the region's input
-    register.
+    The deadlines of all keys of the span wait in a :class:`DeadlineQueue`. :class:`AgeFlags`
+    compares the two oldest deadlines in advance with the timestamps of the words in the region's
+    input register.
 
-    Latency: 0 cycles if nothing is to be removed, otherwise 1 per key; 3 more when the first key
-    has only just been stored, and up to 10 when the oldest deadline is still on its way into or out
-    of memory. Throughput: a key per cycle.
+    Latency: 0 cycles if no key is to be removed, otherwise 1 cycle per key; 3 more when the first
+    key has only just been stored, and up to 10 more when the oldest deadline is still on its way
+    into or out of memory. Throughput: 1 key per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator, with timestamps.
+        Parameters of the accelerator, which has timestamps.
 
     Members
     -------
     begin : In(1)
-        Windows are time-based from here on, of lifespan ``size``. Followed by ``restart``.
+        Begin a time-based window of lifespan ``size``. ``restart`` follows.
     size : In
     restart : In(1)
-        The window is empty from here on.
+        Empty the window.
     timed : In(1)
         The window is time-based.
     coming : In(times_layout(parameters))
-        Timestamps of the word that comes to the region's input register, that of its first tuple
-        first; that of an only one twice.
+        Timestamps of the word at the input of the region's input register, in the order of its
+        tuples. Where there are two timestamps, a single tuple has its timestamp in both places.
     fills : In(1)
-        That register is ready.
+        The region's input register is ready.
     moves : In(1)
-        Nothing is at hand, at its output, or the word at hand goes.
+        No word is at hand, at the output of that register, or the word at hand leaves the register.
     present : In(1)
         A tuple of either side is at hand.
     store : In(1)
         A key with the timestamp ``arrival`` is stored.
     arrival : In
     vacant : In(1)
-        There is no key, nor is one about to come.
+        The window holds no key, and none is about to be stored.
     aged : Out(1)
         The oldest key leaves.
     settled : Out(1)
-        Nothing is left to remove on behalf of the tuple at hand.
+        No key is left to be removed on behalf of the tuple at hand.
 
-    Where tuples go side by side:
+    If ``parameters.side_by_side``, also:
 
     rest : In(1)
         Of the word at hand, only the second tuple is left.
     between : In(1)
-        The tuple at hand is stored before the second one comes.
+        The tuple at hand is stored, and the second tuple of the word comes after that.
     both_settled : Out(1)
-        Nothing will be left to remove on behalf of the second one either. A key that is stored in
-        between lives at least as long as the oldest one that there is now, if there is any.
+        No key has to be removed on behalf of the second tuple either. This takes the key that is
+        stored in between into account: it lives at least as long as the oldest key now, if there is
+        one.
     """
 
     def __init__(self, parameters):
@@ -133,7 +134,7 @@ def times_layout(parameters):
 
 
 def time_members(parameters):
-    """Return the members of whatever settles the timestamps of a region's words."""
+    """Return the members of a component that settles the timestamps of a region's words."""
     members = {"coming": In(times_layout(parameters))}
     if not parameters.timestamp_bits:
         return members

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tuples of one side a region holds: storage turns and expiration, without coordination."""
+"""Which tuples of one side a region holds: turns to store and expiry, without coordination."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -18,23 +18,26 @@ __all__ = ["WindowTracker"]
 
 
 class WindowTracker(wiring.Component):
-    """Count a side's tuples, take every ``cores``-th, expire the old ones (Algorithms 2 and 4).
+    """Count a side's tuples, store every ``cores``-th, expire the old ones (Algorithms 2 and 4).
 
-    The region's share of the window is always ``span``. A tuple is stored by the region whose turn
-    it is, known from its own position and count alone. A count-based window expires passively: once
-    ``size`` tuples were seen, each further tuple expires the oldest one, whose owner follows the
-    same turns. A time-based window expires actively: every tuple of either side that is presented
-    first removes what has outlived ``lifespan`` by its timestamp, one key a cycle, and is
-    ``settled`` when nothing is left to remove. (The seed expires on probes alone; expiring on
-    stores too makes an overflow exact, and independent of when probes happen to come.)
+    ``span`` is always the region's share of the window. Regions take turns to store a tuple. A
+    region knows its turn from its own position and count alone.
 
-    ``overflow`` rises when a tuple would have to be stored in a region that is full, and stays
-    until ``forget``; the tuple is not stored. A window of at most ``capacity`` tuples never gets
-    there, so keys are counted only if there are timestamps.
+    A count-based window expires passively. Once it holds ``size`` tuples, each further tuple
+    expires the oldest one. Regions expire tuples in the same turns in which they stored them.
 
-    Counters come with flags that say, from a register, what they are about to reach: so a tuple's
-    fate depends on a few bits. What begins anew does so a cycle after it is asked for: it changes
-    every register, and so comes from one.
+    A time-based window expires actively. Every tuple of either side that is at hand first removes
+    the keys whose lifespan has passed at its timestamp, one key per cycle. ``settled`` is high when
+    no such key is left. (The seed expires on probes alone. Expiring on stores as well makes an
+    overflow exact and independent of when probes happen to come.)
+
+    ``overflow`` rises when a tuple would have to be stored in a full region, and stays high until
+    ``forget``. The tuple is not stored. A window of at most ``capacity`` tuples never overflows, so
+    keys are counted only if there are timestamps.
+
+    Every counter has flags in registers, which announce the value that it is about to reach. So
+    what happens to a tuple depends on few bits. A request for a new or empty window takes effect
+    one cycle later: it changes every register, so it comes from a register itself.
 
     Latency: 0 cycles, plus 1 per expired key, plus up to 10 when the oldest deadline is still on
     its way into or out of memory. Throughput: 1 tuple per cycle.
@@ -42,7 +45,7 @@ class WindowTracker(wiring.Component):
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
@@ -51,35 +54,37 @@ class WindowTracker(wiring.Component):
     present : In(1)
         A tuple of either side is at hand.
     settled : Out(1)
-        Expiration on behalf of its timestamp is complete; hold ``present`` until then.
+        Expiry on behalf of the tuple at hand is complete. Hold ``present`` until then.
     mine : Out(1)
-        The next tuple of the tracked side would be stored here. Known a cycle after reset, as are
-        all other outputs.
+        It is this region's turn to store the next tuple of the tracked side. Like all other
+        outputs, ``mine`` is valid from one cycle after reset on.
     store : In(1)
-        Take a tuple of the tracked side, for which ``settled`` was seen a cycle ago.
+        Take a tuple of the tracked side, for which ``settled`` was high in the previous cycle.
     arrival : In
-        Its timestamp.
+        Timestamp of that tuple.
     stored : Out(1)
-        It belongs at ``span.head``, here and now.
+        That tuple is stored here, at ``span.head``, in this cycle.
     span : Out
-        Keys of the window stored here.
+        The keys of the window that this region holds.
     second, stop : Out
-        The row after the first one that holds any of them, and after the last one.
+        The row after the first row that holds keys of the span, and the row after the last such
+        row.
     overflow : Out(1)
     begin_count, begin_time : In(1)
-        Begin a new, empty window of ``size`` tuples or of lifespan ``size``. No tuple is stored in
-        the next cycle, as none is accepted in this one.
+        Begin a new, empty window of ``size`` tuples, or of lifespan ``size``. No tuple may be
+        accepted in the same cycle, and so none is stored in the next.
     empty : In(1)
-        Empty the window; likewise.
+        Empty the window, under the same condition.
     forget : In(1)
-        Forget an overflow; likewise.
+        Forget an overflow, under the same condition.
     size : In
-        1 to ``capacity`` for a count-based window.
+        For a count-based window, 1 to ``capacity``.
 
-    With timestamps, :func:`hdl.window.time_expiry.time_members`: those of the words in the region's
-    input register, and where tuples go side by side, which of the two at hand comes first.
+    With timestamps, there are also the members of :func:`hdl.window.time_expiry.time_members`: the
+    timestamps of the words in the region's input register and, if ``parameters.side_by_side``,
+    which of the two tuples at hand comes first.
 
-    Where tuples go side by side:
+    If ``parameters.side_by_side``, also:
 
     after : In(1)
         A probe comes after the tuple that is stored in this cycle.
@@ -114,13 +119,14 @@ class WindowTracker(wiring.Component):
         )
 
     def paired_members(self):
-        """Return the members for two tuples at hand."""
+        """Return the members that are needed if two tuples may be at hand."""
         return {"after": In(1), "seen": Out(span_layout(self.parameters))}
 
     def elaborate(self, platform):
         m = Module()
         timed = Signal()
-        # Reset, of two cycles at least, empties the window: so most registers have none themselves.
+        # `empty` is high after the first cycle of reset and initializes most registers, so these
+        # need no reset of their own. Reset lasts at least two cycles.
         empty = Signal(init=1, name="now_empty")
         begin_count, begin_time, forget = (
             Signal(name=name) for name in ("now_count", "now_time", "now_forget")
@@ -137,7 +143,7 @@ class WindowTracker(wiring.Component):
         m.submodules.turn = turn = Turn(self.parameters)
         m.submodules.by_count = by_count = CountExpiry(self.parameters)
         m.submodules.keys = keys = MovingSpan(self.parameters)
-        aged = Signal()  # the oldest key leaves because time has passed
+        aged = Signal()  # the oldest key leaves because its lifespan has passed
         m.d.comb += [
             turn.position.eq(self.position),
             turn.restart.eq(empty),
@@ -172,7 +178,8 @@ class WindowTracker(wiring.Component):
             by_time.restart.eq(empty),
             by_time.timed.eq(timed),
             by_time.store.eq(self.stored),
-            # A first key may be about to be stored, and have to leave before the tuple at hand.
+            # A tuple may be about to become the first key, and may have to leave before the tuple
+            # at hand.
             by_time.vacant.eq(occupancy.vacant & ~self.store),
             aged.eq(by_time.aged),
             self.settled.eq(by_time.settled),
@@ -193,7 +200,7 @@ class WindowTracker(wiring.Component):
     def elaborate_seen(self, m, keys, displaces):
         """Show the span before or after the tuple that is stored in this cycle.
 
-        What leaves because time has passed leaves on behalf of a later tuple.
+        A key that leaves because of its age is still shown: it leaves on behalf of a later tuple.
         """
         m.d.comb += self.seen.eq(self.span)
         with m.If(self.after & self.stored):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is among the cores: each of them counts for itself (Algorithm 2)."""
+"""The turns of the cores, which each core counts for itself (Algorithm 2)."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -9,29 +9,30 @@ __all__ = ["Turn"]
 
 
 class Turn(wiring.Component):
-    """Say when it is this core's turn, of ``cores`` that take turns in the order of their numbers.
+    """Say when it is this core's turn. The cores take turns in the order of their numbers.
 
-    Turns left are counted down, with a flag that says from a register that none is left.
+    A counter holds the number of turns before this core's. A flag in a register says that none is
+    left.
 
     Latency: 1 cycle from ``advance`` to ``mine``. Throughput: 1 turn per cycle.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
 
     Members
     -------
     position : In
         Number of the core, 0 to ``cores - 1``.
     restart : In(1)
-        Core 0 is next. Reset does the same, of two cycles at least.
+        Let core 0 be next. A reset of at least two cycles has the same effect.
     advance : In(1)
         A turn is over.
     mine : Out(1)
         It is this core's turn; from a register.
     then : Out(1)
-        What ``mine`` says after an ``advance``.
+        The value of ``mine`` after an ``advance``.
     """
 
     def __init__(self, parameters):
@@ -50,8 +51,8 @@ class Turn(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         last = self.parameters.cores - 1
-        left = Signal.like(self.position, reset_less=True)  # turns until this core's
-        here = Signal(reset_less=True)  # there is none left
+        left = Signal.like(self.position, reset_less=True)  # turns before this core's
+        here = Signal(reset_less=True)  # none is left
         m.d.comb += [self.mine.eq(here), self.then.eq(Mux(here, last == 0, left == 1))]
         with m.If(self.restart):
             m.d.sync += [left.eq(self.position), here.eq(self.position == 0)]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words that travel through the accelerator, one layout each."""
+"""Layouts of the words that travel through the accelerator, and functions on these words."""

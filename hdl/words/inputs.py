@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user sends: input words, and the operations of control words.
+"""Input words, and the operations of control words.
 
 The manifest of a bundle is written from these layouts, so host code never repeats an offset.
 """
@@ -25,48 +25,51 @@ __all__ = [
 ]
 
 
-#: Bits of the seed of a hash (:mod:`hdl.index.bucket_hash`).
+#: Bits of a hash seed (:mod:`hdl.index.bucket_hash`).
 SEED_BITS = 32
 
 
 class InputKind(enum.Enum, shape=2):
-    """What an input word is."""
+    """Kind of an input word."""
 
     R = 0
     S = 1
     CONTROL = 2
-    #: A tuple of each side, one after the other. Illegal while a word holds one tuple.
+    #: A tuple of R and a tuple of S, one after the other. Illegal unless a word may hold two
+    #: tuples.
     BOTH = 3
 
 
 class Control(enum.Enum, shape=4):
-    """Operation of a control word; ``index`` and ``value`` are its operands."""
+    """Operation of a control word. Its operands are ``index`` and ``value``."""
 
-    #: Empty both windows, restart all ordinals, forget faults. Configuration stays. Answers a mark.
+    #: Empty both windows, restart the numbering of tuples at zero, forget all faults. The
+    #: configuration stays. The accelerator answers with a mark.
     CLEAR = 0
-    #: Close open groups. Answers a mark after every result of the tuples before it.
+    #: Close open groups. The accelerator answers with a mark, after every result of the tuples
+    #: before this word.
     FLUSH = 1
-    #: Lower bound (inclusive) of ``r - s`` for key field ``index``.
+    #: Set the inclusive lower bound of ``r - s`` for key field ``index``.
     BOUND_LOW = 2
-    #: Upper bound (inclusive) of ``r - s`` for key field ``index``.
+    #: Set the inclusive upper bound of ``r - s`` for key field ``index``.
     BOUND_HIGH = 3
-    #: Side ``index`` gets a new, empty count-based window of ``value`` tuples.
+    #: Begin a new, empty count-based window of ``value`` tuples for side ``index``.
     WINDOW = 4
-    #: Side ``index`` gets a new, empty time-based window of lifespan ``value``.
+    #: Begin a new, empty time-based window of lifespan ``value`` for side ``index``.
     LIFESPAN = 5
-    #: A star every ``value`` probes of a side; zero: as rarely as the probe index allows.
-    #: Answers a mark.
+    #: Send a star every ``value`` probes of a side. Zero means as rarely as the probe index allows.
+    #: The accelerator answers with a mark.
     PRECISION = 6
-    #: Key field ``index`` takes the part in the bucket of a tuple, and has the seed of its hash,
-    #: that ``value`` says, a :func:`coordinate_layout`. Empties both windows. An index engine only.
+    #: Set how key field ``index`` determines the bucket of a tuple, and the seed of its hash.
+    #: ``value`` is a :func:`coordinate_layout`. Empties both windows. Index engine only.
     COORDINATE = 7
-    #: While ``value`` is 1, the keys in the window of side ``index`` are distinct: a probe needs
-    #: to find one match in each bucket only. Empties both windows. An index engine only.
+    #: If ``value`` is 1, promise that no probe matches more than one tuple in the window of side
+    #: ``index``: a walk ends with its first match. Empties both windows. Index engine only.
     DISTINCT = 8
 
 
 def key_layout(parameters):
-    """Fields of a key, as stored."""
+    """Return the layout of a key as the user sends it."""
     return data.StructLayout(
         {
             key.name: signed(key.bits) if key.signed else unsigned(key.bits)
@@ -76,32 +79,45 @@ def key_layout(parameters):
 
 
 def tuple_layout(parameters):
-    """A tuple without its side: ``key`` and ``timestamp`` (zero bits wide if there is none)."""
+    """Return the layout of a tuple without its side.
+
+    ``timestamp`` is zero bits wide if the accelerator has no timestamps.
+    """
     return data.StructLayout(
         {"key": key_layout(parameters), "timestamp": unsigned(parameters.timestamp_bits)}
     )
 
 
 def bound_shape(key):
-    """Shape of a bound of ``r - s``; its extremes are bounds that are always met."""
+    """Return the shape of a bound of ``r - s``.
+
+    The extreme values of this shape are open bounds: every pair satisfies them.
+    """
     return signed(key.bits + 1)
 
 
 def bounds_layout(parameters):
-    """One bit for each bound of a band: ``low`` and ``high`` of every key field."""
+    """Return a layout with a bit for each bound of a band.
+
+    There is ``low`` and ``high`` for every key field of a band, and nothing for other comparators.
+    """
     keys = parameters.keys if parameters.comparator == "band" else ()
     ends = data.StructLayout({"low": 1, "high": 1})
     return data.StructLayout({key.name: ends for key in keys})
 
 
 def coordinate_layout(parameters):
-    """Part of a key field in the bucket of a tuple, as COORDINATE sets it.
+    """Return the layout of the value of COORDINATE: the part of a key field in the bucket number.
 
-    The field without its sign, shifted right by ``shift``, is the coordinate. Its lowest ``width``
-    bits become bits ``place`` and up of the bucket's number. If it is ``hashed``, all bits of the
-    field go into all bits of the number instead: for a field whose bounds are equal. The ``seed``
-    chooses the hash (:class:`hdl.index.bucket_hash.FieldHash`). For the comparator ``"equality"``
-    all fields are hashed, and the seed is all that there is to choose.
+    The coordinate of a field is its value without sign, shifted right by ``shift``. The lowest
+    ``width`` bits of the coordinate become the bits of the bucket number from bit ``place`` on.
+
+    If ``hashed`` is set, a hash of the whole field goes into all bits of the bucket number instead.
+    This is for a field whose two bounds are equal. ``seed`` selects the hash
+    (:class:`hdl.index.bucket_hash.FieldHash`).
+
+    With the comparator ``"equality"``, all fields are hashed and ``seed`` is the only member that
+    has any bits.
     """
     most = max(key.bits for key in parameters.keys)
     bits = parameters.bucket_width
@@ -121,9 +137,10 @@ def coordinate_layout(parameters):
 
 
 def control_layout(parameters):
-    """Operands of a control word.
+    """Return the layout of a control word: its operation and its operands.
 
-    ``value`` is signed and wide enough for every bound, lifespan, window size and star period.
+    ``value`` is signed and wide enough for every bound, lifespan, window size and star period, and
+    for the :func:`coordinate_layout` of an index.
     """
     value_bits = max(
         *(bound_shape(key).width for key in parameters.keys),
@@ -136,9 +153,10 @@ def control_layout(parameters):
 
 
 def operation_indices(parameters):
-    """Return the operations that an accelerator executes, and how many indices each may have.
+    """Return the operations that an accelerator executes, with the number of legal indices of each.
 
-    A control word with another operation, or whose index is not below that number, is illegal.
+    A control word is illegal if its operation is none of these, or if its index is not below that
+    number.
     """
     fields, sides, any_index = (
         len(parameters.keys),
@@ -162,10 +180,10 @@ def operation_indices(parameters):
 
 
 def input_word(parameters):
-    """What the user sends: ``kind``, then a ``tuple`` or a ``control`` operation.
+    """Return the layout of an input word: ``kind``, then a ``tuple`` or a ``control`` operation.
 
-    With two tuples in a word, or ``both``: the tuples ``r`` and ``s``, of which that of side
-    ``first`` comes first. Such a word means what its two tuples mean one after the other.
+    With two tuples per word, the body may also be ``both``: the tuples ``r`` and ``s``. The tuple
+    of side ``first`` comes first. Such a word has the effect of two words with one tuple each.
     """
     tuple_shape = tuple_layout(parameters)
     bodies = {"tuple": tuple_shape, "control": control_layout(parameters)}
@@ -176,7 +194,10 @@ def input_word(parameters):
 
 
 def value_ranges(parameters):
-    """Return the least and the greatest value of operations that begin a window."""
+    """Return the least and the greatest value of every operation that begins a window.
+
+    A value outside of this range is clamped (:func:`hdl.words.operands.limit_value`).
+    """
     ranges = {Control.WINDOW: (1, parameters.capacity)}
     if parameters.timestamp_bits:
         ranges[Control.LIFESPAN] = (0, (1 << parameters.timestamp_bits) - 1)
@@ -184,6 +205,9 @@ def value_ranges(parameters):
 
 
 def limits_layout(parameters):
-    """Whether the value of a word is ``below`` or ``above`` what :func:`value_ranges` has."""
+    """Return a layout of flags for every operation that begins a window.
+
+    They say whether the value of a word is ``below`` or ``above`` its range (:func:`value_ranges`).
+    """
     ends = data.StructLayout({"below": 1, "above": 1})
     return data.StructLayout({op.name: ends for op in value_ranges(parameters)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which input words are legal, and what operands that are out of range stand for."""
+"""Legality of input words, and clamping of operands that are out of range."""
 
 from functools import reduce
 from operator import or_
@@ -21,12 +21,12 @@ __all__ = [
 
 
 def executes(parameters, word, *, without=()):
-    """Is an input word a control word that the accelerator executes?
+    """Return whether an input word is a control word that the accelerator executes.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     word : View
         An :func:`hdl.words.inputs.input_word`.
     without : collection of Control
@@ -42,17 +42,20 @@ def executes(parameters, word, *, without=()):
 
 
 def is_legal(parameters, word):
-    """Does an input word mean something: does it hold tuples, or is it executed?"""
+    """Return whether an input word holds tuples or is a control word that is executed."""
     return has_tuples(parameters, word) | executes(parameters, word)
 
 
 def ends_groups(parameters, word):
-    """Is an input word a control word that closes the groups of both sides?"""
+    """Return whether an input word is a control word that closes the groups of both sides."""
     return executes(parameters, word, without=(Control.BOUND_LOW, Control.BOUND_HIGH))
 
 
 def bounds_set(parameters, word):
-    """Return which bounds an input word sets (:func:`hdl.words.inputs.bounds_layout`)."""
+    """Return a flag for each bound, which says whether an input word sets it.
+
+    The flags are in the order of :func:`hdl.words.inputs.bounds_layout`.
+    """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
     return Cat(
@@ -63,7 +66,7 @@ def bounds_set(parameters, word):
 
 
 def saturated(value, width):
-    """Return the number of ``width`` signed bits that is nearest to the signed ``value``."""
+    """Clamp the signed ``value`` to ``width`` signed bits."""
     if width >= len(value):
         return value
     upper = value[width - 1 :]
@@ -72,7 +75,10 @@ def saturated(value, width):
 
 
 def value_limits(parameters, word):
-    """Return which ranges a word's value exceeds (:func:`hdl.words.inputs.limits_layout`)."""
+    """Return a flag for each limit, which says whether the value of an input word exceeds it.
+
+    The flags are in the order of :func:`hdl.words.inputs.limits_layout`.
+    """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
     flags = []
@@ -83,7 +89,7 @@ def value_limits(parameters, word):
 
 
 def limit_value(m, parameters, scheduled):
-    """Put the nearest value that is in range into a word, if its ``limits`` say that it is not."""
+    """Clamp the value of a scheduled word to its range, as the word's ``limits`` say."""
     for op, (low, high) in value_ranges(parameters).items():
         limits = scheduled.limits[op.name]
         for flag, nearest in ((limits.below, low), (limits.above, high)):

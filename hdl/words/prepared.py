@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ingress makes of an input word: what regions store, compare and close groups by."""
+"""Words between ingress and regions: decisions about a word, and tuples prepared for the engine."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -27,13 +27,14 @@ __all__ = [
 
 
 def decision_members():
-    """What the ingress decides about a word.
+    """Return the members that hold the decisions of the ingress about a word.
 
-    ``close`` (one bit per side of probes): the side's group ends with this word.
-    ``star``: … and the group is followed by a star.
-    ``disorder``: a tuple before this control word broke the order of time.
-    ``illegal``: a word before this one was illegal (:func:`hdl.words.operands.is_legal`).
-    ``free``: from here on mergers need not keep the order of cores (only with a mark).
+    ``close`` (one bit per side): this word ends the open group of the side's probes.
+    ``star`` (one bit per side): a star follows that group.
+    ``disorder``: since the last CLEAR, a tuple before this control word went back in time.
+    ``illegal``: since the last CLEAR, a word before this one was illegal
+      (:func:`hdl.words.operands.is_legal`).
+    ``free``: from here on, mergers need not keep the order of cores; it takes effect with a mark.
     """
     return {
         "close": unsigned(2),
@@ -45,9 +46,10 @@ def decision_members():
 
 
 def scheduled_word(parameters):
-    """An input word, what the ingress decided about it, and what it found out about its value:
+    """Return the layout of a scheduled word: an input word with the decisions of the ingress.
 
-    which ``bounds`` it sets, and which ``limits`` it exceeds.
+    ``bounds`` are the bounds that the word sets, and ``limits`` are the limits that its value
+    exceeds.
     """
     return data.StructLayout(
         {
@@ -60,12 +62,14 @@ def scheduled_word(parameters):
 
 
 def cells_layout(parameters):
-    """Which buckets of an index a probe visits (:mod:`hdl.index.cells`).
+    """Return the layout of the buckets of an index that a probe visits (:mod:`hdl.index.cells`).
 
-    For an equality it is the one that its own key is stored in, so there is nothing to say.
-    Otherwise every field takes up some bits of a bucket's number, in which the probe visits
-    ``extent`` more values than the one in ``start``; ``hash`` turns what comes out into the number,
-    and ``none`` says that no key can match.
+    For an equality it is empty, because a probe visits the bucket in which its own key is stored.
+
+    For a band, every field has some bits of the bucket number. ``start`` holds the first value of
+    these bits for all fields together. ``extent_n`` is how many further values field ``n`` has. The
+    number of a bucket is such a combination of values, with ``hash`` added by exclusive or.
+    ``none`` says that no key can match.
     """
     if parameters.comparator != "band":
         return data.StructLayout({})
@@ -75,16 +79,17 @@ def cells_layout(parameters):
 
 
 def is_own_criterion(parameters):
-    """Is the key of a tuple, as it goes to the regions, what it compares stored keys with?"""
+    """Return whether the key that regions receive of a tuple is also its criterion as a probe."""
     return parameters.engine == "index" and parameters.comparator == "equality"
 
 
 def prepared_layout(parameters):
-    """A tuple as regions get it.
+    """Return the layout of a tuple as regions receive it.
 
-    It is there twice: as ``criterion`` that it compares stored keys with, and as ``key`` that it
-    leaves in a ring; where :func:`is_own_criterion`, once. With an index also as the ``bucket``
-    that it is stored in, and as the ``cells`` that it looks for matches in.
+    ``criterion`` is what the tuple, as a probe, compares stored keys with. ``key`` is what is
+    stored of the tuple. Where the two are the same (:func:`is_own_criterion`), there is only
+    ``key``. An index also needs the ``bucket`` in which the tuple is stored, and the ``cells`` that
+    it visits as a probe.
     """
     criterion = {"criterion": criterion_layout(parameters)}
     index = {}
@@ -101,11 +106,11 @@ def prepared_layout(parameters):
 
 
 def region_word(parameters):
-    """What the ingress sends down the distribution tree: a scheduled word, its tuple prepared.
+    """Return the layout of a word in the distribution tree: a scheduled word with prepared tuples.
 
-    Where tuples go :attr:`side by side <hdl.parameters.JoinParameters.side_by_side>`, there are two
-    places instead: for the one of side ``r`` and for that of ``s``. The side ``first`` is that of
-    the tuple that comes first, if there are two.
+    If a region takes two tuples :attr:`side by side <hdl.parameters.JoinParameters.side_by_side>`,
+    the body has a place for a tuple of side ``r`` and one for a tuple of side ``s``. If both are
+    there, the tuple of side ``first`` comes first.
     """
     prepared, control = prepared_layout(parameters), control_layout(parameters)
     if not parameters.side_by_side:
@@ -117,10 +122,11 @@ def region_word(parameters):
 
 
 def stored_layout(parameters):
-    """A key as regions store it: for a band without signs, the sign bit inverted.
+    """Return the layout of a key as regions store it.
 
-    That keeps the order, and comparing numbers without signs is cheaper to simulate and no dearer
-    to build. With digests, a key is its ``digest`` and its ``rest`` (:mod:`hdl.comparison.digest`).
+    For a band, the fields are unsigned: the sign bit of a signed field is inverted, which keeps the
+    order. Comparing unsigned numbers is cheaper to simulate and costs no more hardware. With
+    digests, a key consists of its ``digest`` and its ``rest`` (:mod:`hdl.comparison.digest`).
     """
     if parameters.digest_bits is not None:
         bits = parameters.digest_bits
@@ -130,15 +136,15 @@ def stored_layout(parameters):
     return data.StructLayout({key.name: unsigned(key.bits) for key in parameters.keys})
 
 
-#: Bits that a packed comparison may have: one word of the processor that simulates it.
+#: Most bits of a packed comparison: one word of the processor that runs the simulation.
 PACKED_BITS = 64
 
 
 def comparison_groups(parameters):
-    """Return lists of key fields that a band comparator compares with one subtraction each.
+    """Return groups of key fields that a band comparator subtracts together from each bound.
 
-    Every field is followed by a guard bit, which receives its borrow; a group is as wide as
-    :data:`PACKED_BITS` allows, and at least one field.
+    Every field is followed by a guard bit, which receives its borrow. A group has as many fields as
+    :data:`PACKED_BITS` allows, and at least one.
     """
     groups, bits = [], PACKED_BITS + 1
     for key in parameters.keys:
@@ -151,11 +157,12 @@ def comparison_groups(parameters):
 
 
 def criterion_layout(parameters):
-    """What a probe compares stored keys with.
+    """Return the layout of what a probe compares stored keys with.
 
-    For a band the stored keys that match, as inclusive ranges with a guard bit above each field: 0
-    above every ``low``, 1 above every ``high`` (see :class:`hdl.comparison.comparator.Comparator`);
-    otherwise the probe's own key, as it would be stored.
+    For a band, it is the inclusive ranges of the keys that match, from ``low_n`` to ``high_n`` for
+    every group. There is a guard bit above each field, 0 in every ``low_n`` and 1 in every
+    ``high_n`` (see :class:`hdl.comparison.comparator.Comparator`). For other comparators, it is the
+    probe's own key as it would be stored.
     """
     if parameters.comparator != "band":
         return stored_layout(parameters)

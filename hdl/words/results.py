@@ -11,6 +11,7 @@ __all__ = [
     "ResultKind",
     "core_shape",
     "node_result",
+    "ordinals_layout",
     "pair_layout",
     "punctuation_layout",
     "result_layout",
@@ -20,29 +21,35 @@ __all__ = [
 
 
 class ResultKind(enum.Enum, shape=2):
-    """What a result word is."""
+    """Kind of a result word."""
 
     PAIR = 0
     STAR = 1
     MARK = 2
-    #: Nothing: the second place of a word of two results is empty.
+    #: The second place of a word of two results is empty.
     NONE = 3
 
 
 def core_shape(parameters):
-    """Core number in a result word: one digit of ``ceil_log2(fan_in)`` bits per merger level,
-    least significant first; every merger adds the digit of the port a pair came through."""
+    """Return the shape of the core number in a result word.
+
+    It has one digit of ``ceil_log2(fan_in)`` bits per merger level, least significant digit first.
+    Every merger adds a digit: the number of the port through which the pair came.
+    """
     digits = len(tree_levels(parameters.cores, parameters.fan_in))
     return unsigned(digits * ceil_log2(parameters.fan_in))
 
 
 def punctuation_layout():
-    """Body of a star or mark inside the gathering tree."""
+    """Return the layout of the body of a star or mark inside the gathering tree."""
     return data.StructLayout(dict.fromkeys(("overflow", "disorder", "illegal", "free"), 1))
 
 
 def pair_layout(parameters, core_bits):
-    """Where a match is: which probe since the last star, and which stored key."""
+    """Return the layout of a match: the place of the stored key, and the number of the probe.
+
+    ``probe`` counts the probes of a side since its last star.
+    """
     return data.StructLayout(
         {
             "probe": unsigned(parameters.probe_bits),
@@ -54,7 +61,10 @@ def pair_layout(parameters, core_bits):
 
 
 def node_result(parameters, level):
-    """Result word of one region side after ``level`` mergers (0: as a region emits it)."""
+    """Return the layout of a result word of one region side after ``level`` mergers.
+
+    A region emits level 0.
+    """
     core_bits = level * ceil_log2(parameters.fan_in)
     return data.StructLayout(
         {
@@ -70,19 +80,20 @@ def node_result(parameters, level):
 
 
 def turns_shape(parameters):
-    """Sides whose results leave next, up to a star each, as the ingress tells the combiner.
+    """Return the shape in which the ingress tells the combiner whose results leave next.
 
-    Bit 0 stands for R, bit 1 for S; at least one of them is set. If both are, R's results come
-    first, unless bit 2 is set, which is there with two tuples in a word.
+    Bit 0 stands for R and bit 1 for S; at least one of them is set. The results of each such side
+    leave up to its next star. If both bits are set, the results of R leave first. With two tuples
+    per word there is a bit 2, which, if set, lets the results of S leave first.
     """
     return unsigned(1 + parameters.tuples_per_word)
 
 
 def result_word(parameters):
-    """What the user receives: a result, or two with ``tuples_per_word`` 2.
+    """Return the layout of the word that the user receives: one result, or two.
 
-    Of two, ``one`` comes before ``two``, which is NONE if there is nothing in it. A mark is in
-    ``one``, and alone.
+    It holds two results if ``tuples_per_word`` is 2. Then ``one`` comes before ``two``, and the
+    kind of ``two`` is NONE if the word holds only one result. A mark is always alone, in ``one``.
     """
     result = result_layout(parameters)
     if parameters.tuples_per_word == 1:
@@ -90,21 +101,29 @@ def result_word(parameters):
     return data.StructLayout({"one": result, "two": result})
 
 
-def result_layout(parameters):
-    """One result.
+def ordinals_layout(parameters):
+    """Which tuples match: their numbers within their sides since CLEAR, modulo a power of two."""
+    return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
 
-    ``side`` is the side of the probe (zero for a mark). A pair says where the match is; a star or
-    mark says whether side R or S (bit 0, 1 of ``overflow``) has outgrown the cores, whether time
-    went backwards, and whether a word was illegal.
+
+def result_layout(parameters):
+    """Return the layout of one result.
+
+    ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, or, in a
+    chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
+    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal.
     """
-    core_bits = core_shape(parameters).width
+    if parameters.is_chain:
+        pair = ordinals_layout(parameters)
+    else:
+        pair = pair_layout(parameters, core_shape(parameters).width)
     return data.StructLayout(
         {
             "kind": ResultKind,
             "side": unsigned(1),
             "body": data.UnionLayout(
                 {
-                    "pair": pair_layout(parameters, core_bits),
+                    "pair": pair,
                     "punctuation": data.StructLayout(
                         {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
                     ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a region keeps and says of its window: pointers, spans, ends of groups, activity."""
+"""Layouts for the window of a region: pointers, spans, ends of groups, activity."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -18,9 +18,10 @@ __all__ = [
 
 
 def pointer_layout(parameters):
-    """Position in a region's ring; ``row`` has one more bit than the ring needs.
+    """Return the layout of a position in a region's ring.
 
-    So a full ring and an empty one differ, and the distance of two pointers is their difference.
+    ``row`` has one more bit than the ring needs, the wrap bit. So a full ring differs from an empty
+    one, and the distance between two pointers is their difference.
     """
     return data.StructLayout(
         {
@@ -31,13 +32,20 @@ def pointer_layout(parameters):
 
 
 def span_layout(parameters):
-    """The window as one probe sees it: from ``tail``, the oldest key, up to but not ``head``."""
+    """Return the layout of the window as one probe sees it.
+
+    It begins with ``tail``, the position of the oldest key, and ends before ``head``.
+    """
     pointer = pointer_layout(parameters)
     return data.StructLayout({"tail": pointer, "head": pointer})
 
 
 def ending_layout(parameters):
-    """What follows the results of a group: of how many probes, a star, a mark."""
+    """Return the layout of what follows the results of a group.
+
+    ``count`` is the number of probes in the group. ``star`` and ``mark`` say which of the two
+    follow the group.
+    """
     return data.StructLayout(
         {
             "count": range(parameters.probes + 1),
@@ -49,10 +57,11 @@ def ending_layout(parameters):
 
 
 def activity_layout(parameters, regions=1):
-    """What ``regions`` regions did in one cycle, summed.
+    """Return the layout of what ``regions`` regions did in one cycle, summed over them.
 
-    ``comparisons`` of a probe with a key of its window; regions that read a row (``busy``) and that
-    could not because their results were stuck (``stalled``).
+    ``comparisons`` counts comparisons of a probe with a key of its window. ``busy`` counts regions
+    that read a row. ``stalled`` counts regions that could not read a row because of back-pressure
+    on their results.
     """
     return data.StructLayout(
         {

@@ -10,7 +10,7 @@ import numpy as np
 
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.model import AcceleratorModel
-from host.errors import DeviceError
+from host.errors import DeviceError, ForeignManifestError
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.predicate import load_predicate
@@ -49,6 +49,12 @@ class SoftwareDevice(Device):
     def __init__(self, bundle: str | Path, *, uri: str | None = None) -> None:
         self.uri = f"software:{bundle}" if uri is None else uri
         self.manifest = Manifest.load(bundle)
+        if self.manifest.chain is not None:
+            raise ForeignManifestError(
+                bundle,
+                f"is a {self.manifest.chain.architecture} join, which has no model in software; "
+                f"open it by `sim:`, or another bundle",
+            )
         reference = self.manifest.predicate
         custom = None if reference is None else load_predicate(reference)
         self._codec = WordCodec(self.manifest)

@@ -25,10 +25,10 @@ from host.streams.configuration import MARKS, configuration
 from host.streams.counters import StagingCounters
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
+from host.streams.ordinal_results import result_decoder
 from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
 from host.streams.restore import StrictOrder
-from host.streams.results import ResultDecoder
 from host.streams.row_store import Rows
 from host.streams.staging import Staging
 from host.streams.tagged_intake import TaggedIntake
@@ -58,7 +58,7 @@ class _Execution:
         self.staging.append(setup, marks=MARKS)
         before = int(codec.tuple_counts(self.staging.words).sum())  # one may be of another query
         self.trace = Trace(before) if params.trace else None
-        self.decoder = ResultDecoder(
+        self.decoder = result_decoder(
             device.manifest,
             params.precision,
             params.plan.window,

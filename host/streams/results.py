@@ -19,7 +19,7 @@ from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec, unpack_field
 
-__all__ = ["Faults", "ResultDecoder", "StarLatency"]
+__all__ = ["Faults", "ResultDecoder", "StarLatency", "rows_of"]
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -120,6 +120,10 @@ class ResultDecoder:
             log.append(Columns(columns))
             places[side] = at
         self.arrivals += arrived.count
+        self._announce(places)
+
+    def _announce(self, places: dict[Side, Int64s]) -> None:
+        """Note which groups the tuples at these places close."""
         self._close(self._grouper.feed_places(places))
 
     def flush(self) -> None:
@@ -206,17 +210,18 @@ class ResultDecoder:
             unpack_field(own, layout["row"]),
             unpack_field(own, layout["lane"]),
         )
-        rows = {side: _rows(mine, probe), side.other: _rows(theirs, stored)}
+        rows = {side: rows_of(mine, probe), side.other: rows_of(theirs, stored)}
         columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
             columns |= {"probe": before + probe, "stored": stored}
         if stamps is not None:
             columns["emitted"] = stamps[at]
-        pairs = Columns(columns)
+        return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+
+    def _valid_pairs(self, pairs: Columns, numbers: dict[Side, Int64s]) -> Columns:
+        """Leave out pairs of tuples that stand for rows which match nothing."""
         flags = [
-            log.read("valid", numbers)
-            for log, numbers in ((mine, probe), (theirs, stored))
-            if log.has("valid")
+            log.read("valid", numbers[side]) for side, log in self.logs.items() if log.has("valid")
         ]
         valid = np.logical_and.reduce(flags) if flags else np.True_
         return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
@@ -269,6 +274,6 @@ class ResultDecoder:
             self.faults = Faults(sides, disorder, illegal)
 
 
-def _rows(log: SideLog, numbers: Int64s) -> Int64s:
-    """Rows of tuples; the same as their numbers, unless rows were left out."""
+def rows_of(log: SideLog, numbers: Int64s) -> Int64s:
+    """Return the rows of tuples; the same as their numbers, unless rows were left out."""
     return log.read("row", numbers) if log.has("row") else numbers

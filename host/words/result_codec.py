@@ -15,6 +15,9 @@ __all__ = ["ResultCodec", "ResultWords"]
 
 Int64s = npt.NDArray[np.int64]
 
+#: Fields of a pair that say where the match is.
+PLACE = ("probe", "lane", "row", "core")
+
 
 @dataclass(frozen=True)
 class ResultWords:
@@ -137,7 +140,8 @@ class ResultCodec:
 
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Take results apart."""
-        fields = {name: unpack_field(results, place) for name, place in self.result.fields.items()}
+        fields = dict.fromkeys(PLACE, np.zeros(len(results), np.int64))  # a chain has no places
+        fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(
             kind=fields["kind"],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator library of a netlist: what nextpnr gets, behind the interface of any bundle.
 
-Netlist and library are kept in the cache of :mod:`sim.library`, by a hash of what they are made
-from.
+Netlist and library are kept in the cache of :mod:`sim.verilated.library`, by a hash of what they
+are made from.
 """
 
 import json
@@ -19,9 +19,9 @@ from host.cache import library_folder, prepare_folder
 from host.checksum import publish
 from host.device.simulator_library import LIBRARY
 from host.manifest import Manifest
-from sim.library import cached, cached_runtime, hash_of, made_with
-from sim.model import compile_model, recipe, runtime_recipe
-from sim.toolchain import Heartbeat, find_toolchain
+from sim.verilated.library import cached, cached_runtime, hash_of, made_with
+from sim.verilated.model import compile_model, recipe, runtime_recipe
+from sim.verilated.toolchain import Heartbeat, find_toolchain
 
 from .cells import cell_models
 from .text import netlist_text

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
-from sim.library import build_library
+from sim.verilated.library import build_library
 
 __all__ = ["built", "manifest_of"]
 

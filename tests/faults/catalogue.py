@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 #: Packages that describe no hardware of an accelerator.
 OTHERS = ("hdl.proofs", "hdl.fpga", "hdl.verilog")
 #: What notices a fault that the component's own test lets pass, the quickest first.
-WIDER = ("tests/hdl/test_accelerator.py", "tests/hdl", "tests/sim/test_words.py")
+WIDER = ("tests/hdl/test_accelerator.py", "tests/hdl", "tests/sim/verilated/test_words.py")
 
 
 def components():

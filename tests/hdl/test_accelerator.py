@@ -9,7 +9,8 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.manifest import describe
-from hdl.parameters import ENGINES, JoinParameters, KeyField
+from hdl.parameter_checks import ENGINES
+from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest

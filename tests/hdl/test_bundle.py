@@ -271,7 +271,7 @@ def test_what_was_generated_a_moment_ago_is_not_generated_again(tmp_path, monkey
         made.append(parameters)
         return Accelerator(parameters)
 
-    monkeypatch.setattr(hdl.bundle, "Accelerator", counted)
+    monkeypatch.setattr(hdl.bundle, "make_accelerator", counted)
     hdl.bundle.generate_once.cache_clear()
     texts = [hdl.bundle.generate(TINY) for _ in range(2)]
     assert texts[0] == texts[1]

@@ -8,7 +8,7 @@ import pytest
 from hdl.bundle import write_bundle
 from host import open_device
 from host.device.simulated import SimulatedDevice
-from sim.library import build_library
+from sim.verilated.library import build_library
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
 from tests.host.device_contract import DeviceContract

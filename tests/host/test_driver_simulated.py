@@ -41,7 +41,7 @@ PARAMETERS = {
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated; built once, or found in the cache."""
-    library = pytest.importorskip("sim.library")
+    library = pytest.importorskip("sim.verilated.library")
     folder = tmp_path_factory.mktemp("simulator") / "bundle"
     write_bundle(PARAMETERS[request.param], folder)
     try:

@@ -28,7 +28,7 @@ PARAMETERS = JoinParameters(
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     """The address of a simulated accelerator with fields of 64 bits."""
-    library = pytest.importorskip("sim.library")
+    library = pytest.importorskip("sim.verilated.library")
     folder = tmp_path_factory.mktemp("paths") / "bundle"
     write_bundle(PARAMETERS, folder)
     try:

@@ -38,7 +38,7 @@ def software_bundle(tmp_path_factory):
 @pytest.fixture(scope="session")
 def simulated_bundle(tmp_path_factory):
     """The address of a small simulated accelerator: 3 cores, 192 tuples a side."""
-    library = pytest.importorskip("sim.library")
+    library = pytest.importorskip("sim.verilated.library")
     folder = tmp_path_factory.mktemp("simulated") / "bundle"
     keys = (KeyField(name="f0", bits=16), KeyField(name="f1", bits=16))
     write_bundle(

@@ -256,7 +256,7 @@ def test_seeds_of_something_else_are_refused_before_the_work(
         "synthesis": LOCKED[flow.YOSYS].to_dict(),
         "nextpnr_release": "0.11.1",
     }
-    with pytest.raises(ValueError, match=f"of another {name}: route without --add"):
+    with pytest.raises(ValueError, match=f"has another {name}: route without --add"):
         flow.route(
             parameters, device, speed=8, seeds=[2], folder=tmp_path, frequency=140.0, deadline=1,
             earlier=same | {name: "else"},

@@ -100,7 +100,7 @@ def colliding(count):
 
 def test_keys_of_one_bucket_are_slow_once(tmp_path):
     """Windows of 256 keys in one bucket: 256 entries a probe, and with other seeds one or two."""
-    library = pytest.importorskip("sim.library")
+    library = pytest.importorskip("sim.verilated.library")
     write_bundle(PARAMETERS, tmp_path)
     try:
         library.build_library(tmp_path)

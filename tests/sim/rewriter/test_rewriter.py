@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.verilog.conversion import to_netlist
-from sim.model import simulated_text
 from sim.rewriter import one_process_each
+from sim.verilated.model import simulated_text
 
 LARGE = JoinParameters(
     cores=1, sub_window=1 << 12, engine="index", probes=32,

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
-from sim.library import build_library
 from sim.soak.bundles import built, manifest_of
 from sim.soak.checking import Checker
 from sim.soak.mutants import changed, write_mutant
 from sim.soak.soak import Soak
+from sim.verilated.library import build_library
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
 from tests.host.test_driver_simulated import PARAMETERS

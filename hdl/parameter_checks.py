@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for the parameters of an accelerator; an error names the rule and the value."""
+
+import re
+
+from amaranth.utils import ceil_log2
+
+__all__ = [
+    "ARCHITECTURES", "COMPARATORS", "ENGINES", "check_key_field", "check_parameters", "require",
+]  # fmt: skip
+
+ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
+COMPARATORS = ("band", "equality", "custom")
+ENGINES = ("scan", "index")
+
+#: Least values of parameters that are integers.
+LEAST = {
+    "cores": 1,
+    "sub_window": 1,
+    "lanes": 1,
+    "probes": 1,
+    "fan_out": 2,
+    "fan_in": 2,
+    "probe_bits": 0,
+}
+
+
+def require(condition, message):
+    """Raise :exc:`ValueError` with ``message`` unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def check_key_field(field):
+    """Raise :exc:`ValueError` unless a key can have this :class:`hdl.parameters.KeyField`."""
+    require(
+        re.fullmatch(r"[a-z][a-z0-9_]*", field.name),
+        f"Key field name must be a lower-case identifier, not {field.name!r}",
+    )
+    require(
+        1 <= field.bits <= 64, f"Key field {field.name!r} must have 1 to 64 bits, not {field.bits}"
+    )
+
+
+def check_parameters(parameters):
+    """Raise :exc:`ValueError` unless an accelerator can have these parameters.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+    """
+    check_numbers(parameters)
+    check_keys(parameters.keys)
+    check_choices(parameters)
+    if parameters.engine == "index":
+        check_index(parameters)
+    if parameters.digest_bits is not None:
+        check_digest(parameters)
+    check_architecture(parameters)
+    require(
+        parameters.probes <= 1 << parameters.probe_bits,
+        f"A group of {parameters.probes} probes needs a probe index of"
+        f" {ceil_log2(parameters.probes)} bits, not {parameters.probe_bits}",
+    )
+
+
+def check_numbers(parameters):
+    """Check the parameters that are numbers, each by itself."""
+    for name, least in LEAST.items():
+        value = getattr(parameters, name)
+        require(
+            isinstance(value, int) and value >= least,
+            f"Parameter {name!r} must be an integer of at least {least}, not {value!r}",
+        )
+    require(
+        0 <= parameters.timestamp_bits <= 64,
+        f"Parameter 'timestamp_bits' must be 0 to 64, not {parameters.timestamp_bits!r}",
+    )
+    require(
+        parameters.tuples_per_word in (1, 2),
+        f"Parameter 'tuples_per_word' must be 1 or 2, not {parameters.tuples_per_word!r}",
+    )
+
+
+def check_keys(keys):
+    """Check that there are key fields, and that no two fields of a tuple have the same name."""
+    require(len(keys) >= 1, "Parameter 'keys' must name at least one field")
+    names = [key.name for key in keys]
+    require(len(set(names)) == len(names), f"Key field names must differ, not {names!r}")
+    require(not {"timestamp"} & set(names), "Key field name 'timestamp' is taken by the timestamp")
+
+
+def check_choices(parameters):
+    """Check comparator, predicate and engine."""
+    require(
+        parameters.comparator in COMPARATORS,
+        f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {parameters.comparator!r}",
+    )
+    require(
+        (parameters.comparator == "custom") == (parameters.predicate is not None),
+        "Parameter 'predicate' goes with comparator 'custom', and only with it",
+    )
+    require(
+        parameters.engine in ENGINES,
+        f"Parameter 'engine' must be one of {ENGINES!r}, not {parameters.engine!r}",
+    )
+
+
+def check_index(parameters):
+    """Check the parameters of an index."""
+    require(
+        parameters.lanes == 1,
+        f"An index reads one entry a cycle: 'lanes' is 1, not {parameters.lanes}",
+    )
+    require(
+        parameters.comparator != "custom",
+        "An index needs the comparator 'band' or 'equality'; a custom predicate takes a scan",
+    )
+    require(
+        1 <= parameters.bucket_width <= 24,
+        f"Parameter 'bucket_bits' must be 1 to 24, not {parameters.bucket_width!r}",
+    )
+
+
+def check_digest(parameters):
+    """Check the digest that a pass compares."""
+    require(
+        parameters.engine == "scan" and parameters.comparator == "equality",
+        "Parameter 'digest_bits' is for the comparator 'equality' of a scan, not for"
+        f" {parameters.comparator!r} of engine {parameters.engine!r}",
+    )
+    bits = min(24, parameters.key_bits - 1)
+    require(
+        isinstance(parameters.digest_bits, int) and 1 <= parameters.digest_bits <= bits,
+        f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
+        f" not {parameters.digest_bits!r}",
+    )
+
+
+def check_architecture(parameters):
+    """Check the architecture, and the parameters of a chain.
+
+    The cores of a chain compare numbers of tuples modulo ``2 ** tag_bits``, so the numbers of all
+    tuples that are under way at once must lie within half of that range.
+    """
+    require(
+        parameters.architecture in ARCHITECTURES,
+        f"Parameter 'architecture' must be one of {ARCHITECTURES!r}, not"
+        f" {parameters.architecture!r}",
+    )
+    if not parameters.is_chain:
+        require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
+        return
+    plain = {"engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1}
+    for name, value in plain.items():
+        require(
+            getattr(parameters, name) == value,
+            f"Architecture {parameters.architecture!r} needs parameter {name!r} to be {value!r},"
+            f" not {getattr(parameters, name)!r}",
+        )
+    least = ceil_log2(4 * parameters.cores * parameters.ring_rows)
+    require(
+        least <= parameters.ordinal_bits <= 32,
+        f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {parameters.tag_bits!r}",
+    )

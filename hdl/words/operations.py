@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Effects of control words on a region."""
+
+from .inputs import Control
+
+__all__ = ["answers_mark", "begins_window", "empties_window"]
+
+
+def answers_mark(control):
+    """Return whether the accelerator answers a control word with a mark."""
+    return control.op.as_value().matches(Control.CLEAR, Control.FLUSH, Control.PRECISION)
+
+
+def begins_window(control):
+    """Return whether a control word begins a new window for a side."""
+    return control.op.as_value().matches(Control.WINDOW, Control.LIFESPAN)
+
+
+def empties_window(control, parameters):
+    """Return whether a control word empties a window, and so waits until the engine is idle."""
+    own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
+    operation = control.op.as_value()
+    return begins_window(control) | operation.matches(Control.CLEAR, *own)

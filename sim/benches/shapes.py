@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerators of the cocotb benches: every engine, comparator and shape of a preset."""
+
+from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
+
+__all__ = ["SHAPES", "near"]
+
+X8 = (KeyField(name="x", bits=8),)
+XY = (*X8, KeyField(name="y", bits=11, signed=False))
+#: Rows of a sub-window; those of the presets would take thousands of tuples to be filled.
+ROWS = 3
+
+
+def near(r, s):
+    """A custom predicate: close in x, or equal in y."""
+    return ((r.x - s.x) * (r.x - s.x) <= 9) | (r.y == s.y)
+
+
+def small(parameters):
+    """Return a preset with windows that a few tuples fill; everything else stays."""
+    if parameters.engine == "index":
+        return parameters.with_(sub_window=48, bucket_bits=6)
+    return parameters.with_(sub_window=ROWS * parameters.lanes)
+
+
+#: What `python -m sim bench` runs.
+SHAPES = {
+    "one core": JoinParameters(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
+    "three cores": JoinParameters(
+        cores=3, sub_window=8, keys=(*X8, KeyField(name="y", bits=64, signed=False)), fan_in=2,
+        timestamp_bits=12, lanes=2, probes=2, fan_out=2,
+    ),
+    "seven cores": JoinParameters(
+        cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
+    ),
+    "equality": JoinParameters(
+        cores=2, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", lanes=2,
+        probes=3,
+    ),
+    "digests": JoinParameters(
+        cores=2, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", digest_bits=5,
+        lanes=3, probes=4,
+    ),
+    "a custom predicate": JoinParameters(
+        cores=2, sub_window=8, keys=XY, timestamp_bits=16, comparator="custom",
+        predicate="sim.benches.shapes:near", probes=2,
+    ),
+    "two in a word": JoinParameters(
+        cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=4, tuples_per_word=2,
+    ),
+    "an index": JoinParameters(
+        cores=1, sub_window=48, keys=X8, timestamp_bits=16, probes=4, engine="index",
+    ),
+    "three indexes": JoinParameters(
+        cores=3, sub_window=16, keys=XY, fan_in=2, timestamp_bits=12, probes=2, engine="index",
+        bucket_bits=3,
+    ),
+    "an index of equality": JoinParameters(
+        cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
+        comparator="equality", tuples_per_word=2,
+    ),
+    **{
+        name: small(PRESETS[name])
+        for name in ("demo", "paper", "ecp5-equality", "ecp5-band", "ecp5-index", "ecp5-default")
+    },
+}  # fmt: skip

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of routed accelerators: cycles counted in simulation, at the clock of a routing report.
+
+Every row names what it was measured under, and stands beside the same in groups of one: the strict
+outer order, in which no probes share a pass.
+"""
+
+from functools import cache
+import json
+
+from hdl.fpga.published import REPORTS, earlier_design, routed_parameters
+from hdl.fpga.rates import ONE_IN, conditions, describe, per_second, rate_name
+from hdl.presets import PRESETS
+
+from .registry import NotMeasured, Result, figure
+from .saturated_run import saturate
+
+__all__ = ["clock", "routed_report"]
+
+#: Tuples per side of the window that tuples are counted with, and the rate of the paper's software:
+#: on 28 cores of Xeon processors it joins 5,200 tuples per second with a window of 2**21, that is,
+#: with 64 times the comparisons.
+WINDOW = 1 << 15
+PAPER_TUPLES = 5_200 << 6
+
+
+def routed_report(preset, speed):
+    """Return the published routing report of a preset.
+
+    Raises
+    ------
+    NotMeasured
+        If there is none, or it is of other parameters than the preset has.
+    """
+    path = REPORTS / f"{preset}-lfe5u-85f-grade{speed}.json"
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotMeasured(
+            f"{path} is missing; write it with: make route PRESET={preset} SPEED={speed}"
+        ) from error
+    if routed_parameters(report) != PRESETS[preset]:
+        raise NotMeasured(f"{path} is of other parameters than the preset now has; route it again")
+    return report
+
+
+@cache
+def provenance(preset, speed):
+    """Return what is to be said of a report: its clock, programs, design; text and details."""
+    routed = routed_report(preset, speed)
+    programs = [f"{router['name']} {router['version']}" for router in routed["routers"]]
+    locked = any(router["locked"] for router in routed["routers"])
+    earlier = earlier_design(routed)
+    note = (
+        f"routed at {routed['fmax_mhz']} MHz, grade {speed}, the slowest of "
+        f"{len(routed['runs'])} seeds, by {', '.join(programs)}"
+        f"{'' if locked else ' (no seed by the locked package)'}"
+        f"{'' if earlier is None else f'; of an earlier design ({earlier})'}"
+    )
+    return note, {
+        "fmax_mhz": routed["fmax_mhz"],
+        "routers": programs,
+        "locked_seed": locked,
+        "earlier_design": earlier,
+    }
+
+
+def clock(preset, speed):
+    """Return the clock of a preset as its published report says: its slowest seed's."""
+    routed = routed_report(preset, speed)
+    note, details = provenance(preset, speed)
+    return Result(routed["fmax_mhz"], notes=(note,), details={"conditions": details})
+
+
+@cache
+def counts(preset, window, report):
+    """Return what the simulated accelerator counts with full groups, and with groups of one."""
+    full, single = saturate(PRESETS[preset], report, matches=[ONE_IN], window=window)
+    return {"full": full, "single": single}
+
+
+def rate(preset, name, groups, report, *, window=None):
+    """Return how many of ``name`` a second the routed accelerator does, with full windows."""
+    routed = routed_report(preset, 8)
+    note, details = provenance(preset, 8)
+    record = counts(preset, window, report)[groups]
+    value = per_second(PRESETS[preset], record, routed["fmax_mhz"])[name]
+    return Result(
+        value,
+        notes=(describe(record), note),
+        details={"conditions": {**conditions(record), **details}},
+    )
+
+
+def main_rate(preset, groups, report):
+    """Return the comparisons, or the pairs that digests decide, in a second."""
+    return rate(preset, rate_name(PRESETS[preset]), groups, report)
+
+
+@figure("scan.routed_pairs_decided_per_s_equality", unit="pairs/s", goal=">= 1.5e11")
+def routed_pairs_decided_per_s_equality(report):
+    """Pairs of 32-bit keys that an LFE5U-85F decides by comparing digests of 16 bits.
+
+    Counted in simulation, at the routed clock.
+    """
+    return main_rate("ecp5-equality", "full", report)
+
+
+@figure("scan.routed_pairs_decided_per_s_equality_groups_of_one", unit="pairs/s", goal=None)
+def routed_pairs_decided_per_s_equality_groups_of_one(report):
+    """The same in strict outer order."""
+    return main_rate("ecp5-equality", "single", report)
+
+
+@figure("scan.routed_comparisons_per_s_band", unit="comparisons/s", goal=">= 5e10")
+def routed_comparisons_per_s_band(report):
+    """Comparisons of bands in two fields of 16 bits by an LFE5U-85F."""
+    return main_rate("ecp5-band", "full", report)
+
+
+@figure("scan.routed_comparisons_per_s_band_groups_of_one", unit="comparisons/s", goal=None)
+def routed_comparisons_per_s_band_groups_of_one(report):
+    """The same in strict outer order."""
+    return main_rate("ecp5-band", "single", report)
+
+
+@figure("scan.routed_mhz_16_cores", unit="MHz", goal=">= 150")
+def routed_mhz_16_cores(report):
+    """Clock of the preset `paper`, routed for the slowest speed grade."""
+    return clock("paper", 6)
+
+
+@figure("scan.tuples_per_s", unit="tuples/s", goal=f">= {PAPER_TUPLES}")
+def tuples_per_s(report):
+    """Tuples of both sides that the routed `ecp5-band` joins with windows of 2**15 per side.
+
+    The goal is the 5,200 per second at 2**21 of the paper's 28 cores, scaled to as many
+    comparisons.
+    """
+    return rate("ecp5-band", "tuples", "full", report, window=WINDOW)
+
+
+@figure("scan.tuples_per_s_groups_of_one", unit="tuples/s", goal=None)
+def tuples_per_s_groups_of_one(report):
+    """The same in strict outer order."""
+    return rate("ecp5-band", "tuples", "single", report, window=WINDOW)
+
+
+@figure("index.routed_mhz", unit="MHz", goal=">= 160")
+def index_routed_mhz(report):
+    """Clock of the preset `ecp5-index`, the largest ring of an LFE5U-85F, at grade 8."""
+    return clock("ecp5-index", 8)
+
+
+@figure("index.default_routed_mhz", unit="MHz", goal=">= 140")
+def index_default_routed_mhz(report):
+    """Clock of the preset `ecp5-default`, the twin of the default index device, at grade 8."""
+    return clock("ecp5-default", 8)
+
+
+@figure("index.routed_tuples_per_s", unit="tuples/s", goal=">= 2.5e8")
+def index_routed_tuples_per_s(report):
+    """Tuples of both sides, in turn, that the routed `ecp5-index` takes in a second."""
+    return rate("ecp5-index", "tuples", "full", report, window=PRESETS["ecp5-index"].capacity)
+
+
+@figure("index.routed_tuples_per_s_groups_of_one", unit="tuples/s", goal=None)
+def index_routed_tuples_per_s_groups_of_one(report):
+    """The same in strict outer order."""
+    return rate("ecp5-index", "tuples", "single", report, window=PRESETS["ecp5-index"].capacity)

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the scan engine: its efficiency, and how quick its simulation is."""
+
+from contextlib import closing
+import os
+from pathlib import Path
+import tempfile
+import time
+
+from hdl.bundle import write_bundle
+from hdl.presets import PRESETS
+from host.device.simulated import SimulatedDevice
+from sim.verilated.library import build_library
+
+from .calibration import calibrated
+from .instructions import Instructions
+from .registry import figure
+from .saturated_run import FREQUENT, RARE, SaturatedRun
+
+__all__ = ["SCAN"]
+
+#: The accelerators that the scan is measured on: sixteen cores of 512 keys.
+SCAN = PRESETS["paper"].with_(sub_window=512, fan_in=4)
+
+
+def sim_rate(parameters, report):
+    """Return comparisons per second of CPU time, the median of five runs, calibrated."""
+    with closing(SaturatedRun(parameters, report)) as run:
+        run.bound(RARE)
+
+        def measure():
+            with Instructions() as executed:
+                seconds, counts = run.measure(50 * parameters.probes)
+            return counts["comparisons"], seconds, executed.count
+
+        return calibrated(measure, runs=5, parts=10, rate=True, report=report)
+
+
+@figure("scan.sim_comparisons_per_s", unit="comparisons/s", goal=">= 2e8")
+def sim_comparisons_per_s(report):
+    """Comparisons that the simulator library makes per second of CPU time.
+
+    16 cores, 4 lanes, 8 probes, full windows, one thread; the median of five runs.
+    """
+    return sim_rate(SCAN.with_(sub_window=2000, lanes=4, probes=8), report)
+
+
+@figure("scan.sim_comparisons_per_s_one_lane", unit="comparisons/s", goal=">= 1.5e7")
+def sim_comparisons_per_s_one_lane(report):
+    """The same with a single lane and windows of 8,000 tuples."""
+    return sim_rate(SCAN.with_(sub_window=500, probes=8), report)
+
+
+#: What has been measured of the scan: bound and share of useful comparisons.
+_efficiencies = []
+
+
+def efficiencies(report):
+    """Return the cycle efficiency of every shape at both match rates, measured once."""
+    if not _efficiencies:
+        for probes in (1, 4, 8):
+            for lanes in (1, 2):
+                parameters = SCAN.with_(probes=probes, lanes=lanes)
+                with closing(SaturatedRun(parameters, report)) as run:
+                    for bound in (RARE, FREQUENT):
+                        run.bound(bound)
+                        _, counts = run.measure(400 * probes)
+                        comparators = 2 * parameters.cores * lanes * probes
+                        share = counts["comparisons"] / (comparators * counts["cycles"])
+                        report(f"figures: {probes} probes, {lanes} lanes, +-{bound}: {share:.4f}")
+                        _efficiencies.append((bound, share))
+    return _efficiencies
+
+
+@figure("scan.cycle_efficiency", unit="of 1", goal=">= 0.99")
+def cycle_efficiency(report):
+    """Useful comparisons by comparators and cycles, counted in hardware, with full windows.
+
+    16 cores of 512 keys, one match in 250,000; the lowest of 1, 4, 8 probes with 1 and 2 lanes.
+    """
+    return min(share for bound, share in efficiencies(report) if bound == RARE)
+
+
+@figure("scan.cycle_efficiency_crowded", unit="of 1", goal=">= 0.9")
+def cycle_efficiency_crowded(report):
+    """The same with one match in 1,000."""
+    return min(share for bound, share in efficiencies(report) if bound == FREQUENT)
+
+
+@figure("scan.model_build_s_64", unit="s", goal="< 90")
+def model_build_s_64(report):
+    """Seconds of wall-clock time from parameters to a loaded library, 64 cores, everything cold."""
+    return calibrated(
+        lambda: (1, cold_build(report), None), runs=1, parts=1, rate=False, wall=True, report=report
+    )
+
+
+def cold_build(report):
+    """Return the seconds that the accelerator of 64 cores takes with an empty cache."""
+    before = os.environ.get("SPLITJOIN_CACHE")
+    with tempfile.TemporaryDirectory(prefix="splitjoin-") as folder:
+        os.environ["SPLITJOIN_CACHE"] = str(Path(folder) / "cache")
+        try:
+            start = time.perf_counter()
+            bundle = Path(folder) / "bundle"
+            write_bundle(PRESETS["paper"].with_(cores=64), bundle)
+            build_library(bundle, report=report)
+            SimulatedDevice(bundle).close()
+            return time.perf_counter() - start
+        finally:
+            if before is None:
+                del os.environ["SPLITJOIN_CACHE"]
+            else:
+                os.environ["SPLITJOIN_CACHE"] = before

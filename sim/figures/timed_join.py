@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A join of two Arrow tables on a simulated device, timed from tables to batches.
+
+Also a program, so that the device of an earlier commit can be timed with that commit's own code::
+
+    PYTHONPATH=FOLDER python -P sim/figures/timed_join.py BUNDLE < JOIN
+
+``JOIN`` is JSON: ``parameters`` of the device, ``bounds`` of the compared fields, how many
+``values`` these have, and how many ``joins`` to time. The seconds of each are printed as JSON.
+"""
+
+import json
+from pathlib import Path
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters
+from host import CountWindow, Ordering, open_device
+from host.driver import TableJoin
+from host.query import JoinQuery, Term
+
+__all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
+
+#: Windows of so many tuples per side.
+WINDOW = 1 << 16
+#: Probes from star to star: a star takes a cycle of the output, as a result does.
+PERIOD = 1 << 10
+#: Tuples of both sides that one join has.
+TUPLES = 1 << 21
+
+
+def uniform_join(bounds, values):
+    """Return a function that joins two tables of uniform keys on a device.
+
+    Parameters
+    ----------
+    bounds : dict of str to int
+        The fields that are compared, and by how much they may differ, up and down.
+    values : int
+        Values of every field.
+
+    Returns
+    -------
+    function
+        Takes a device; returns wall-clock seconds, those of them in the device, and results.
+    """
+    generator = np.random.default_rng(1)
+    rows = TUPLES // 2
+    tables = [
+        pa.table(
+            {
+                "t": np.arange(rows, dtype=np.int64) * 2 + side,
+                **{name: generator.integers(0, values, rows, dtype=np.int32) for name in "xy"},
+            }
+        )
+        for side in range(2)
+    ]
+    query = JoinQuery(
+        terms=[Term(name, name, -bound, bound) for name, bound in bounds.items()],
+        order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD), sorted=True,
+    )  # fmt: skip
+
+    def timed(device):
+        start = time.perf_counter()
+        join = TableJoin(*tables, query, device)
+        results = sum(batch.num_rows for batch in join.batches())
+        return time.perf_counter() - start, join.device_seconds, results
+
+    return timed
+
+
+def main():
+    """Build the device in the folder that the first argument names, and time joins on it."""
+    bundle, join = Path(sys.argv[1]), json.load(sys.stdin)
+    write_bundle(JoinParameters.from_dict(join["parameters"]), bundle)
+    # The command, as its module has another name in the earlier commit.
+    build = [sys.executable, "-P", "-m", "sim", "build", str(bundle)]
+    subprocess.run(build, stdout=subprocess.DEVNULL, check=True)
+    with open_device(f"sim:{bundle}") as device:
+        timed = uniform_join(join["bounds"], join["values"])
+        print(json.dumps([timed(device) for _ in range(join["joins"])]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The C interface of a simulated accelerator: one call runs many thousand clock cycles.
+//
+// Compiled once per bundle, next to the model that Verilator made of `splitjoin.v`; the widths and
+// places that it needs come as macros from sim/verilated/library.py, which takes them from the manifest.
+//
+// `i_ready`, `o_valid` and `o_payload` of the accelerator come out of registers. So what happens
+// at a clock edge is known before it: one evaluation per cycle suffices.
+
+#include <cstdint>
+#include <memory>
+
+#include "Vsplitjoin.h"
+#include "Vsplitjoin___024root.h"
+
+void Vsplitjoin___024root___eval(Vsplitjoin___024root*);
+void Vsplitjoin___024root___eval_nba(Vsplitjoin___024root*);
+
+namespace {
+
+constexpr unsigned input_rows = (INPUT_BITS + 63) / 64;
+constexpr unsigned result_rows = (RESULT_BITS + 63) / 64;
+constexpr unsigned no_counter = 15;  // an address at which nothing is looked up
+
+[[maybe_unused]] constexpr uint64_t mask(unsigned bits) { return bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
+
+// A port of up to 64 bits is an integer, a wider one a VlWide of 32-bit words.
+template <typename Port>
+void set(Port& port, const uint64_t* row) {
+    port = static_cast<Port>(row[0] & mask(INPUT_BITS));
+}
+template <std::size_t Words>
+void set(VlWide<Words>& port, const uint64_t* row) {
+    for (std::size_t n = 0; n < Words; ++n) port[n] = static_cast<EData>(row[n / 2] >> (32 * (n % 2)));
+    port[Words - 1] &= static_cast<EData>(mask(INPUT_BITS - 32 * (Words - 1)));
+}
+template <typename Port>
+void get(const Port& port, uint64_t* row) {
+    row[0] = port;
+}
+template <std::size_t Words>
+void get(const VlWide<Words>& port, uint64_t* row) {
+    for (std::size_t n = 0; n < result_rows; ++n) row[n] = port[2 * n];
+    for (std::size_t n = 0; 2 * n + 1 < Words; ++n) row[n] |= uint64_t{port[2 * n + 1]} << 32;
+}
+
+bool is_mark(const uint64_t* row) {
+    return ((row[KIND_OFFSET / 64] >> (KIND_OFFSET % 64)) & mask(KIND_BITS)) == KIND_MARK;
+}
+
+// Withholds a handshake signal with a probability of `rate` in 256; xorshift64.
+class Stalls {
+    uint64_t state;
+    uint32_t rate;
+
+  public:
+    Stalls(uint64_t seed, uint32_t rate) : state{seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du}, rate{rate} {
+        if (!state) state = 1;
+    }
+    bool now() {
+        if (!rate) return false;
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        return ((state >> 32) & 255) < rate;
+    }
+};
+
+struct Simulation {
+    VerilatedContext context;  // of its own: instances share nothing and may run in parallel
+    std::unique_ptr<Vsplitjoin> model;
+    Vsplitjoin___024root* root;
+    Stalls stall_in, stall_out;
+    uint64_t cycle = 0;     // since reset
+    bool offering = false;  // a word is offered; it stays so until accepted
+
+    Simulation(uint64_t seed, uint32_t rate_in, uint32_t rate_out)
+        : stall_in{2 * seed, rate_in}, stall_out{2 * seed + 1, rate_out} {
+        context.randReset(seed ? 2 : 0);  // what no reset touches starts random
+        context.randSeed(static_cast<int>(seed & 0x7fffffff) + 1);
+        model = std::make_unique<Vsplitjoin>(&context, "");
+        root = model->rootp;
+        root->clk = 0;
+        root->counter_addr = no_counter;
+        model->eval();
+        reset();
+    }
+    ~Simulation() { model->final(); }
+
+    void clock() {
+#ifdef ONE_EDGE
+        root->__VnbaTriggered[0] = 1;  // a rising edge is all that the model waits for
+        Vsplitjoin___024root___eval_nba(root);
+#else
+        root->clk = 1;
+        Vsplitjoin___024root___eval(root);
+        root->clk = 0;
+        Vsplitjoin___024root___eval(root);
+#endif
+        ++cycle;
+    }
+
+    void reset() {
+        root->i_valid = root->o_ready = 0;
+        root->rst = 1;
+        for (int n = 0; n < 16; ++n) clock();  // docs/architecture.md, section 4
+        root->rst = 0;
+        cycle = 0;
+        offering = false;
+    }
+
+    uint64_t counter(uint32_t address) {
+        root->i_valid = root->o_ready = 0;
+        root->counter_addr = address;
+        clock();
+        clock();
+        root->counter_addr = no_counter;
+        return root->counter_data;
+    }
+};
+
+}  // namespace
+
+// Found in the file by host.device.simulated before it is loaded.
+extern "C" __attribute__((visibility("default"), used)) const char splitjoin_bundle[] = "splitjoin-bundle:" BUNDLE_HASH;
+
+struct Exchange {
+    uint64_t accepted, produced, cycles;
+};
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+Simulation* splitjoin_create(uint64_t seed, uint32_t stall_in, uint32_t stall_out) {
+    return new Simulation(seed, stall_in, stall_out);
+}
+void splitjoin_destroy(Simulation* s) { delete s; }
+void splitjoin_reset(Simulation* s) { s->reset(); }
+uint64_t splitjoin_cycle(const Simulation* s) { return s->cycle; }
+uint64_t splitjoin_counter(Simulation* s, uint32_t address) { return s->counter(address); }
+
+// Offer `words`, collect up to `room` results, for at most `cycles` cycles. Returns early once
+// `results` is full or the last result is a mark. The stamps may be null.
+void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, uint64_t* results,
+                        uint64_t room, uint64_t cycles, uint64_t* accepted_at, uint64_t* produced_at,
+                        Exchange* done) {
+    Vsplitjoin___024root* const root = s->root;
+    const uint64_t first = s->cycle, last = first + cycles;
+    const uint64_t *word = words, *const words_end = words + count * input_rows;
+    uint64_t *row = results, *const rows_end = results + room * result_rows;
+    bool offering = s->offering;
+    bool mark = false;
+    while (s->cycle != last && row != rows_end && !mark) {
+        offering = word != words_end && (offering || !s->stall_in.now());
+        const bool taking = !s->stall_out.now();
+        root->i_valid = offering;
+        root->o_ready = taking;
+        if (offering) {
+            set(root->i_payload, word);
+            if (root->i_ready) {
+                if (accepted_at) *accepted_at++ = s->cycle;
+                word += input_rows;
+                offering = false;
+            }
+        }
+        if (taking && root->o_valid) {
+            get(root->o_payload, row);
+            if (produced_at) *produced_at++ = s->cycle;
+            mark = is_mark(row);
+            row += result_rows;
+        }
+        s->clock();
+    }
+    s->offering = offering;
+    *done = {uint64_t(word - words) / input_rows, uint64_t(row - results) / result_rows, s->cycle - first};
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator library of a bundle: Verilog, Verilator, shared object, cached by content.
+
+A library is compiled from what :mod:`sim.rewriter` makes of the bundle's netlist, or, if it is to
+be *plain*, from the bundle's own Verilog. Both behave alike, in every cycle.
+
+The cache is where :mod:`host.cache` says. A library is found there by a hash of everything it is
+made from: the bundle's text, the manifest's hash, the harness, all options, the versions of the
+tools and the kind of machine. Several processes may build at once: the first locks the entry, the
+others wait for it. The lock is the operating system's, so it ends with its process; a build that
+was killed leaves a folder that the next one removes, and never half a library. An entry that no
+longer agrees with its checksum is built again.
+
+In the bundle, ``splitjoin.so`` appears in one step with a checksum beside it, and names the bundle
+that it was built from.
+"""
+
+from contextlib import contextmanager
+import fcntl
+import hashlib
+import os
+from pathlib import Path
+import platform
+import time
+
+from host.atomic import workplace
+from host.cache import library_folder, prepare_folder
+from host.checksum import is_intact, publish
+from host.device.simulator_library import LIBRARY
+from host.errors import BuildError, MissingManifestError, StaleManifestError
+from host.manifest import Manifest
+from sim.rewriter import UnknownNetlist
+
+from .model import compile_model, compile_runtime, recipe, runtime_recipe, simulated_text
+from .toolchain import Heartbeat, find_toolchain
+
+__all__ = ["build_library", "cached", "cached_runtime", "hash_of", "made_with"]
+
+#: How long to wait, at most, for another process that builds the same library, and between two
+#: looks whether it has ended.
+WAIT_SECONDS = 1800
+PAUSE_SECONDS = 0.1
+
+
+def key_of(tools, manifest, text):
+    """Return the hash of everything that a library is made from."""
+    return hash_of([text, *recipe(manifest), *runtime_recipe(), *made_with(tools)])
+
+
+def part_of(manifest, part):
+    """Return a part of a bundle, held against its checksum; None if the bundle has none."""
+    if part not in manifest.files:
+        return None
+    path = manifest.path / manifest.files[part]
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise MissingManifestError(
+            manifest.path, f"lacks its {part}, {path.name!r}; generate it again"
+        ) from error
+    recorded = manifest.values.get("checksums", {}).get(part)
+    if recorded is not None and recorded != hashlib.sha256(text.encode()).hexdigest():
+        raise StaleManifestError(
+            manifest.path, f"was changed after it was generated ({path.name}); generate it again"
+        )
+    return text
+
+
+def made_with(tools):
+    """Return texts about the tools and the machine that a library is made by."""
+    return [*tools.versions(), platform.machine()]
+
+
+def hash_of(parts):
+    """Return a hash of some texts, one after another."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part.encode()).digest())
+    return digest.hexdigest()[:32]
+
+
+@contextmanager
+def locked(path, report):
+    """Hold the lock file ``path``, which no process keeps beyond its own end."""
+    with path.open("a") as file:
+        wait_for_lock(file, report)
+        yield
+
+
+def wait_for_lock(file, report):
+    """Lock an open file, waiting for the process that holds it."""
+    heartbeat, deadline = Heartbeat(report), time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise BuildError(
+                    "the simulator library",
+                    f"another process has been building the same for {WAIT_SECONDS} s; end the "
+                    f"process that holds {file.name!r}",
+                ) from None
+        heartbeat.beat("another process builds this library: waiting for it")
+        time.sleep(PAUSE_SECONDS)
+
+
+def cached(name, make, *, report):
+    """Return a file of the cache, made if it is not there yet.
+
+    Parameters
+    ----------
+    name : str
+        Its name, which tells everything that it is made from.
+    make : callable
+        Makes it in an empty folder, with a log file, and returns its place.
+    report : callable
+        Receives lines about the progress.
+    """
+    folder, key = library_folder(), name.partition(".")[0]
+    entry, log = folder / name, folder / f"{key}.log"
+    with locked(folder / f"{key}.lock", report):
+        if is_intact(entry):
+            return entry
+        if entry.exists():
+            report(f"{entry} is damaged: it is built again")
+        with workplace(folder, key) as place:
+            publish(make(place, log), entry)
+        log.unlink(missing_ok=True)
+    return entry
+
+
+def cached_runtime(tools, *, what, report):
+    """Return Verilator's own part of all libraries from the cache, built if it is not there yet."""
+    key = hash_of([*runtime_recipe(), *made_with(tools)])
+    heartbeat = Heartbeat(report)
+    return cached(
+        f"runtime-{key}.o",
+        lambda place, log: compile_runtime(tools, place, what=what, log=log, heartbeat=heartbeat),
+        report=report,
+    )
+
+
+def cached_library(tools, manifest, *, plain, what, report):
+    """Return the library from the cache, built if it is not there yet."""
+    netlist = None if plain else part_of(manifest, "netlist")
+    source = part_of(manifest, "verilog") if netlist is None else netlist
+
+    def make(place, log):
+        report(f"{what}: building the simulator library")
+        runtime = cached_runtime(tools, what=what, report=report)
+        text = source
+        if netlist is None and not plain:
+            report(f"{what}: simulated slowly, as its Verilog is; the bundle has no netlist")
+        if netlist is not None:
+            try:
+                text = simulated_text(netlist)
+            except UnknownNetlist as error:
+                report(f"{what}: simulated slowly, as its Verilog is; the netlist has {error}")
+                text = part_of(manifest, "verilog")
+        return compile_model(
+            tools, text, manifest, runtime, place,
+            what=what, log=log, heartbeat=Heartbeat(report),
+        )  # fmt: skip
+
+    return cached(f"{key_of(tools, manifest, source)}.so", make, report=report)
+
+
+def build_library(bundle, *, plain=False, report=lambda text: None):
+    """Build the simulator library of a bundle, or take it from the cache.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Folder that ``python -m hdl generate`` wrote.
+    plain : bool
+        Whether to compile the bundle's Verilog as it is. That simulates more slowly, and otherwise
+        alike.
+    report : callable
+        Receives lines about the progress.
+
+    Returns
+    -------
+    Path
+        The library in the bundle.
+
+    Raises
+    ------
+    ManifestError
+        If there is no such bundle, or its parts do not belong together.
+    MissingToolError
+        If Verilator or the compiler is not installed.
+    CacheError
+        If the cache, or the bundle's folder, cannot be written.
+    BuildError
+        If a tool fails.
+    """
+    bundle = Path(os.path.abspath(bundle))
+    manifest = Manifest.load(bundle)
+    what = f"{bundle.name} (cores: {manifest.storage.cores})"
+    tools = find_toolchain()
+    place = bundle / LIBRARY
+    prepare_folder(library_folder())
+    if not is_intact(place):
+        prepare_folder(bundle)
+    started = time.monotonic()
+    try:
+        entry = cached_library(tools, manifest, plain=plain, what=what, report=report)
+        if not (is_intact(place) and place.read_bytes() == entry.read_bytes()):
+            publish(entry, place)
+    except OSError as error:
+        raise BuildError(what, str(error)) from error
+    report(f"{what}: the simulator library is ready ({time.monotonic() - started:.1f} s)")
+    return place

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+from contextlib import closing
+
+import pytest
+
+from hdl.presets import PRESETS
+from host.errors import DeviceTimeoutError
+from sim.figures.saturated_run import SaturatedRun, band_width, saturate, tuples
+
+
+def said(text):
+    """Where progress goes."""
+
+
+def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parameters = PRESETS["tiny"]
+    with closing(SaturatedRun(parameters, said, values=100)) as run:
+        run.bound(0)
+        _, counts = run.measure(100)
+        assert tuples(counts) == 100
+        held = run.manifest.capacity
+        # A tuple of R comes first in each pair, so one of S sees it.
+        assert 100 * (held - parameters.probes) <= counts["comparisons"] <= 100 * held
+
+
+def test_what_never_comes_is_an_error_with_the_counters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with closing(SaturatedRun(PRESETS["tiny"], said, values=100)) as run:
+        run.bound(0)
+        with pytest.raises(
+            DeviceTimeoutError, match=r"within \d+ cycles.*tuples_r 20, tuples_s 20"
+        ):
+            run.send(run.tuples(8), marks=2)
+
+
+def test_groups_of_one_are_counted_beside_full_groups_with_the_same_windows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parameters = PRESETS["tiny"].with_(probes=4, comparator="equality")
+    full, single = saturate(parameters, said, matches=[50], passes=40)
+    assert (full["precision"], single["precision"]) == (4, 1)
+    for record in (full, single):
+        counters = record["counters"]
+        assert record["window"] == parameters.capacity
+        # The windows are full from the first tuple on; one of S meets R's newest, too.
+        assert counters["comparisons"] / counters["tuples"] == pytest.approx(16, abs=1)
+        assert counters["stars"] == counters["tuples"] / record["precision"]
+        assert record["results_per_tuple"] == pytest.approx(16 / 50, rel=0.6)
+    assert full["cycle_efficiency"] > 1.5 * single["cycle_efficiency"]
+
+
+def test_bounds_of_a_band_are_those_of_the_paper_for_its_rate():
+    assert [band_width(one_in, 2) for one_in in (250_000, 1_000)] == [10, 158]
