@@ -104,7 +104,7 @@ class Checker:
         seen = {
             "tuples_r": answer.tuples[0],
             "tuples_s": answer.tuples[1],
-            "illegal": answer.illegal,
+            "illegal": answer.control_words["(illegal)"],
             "results": int((results.kind == PAIR).sum()),
             "stars": int((results.kind == STAR).sum()),
             "marks": int((results.kind == MARK).sum()),

@@ -24,11 +24,12 @@ def spread(low, high):
 
 def numbered(keys):
     """Return a number for each key, the same for equal ones."""
-    number = np.zeros(len(keys[0]), np.int64)
+    number = None
     for field in keys:
         distinct, values = np.unique(field, return_inverse=True)
-        _, number = np.unique(number * len(distinct) + values.reshape(-1), return_inverse=True)
-        number = number.reshape(-1)
+        if number is not None:
+            _, values = np.unique(number * len(distinct) + values, return_inverse=True)
+        number = values
     return number
 
 
@@ -45,26 +46,48 @@ def equal_pairs(stored, probes, low, high):
     return probe, sorted_by[at]
 
 
-def limits(values, bits, least, most):
-    """Return the least and the greatest number that ``values`` plus ``least .. most`` reach.
+def moved(values, bits, by, number):
+    """Return values plus ``by[number]``, cut to ``bits`` bits, and which are below and above them.
 
-    Both are cut to what ``bits`` bits hold; a range without such a number comes as 1 to 0.
+    Parameters
+    ----------
+    values : uint64 array
+    bits : int
+    by : list of int
+        Numbers of any size.
+    number : int64 array
+        Which of ``by`` belongs to each value.
     """
     top = (1 << bits) - 1
-    least, most = max(least, -top - 1), min(most, top + 1)
+    amount = np.array([min(abs(one), top) for one in by], np.uint64)[number]
+    down = np.array([one < 0 for one in by])[number]
+    far = np.array([abs(one) > top for one in by])[number]
+    below = down & (far | (values < amount))
+    above = ~down & (far | (values > np.uint64(top) - amount))
+    sums = np.where(down, values - amount, values + amount)
+    sums[below], sums[above] = 0, top
+    return sums, below, above
 
-    def moved(by):
-        """Return the sums, cut, and which of them lie below zero and above ``top``."""
-        if by >= 0:
-            above = values > np.uint64(max(top - by, 0)) if by <= top else values >= 0
-            return np.where(above, np.uint64(top), values + np.uint64(min(by, top))), False, above
-        below = values < np.uint64(-by) if -by <= top else values >= 0
-        return np.where(below, np.uint64(0), values - np.uint64(min(-by, top))), below, False
 
-    low, _, unreachable = moved(least)
-    high, negative, _ = moved(most)
+def limits(values, bits, least, most, number):
+    """Return the least and the greatest number that values plus ``least .. most`` reach.
+
+    Both are cut to what ``bits`` bits hold; a range without such a number comes as 1 to 0.
+
+    Parameters
+    ----------
+    values : uint64 array
+    bits : int
+    least, most : lists of int
+        Bounds, of any size.
+    number : int64 array
+        Which of the bounds belong to each value.
+    """
+    low, _, unreachable = moved(values, bits, least, number)
+    high, negative, _ = moved(values, bits, most, number)
     empty = unreachable | negative | (low > high)
-    return np.where(empty, np.uint64(1), low), np.where(empty, np.uint64(0), high)
+    low[empty], high[empty] = 1, 0
+    return low, high
 
 
 def pairs_of(stored_count, low, high, compare):

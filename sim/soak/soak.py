@@ -105,7 +105,6 @@ class Soak:
         tally.pairs += outcome.pairs
         tally.cycles += outcome.cycles
         tally.facts.update(program.facts + outcome.facts)
-        tally.facts.update(checker.model.control_words(program.words))
         if outcome.difference:
             tally.differences += 1
             self.tell(f"{number}.{which}", manifest, checker, program, outcome.difference)
