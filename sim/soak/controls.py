@@ -180,11 +180,14 @@ def read_controls(manifest, layout, words, capacity):
     tuples = [kinds[name] for name in ("R", "S", "BOTH") if name in kinds]
     names = {code: name for name, code in manifest["operations"].items()}
     places = np.flatnonzero(~np.isin(kind, tuples))
-    for place, number in zip(places.tolist(), as_numbers(words[places]), strict=True):
-        op = names.get(layout.value(number, "control.op"))
-        index = layout.value(number, "control.index")
-        legal = layout.value(number, "kind") == kinds["CONTROL"] and op is not None
-        if legal and index < manifest["indices"][op]:
+    columns = [layout.get(words[places], f"control.{name}").tolist() for name in ("op", "index")]
+    known = (kind[places] == kinds["CONTROL"]).tolist()
+    numbers = as_numbers(words[places])
+    for place, is_control, code, index, number in zip(
+        places.tolist(), known, *columns, numbers, strict=True
+    ):
+        op = names.get(code) if is_control else None
+        if op is not None and index < manifest["indices"][op]:
             controls.execute(2 * place, op, index, layout.value(number, "control.value"))
         else:
             controls.illegal.append(2 * place)

@@ -58,8 +58,8 @@ def group_ends(mine, other, closing, size, patience):
     late = member(other, np.searchsorted(other, mine) + patience - 1)
     end = np.minimum(np.minimum(full, late), closing)
     after = np.searchsorted(mine, end, side="right").tolist()
-    begins, first = [], 0
-    while first < len(after):
+    begins, first, count = [], 0, len(mine)
+    while first < count:
         begins.append(first)
         first = after[first]
     begins = np.array(begins, np.int64)

@@ -12,6 +12,8 @@ __all__ = ["equal_pairs", "limits", "pairs_of", "pairs_within"]
 
 #: Comparisons of a block of probes with the places that any of them sees.
 BLOCK = 1 << 18
+#: Places that a probe sees on average, up to which they are looked at one by one.
+NARROW = 24
 
 
 def spread(low, high):
@@ -35,6 +37,8 @@ def numbered(keys):
 
 def equal_pairs(stored, probes, low, high):
     """Return the pairs (probe, place) of equal keys within each probe's span."""
+    if is_narrow(low, high):
+        return pairs_within(stored, [(key, key) for key in probes], low, high)
     count = len(stored[0])
     both = numbered([np.concatenate(fields) for fields in zip(stored, probes, strict=True)])
     # Sorted by key, then by place: the matches of a probe lie side by side.
@@ -90,32 +94,47 @@ def limits(values, bits, least, most, number):
     return low, high
 
 
-def pairs_of(stored_count, low, high, compare):
+def is_narrow(low, high):
+    """Tell whether the spans are so short that every place in them may be looked at."""
+    return int(np.maximum(high - low, 0).sum()) <= NARROW * len(low)
+
+
+def pairs_of(low, high, compare):
     """Return the pairs (probe, place) within each probe's span for which ``compare`` holds.
 
     Parameters
     ----------
-    stored_count : int
-        Stored tuples in all.
     low, high : int64 arrays
         The span of each probe; neither falls from one probe to the next.
     compare : callable
-        ``compare(probes, places)``, both slices, returns a matrix of truth values.
+        ``compare(probes, places)`` returns truth values for numbers of probes and places, in arrays
+        that are broadcast against each other.
     """
+    if is_narrow(low, high):
+        probe, place = spread(low, high)
+        holds = compare(probe, place)
+        return probe[holds], place[holds]
     found, begin = [(np.zeros(0, np.int64), np.zeros(0, np.int64))], 0
     while begin < len(low):
-        size = max(1, BLOCK // max(int(high[begin] - low[begin]) + 64, 1))
-        size = max(64, min(size, 512))
-        end = min(begin + size, len(low))
-        first, after = int(low[begin]), int(high[end - 1])
-        if after > first:
-            matrix = compare(slice(begin, end), slice(first, after))
-            probe, place = np.nonzero(matrix)
-            probe, place = probe + begin, place + first
-            seen = (place >= low[probe]) & (place < high[probe])
-            found.append((probe[seen], place[seen]))
+        # As many probes as see twice the places that the first one does.
+        first = int(low[begin])
+        width = 2 * (int(high[begin]) - first) + 64
+        end = int(np.searchsorted(high, first + width, side="right"))
+        end = max(begin + 1, min(end, begin + BLOCK // width))
+        after = int(high[end - 1])
+        matrix = compare(np.arange(begin, end)[:, None], np.arange(first, after)[None])
+        probe, place = np.nonzero(matrix)
+        probe, place = probe + begin, place + first
+        seen = (place >= low[probe]) & (place < high[probe])
+        found.append((probe[seen], place[seen]))
         begin = end
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+
+
+def narrowed(arrays):
+    """Return arrays of numbers in the smallest type that holds all of them."""
+    most = max(int(array.max(initial=0)) for array in arrays)
+    return [array.astype(np.min_scalar_type(most)) for array in arrays]
 
 
 def pairs_within(stored, ranges, low, high):
@@ -123,13 +142,13 @@ def pairs_within(stored, ranges, low, high):
 
     ``ranges`` has, for every field, the least and the greatest value for each probe.
     """
+    fields = [narrowed([field, *limits]) for field, limits in zip(stored, ranges, strict=True)]
 
     def compare(probes, places):
-        matrix = None
-        for field, (least, most) in zip(stored, ranges, strict=True):
-            part = field[None, places]
-            fits = (part >= least[probes, None]) & (part <= most[probes, None])
-            matrix = fits if matrix is None else matrix & fits
-        return matrix
+        fits = True
+        for field, least, most in fields:
+            part = field[places]
+            fits = fits & (part >= least[probes]) & (part <= most[probes])
+        return fits
 
-    return pairs_of(len(stored[0]), low, high, compare)
+    return pairs_of(low, high, compare)

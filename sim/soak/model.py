@@ -152,24 +152,22 @@ class Model:
         return found
 
     def custom_matches(self, stored_side, stored, keys, low, high):
-        """Return the pairs of one window for which the custom predicate holds."""
+        """Return the pairs within the spans for which the custom predicate holds."""
         fields = self.parameters["keys"]
         holds = CUSTOM[self.parameters["predicate"].partition(":")[2]]
 
-        def values(columns, at, axis):
-            """Return the fields as they are, along one axis of a matrix."""
+        def values(columns, at):
+            """Return the fields as they are, by name."""
             return {
-                field["name"]: np.expand_dims(
-                    column[at].astype(np.int64) - (field["signed"] << field["bits"] - 1), axis
-                )
+                field["name"]: column[at].astype(np.int64) - (field["signed"] << field["bits"] - 1)
                 for field, column in zip(fields, columns, strict=True)
             }
 
         def compare(probes, places):
-            probe, place = values(keys, probes, 1), values(stored, places, 0)
+            probe, place = values(keys, probes), values(stored, places)
             return holds(probe, place) if stored_side == S else holds(place, probe)
 
-        return pairs_of(len(stored[0]), low, high, compare)
+        return pairs_of(low, high, compare)
 
     def in_order(self, tuples, controls, faults, stars, pairs):
         """Return all results in their order, and which of the pairs may be missing."""
