@@ -27,12 +27,12 @@ MODULES = (
 
 
 def say(text):
-    """Report progress, apart from what the command prints."""
+    """Report progress on stderr, so that stdout holds only what the command prints."""
     print(f"sim: {text}", file=sys.stderr, flush=True)
 
 
 def build(options):
-    """Build the simulator library of a bundle, generating the bundle first if asked to."""
+    """Build the simulator library of a bundle; with ``--output``, generate the bundle first."""
     from .verilated.library import build_library
 
     if (options.bundle is None) == (options.output is None):
@@ -61,7 +61,7 @@ def bench(options):
 
 
 def saturate(options):
-    """Count what an accelerator does with full windows; write it for the routing reports."""
+    """Count the events of an accelerator with full windows; write them for the routing reports."""
     from hdl.fpga.provenance import commit
 
     from .figures.saturated_run import saturate as count
@@ -96,7 +96,7 @@ def calibrate(options):
 
 
 def soak(options):
-    """Soak, or run one case again; 1 if anything differs from the model."""
+    """Run the soak test, or repeat one case of it; return 1 if anything differs from the model."""
     from .soak.commands import replay, run
 
     if options.case is not None:
@@ -126,7 +126,7 @@ def model(options):
 
 def figures(options):
     """Measure and print the figures."""
-    for module in MODULES:  # they register what they can measure
+    for module in MODULES:  # each module registers its figures when it is imported
         import_module(f"sim.figures.{module}")
     from .figures.registry import FIGURES, measure
 
