@@ -10,6 +10,7 @@ import time
 
 import pyarrow as pa
 
+from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.default_device import default_device
 from host.device import Device
 from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
@@ -25,6 +26,7 @@ from host.query_arguments import add_join_arguments, query_from
 from host.status import Status
 from host.streams.device_join import JoinOptions, PreparedJoin
 from host.verification import compare_pairs, reference_pairs
+from host.window import CountWindow
 
 __all__ = ["add_parser", "explain", "main"]
 
@@ -147,7 +149,7 @@ def _streamed(
             return None  # with all values at hand their common divisor may still make them fit
         counts = [side.execution().traits.rows or 0 for side in (left, right)]
         plan = prepared[-1].plan
-        text = f"{_heading(query, device, plan)}\n{joined.explain()}"
+        text = f"{_heading(query, device, plan, (counts[0], counts[1]))}\n{joined.explain()}"
     passed.total = sum(counts)
 
     def cycles() -> int:
@@ -182,16 +184,16 @@ def _gathered(
                 raise FailureError(f"Verification failed: {verdict.text}.")
 
     rows = left.num_rows, right.num_rows
-    return _Work(explain(join), join.schema, rows, checked, lambda: join.cycles, passed)
+    return _Work(explain(join, rows), join.schema, rows, checked, lambda: join.cycles, passed)
 
 
-def explain(join: TableJoin) -> str:
-    """Say how ``join`` is run."""
+def explain(join: TableJoin, rows: tuple[int, int]) -> str:
+    """Say how ``join``, of so many ``rows``, is run."""
     streams = [f"streams  {line}" for line in join.describe().splitlines()]
-    return "\n".join([_heading(join.query, join.device, join.encoded), *streams])
+    return "\n".join([_heading(join.query, join.device, join.encoded, rows), *streams])
 
 
-def _heading(query: JoinQuery, device: Device, plan: EncodingPlan) -> str:
+def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
     """Say what is joined, on what, and what becomes of the columns."""
     manifest = device.manifest
     storage = manifest.storage
@@ -207,4 +209,22 @@ def _heading(query: JoinQuery, device: Device, plan: EncodingPlan) -> str:
     unused = [key.name for key in manifest.keys[len(plan.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_cost(query, device, rows)])
+
+
+def _cost(query: JoinQuery, device: Device, rows: tuple[int, int]) -> list[str]:
+    """Say how long it takes by the cost model, if the device has a clock and windows are known.
+
+    How many tuples a time-based window holds depends on the values.
+    """
+    window = query.window
+    if not isinstance(window, CountWindow) or device.uri.startswith("software:"):
+        return []
+    left, right = (mean_of_last(window.size, count) for count in rows)
+    size = JoinSize(rows, (left, right))
+    cycles = estimated_cycles(device.manifest, size, query.ordering)
+    least = hardware_time(cycles, device.manifest) or f"{cycles:,} cycles"
+    return [
+        f"cycles   at least {least}, more where many rows match",
+        f"latency  {describe_latency(device.manifest, size.windows)}",
+    ]

@@ -22,17 +22,17 @@ __all__ = ["main"]
 #: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
     "scan", "routed", "index", "skew", "direct", "host_runtime", "pipelines", "benches", "soak",
-    "netlist", "mutation",
+    "netlist", "mutation", "cost_model",
 )  # fmt: skip
 
 
 def say(text):
-    """Report progress, apart from what the command prints."""
+    """Report progress on stderr, so that stdout holds only what the command prints."""
     print(f"sim: {text}", file=sys.stderr, flush=True)
 
 
 def build(options):
-    """Build the simulator library of a bundle, generating the bundle first if asked to."""
+    """Build the simulator library of a bundle; with ``--output``, generate the bundle first."""
     from .verilated.library import build_library
 
     if (options.bundle is None) == (options.output is None):
@@ -61,7 +61,7 @@ def bench(options):
 
 
 def saturate(options):
-    """Count what an accelerator does with full windows; write it for the routing reports."""
+    """Count the events of an accelerator with full windows; write them for the routing reports."""
     from hdl.fpga.provenance import commit
 
     from .figures.saturated_run import saturate as count
@@ -96,7 +96,7 @@ def calibrate(options):
 
 
 def soak(options):
-    """Soak, or run one case again; 1 if anything differs from the model."""
+    """Run the soak test, or repeat one case of it; return 1 if anything differs from the model."""
     from .soak.commands import replay, run
 
     if options.case is not None:
@@ -109,9 +109,24 @@ def soak(options):
     )  # fmt: skip
 
 
+def model(options):
+    """Hold the cost model against the hardware counters; print the largest errors as a table."""
+    from .figures.model_sweep import ACCELERATORS, sweep, table, worst
+
+    names = options.names or list(ACCELERATORS)
+    unknown = [name for name in names if name not in ACCELERATORS]
+    if unknown:
+        choices = ", ".join(map(repr, ACCELERATORS))
+        raise ValueError(f"Accelerator must be one of {choices}, not {unknown[0]!r}")
+    rows = sweep(names, Path(options.output), say)
+    print(table(rows))
+    print(f"worst: {worst(rows):.1%}; where results are many: {worst(rows, crowded=True):.1%}")
+    return 0
+
+
 def figures(options):
     """Measure and print the figures."""
-    for module in MODULES:  # they register what they can measure
+    for module in MODULES:  # each module registers its figures when it is imported
         import_module(f"sim.figures.{module}")
     from .figures.registry import FIGURES, measure
 
@@ -182,6 +197,16 @@ def parser():
     command.add_argument("--case", metavar="N.M", help="run only program M of shape N, shrunk")
     command.add_argument("--record", action="store_true", help="add the run to docs/soak.md")
     command.set_defaults(run=soak)
+
+    command = commands.add_parser(
+        "model", help="hold the cost model against the hardware counters",
+        description="Simulate accelerators of 1 to 64 cores, idle and busy, and write what the "
+        "hardware counters say beside the cost model (host/cost_model). Rows that the file has "
+        "are kept: begin anew with another file. All libraries take 10 minutes of CPU time.",
+    )  # fmt: skip
+    command.add_argument("names", nargs="*", metavar="ACCELERATOR", help="default: all")
+    command.add_argument("--output", default="build/model/model.csv", metavar="FILE")
+    command.set_defaults(run=model)
 
     command = commands.add_parser("figures", help="measure; print a row per figure")
     command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")

@@ -8,7 +8,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame
 
 from host import CountWindow, Manifest
-from host.cycles import JoinSize, estimated_cycles
+from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.hardware_time import hardware_time
 from host.query import JoinQuery
 from spark_offload.cluster import is_connect
@@ -64,6 +64,8 @@ class Cost:
         match; None if the rows are not known, or no device with a clock is used.
     hardware : str or None
         How long so many take on one device (:func:`host.hardware_time.hardware_time`).
+    latency : str or None
+        How long the results of one tuple take (:func:`host.cost_model.describe_latency`).
     operator : str or None
         Join operator of Spark's own plan; None if Spark alone has no such join.
     pairs : int or None
@@ -74,12 +76,15 @@ class Cost:
     operator: str | None
     pairs: int | None
     hardware: str | None = None
+    latency: str | None = None
 
     def __str__(self) -> str:
         ours = "cycles: not known"
         if self.cycles is not None:
             least = self.hardware or f"{self.cycles:,} cycles"
             ours = f"at least {least}, more where many rows match"
+        if self.latency is not None:
+            ours += f"; {self.latency}"
         if self.operator is None:
             return f"{ours}; Spark alone has no join over the last rows"
         own = self.operator
@@ -109,16 +114,18 @@ def estimate_cost(
     devices : int
         Among which keys are divided.
     """
-    cycles = hardware = None
+    cycles = hardware = latency = None
     if manifest is not None and size is not None:
-        cycles = devices * estimated_cycles(manifest, size.shared(devices))
+        each = size.shared(devices)
+        cycles = devices * estimated_cycles(manifest, each, query.ordering)
         hardware = hardware_time(cycles, manifest)
+        latency = describe_latency(manifest, each.windows)
     operator = pairs = None
     if query.is_timed:
         operator = join_operator(own_join(left, right, query))
         if size is not None and operator in NESTED_LOOPS:
             pairs = round(size.rows[0] * size.rows[1])
-    return Cost(cycles, operator, pairs, hardware)
+    return Cost(cycles, operator, pairs, hardware, latency)
 
 
 def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> JoinSize | None:
@@ -133,7 +140,7 @@ def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> Joi
         return JoinSize((0, 0), (0, 0))
     rows = (float(profile.rows[0]), float(profile.rows[1]))
     if isinstance(query.window, CountWindow):
-        windows = [_mean_of_last(query.window.size, count) for count in rows]
+        windows = [mean_of_last(query.window.size, count) for count in rows]
     elif width is not None:
         share = profile.mean_window(width)
         windows = [share * count for count in rows]
@@ -161,11 +168,6 @@ def _physical_plan(frame: DataFrame) -> str:
 def devices_of(placement: Placement) -> int:
     """Return among how many devices the keys are divided; ranges of time divide only the rows."""
     return placement.partitions if any(placement.keys) else 1
-
-
-def _mean_of_last(size: int, rows: float) -> float:
-    """Return how many of the last ``size`` of ``rows`` there are on average as they come."""
-    return rows / 2 if rows < size else size - size * size / (2 * rows)
 
 
 def _short(count: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator side of the accelerator bench. :mod:`sim.benches.runner` runs it, not pytest."""
+"""The simulator side of the accelerator bench; :mod:`sim.benches.runner` runs it, not pytest."""
 
 import json
 import os
@@ -17,19 +17,19 @@ from sim.scenarios import Cases, Flow, assert_right, expected_results, make_scen
 
 __all__ = []
 
-#: What :mod:`sim.benches.runner` wants; without it, this module has nothing to run.
+#: Settings from :mod:`sim.benches.runner`; without them, this module has no scenarios to run.
 SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
 MANIFEST = Manifest.load(SETTINGS["bundle"]) if SETTINGS else None
 SCENARIOS = names(MANIFEST) if MANIFEST else []
-#: What all scenarios together have met.
+#: How many scenarios so far have met each case.
 CASES = Cases(MANIFEST) if MANIFEST else None
 
-#: How often words are withheld from, and results not taken from, the accelerator.
+#: Probability, per cycle, that a word is withheld and that a result is not taken.
 STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
 
 
 async def start(dut):
-    """Start the clock and reset."""
+    """Start the clock and reset the accelerator."""
     Clock(dut.clk, 10, unit="ns").start()
     dut.counter_addr.value = 0
     dut.rst.value = 1
@@ -39,12 +39,12 @@ async def start(dut):
 
 
 def integers(words):
-    """Rows of 64-bit numbers as integers."""
+    """Return each row of 64-bit numbers as one integer, the first number lowest."""
     return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in words]
 
 
 def rows(words, columns):
-    """Inverse of :func:`integers`."""
+    """Return integers as rows of 64-bit numbers; the inverse of :func:`integers`."""
     mask = (1 << 64) - 1
     numbers = [[word >> 64 * n & mask for n in range(columns)] for word in words]
     return np.array(numbers, np.uint64).reshape(-1, columns)
@@ -80,9 +80,10 @@ async def accelerator_joins(dut, scenario, stalls):
 
 
 def deadline(scenario, results):
-    """Cycles that a scenario with so many results may take: every scan or bucket, stalls on top.
+    """Return how many cycles a scenario may take: a full scan or bucket per word, plus stalls.
 
-    ``SPLITJOIN_BENCH_DEADLINE`` sets another one, to see a bench fail.
+    The environment variable ``SPLITJOIN_BENCH_DEADLINE`` overrides the number, for tests of a bench
+    that fails.
     """
     if given := os.environ.get("SPLITJOIN_BENCH_DEADLINE"):
         return int(given)

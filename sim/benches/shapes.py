@@ -8,23 +8,23 @@ __all__ = ["SHAPES", "near"]
 
 X8 = (KeyField(name="x", bits=8),)
 XY = (*X8, KeyField(name="y", bits=11, signed=False))
-#: Rows of a sub-window; those of the presets would take thousands of tuples to be filled.
+#: Rows of a sub-window. The presets' sub-windows would take thousands of tuples to fill.
 ROWS = 3
 
 
 def near(r, s):
-    """A custom predicate: close in x, or equal in y."""
+    """Custom predicate: x differs by at most 3, or y is equal."""
     return ((r.x - s.x) * (r.x - s.x) <= 9) | (r.y == s.y)
 
 
 def small(parameters):
-    """Return a preset with windows that a few tuples fill; everything else stays."""
+    """Return a preset with windows that a few tuples fill, and otherwise unchanged parameters."""
     if parameters.engine == "index":
         return parameters.with_(sub_window=48, bucket_bits=6)
     return parameters.with_(sub_window=ROWS * parameters.lanes)
 
 
-#: What `python -m sim bench` runs.
+#: The accelerators that `python -m sim bench` runs by default.
 SHAPES = {
     "one core": JoinParameters(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
     "three cores": JoinParameters(

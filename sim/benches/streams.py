@@ -9,25 +9,25 @@ __all__ = ["StreamSink", "StreamSource"]
 
 
 class StreamSource:
-    """Offers words on an input stream of the device under test.
+    """Driver that offers words on an input stream of the device under test.
 
-    It drives after the falling edge, so that nothing races with the clock.
-
+    It changes signals after the falling edge of the clock, so that nothing races with the rising
+    edge.
     Parameters
     ----------
     dut : handle
         Module with the signals ``{name}_payload``, ``{name}_valid``, ``{name}_ready``.
     name : str
-        Of the stream.
+        Name of the stream.
     stalls : float
-        Probability that a word is withheld in a cycle. Once offered, a word stays.
+        Probability that no word is offered in a cycle. An offered word stays until it is taken.
     seed : int
-        Of the stalls.
+        Seed of the stalls.
 
     Attributes
     ----------
     withheld, refused : int
-        Cycles in which no word was offered, and in which an offered one was not taken.
+        Cycles in which no word was offered, and cycles in which an offered word was not taken.
     """
 
     def __init__(self, dut, name, *, stalls=0.0, seed=0):
@@ -50,7 +50,7 @@ class StreamSource:
             self.valid.value = 1
             taken = False
             while not taken:
-                await ReadOnly()  # of the second half of the cycle: what the rising edge will see
+                await ReadOnly()  # the value that the rising edge will see
                 taken = bool(self.ready.value)
                 self.refused += not taken
                 await FallingEdge(self.clk)
@@ -58,19 +58,20 @@ class StreamSource:
 
 
 class StreamSink:
-    """Takes words from an output stream and checks that its producer keeps the rules.
+    """Monitor that takes words from an output stream and checks that its producer keeps the rules.
 
-    A word that is shown and not taken must neither go nor change.
+    A word that is valid and not taken must stay valid and unchanged.
 
     Parameters
     ----------
     dut, name, stalls, seed
-        As for :class:`StreamSource`; ``stalls`` is how often a word is not taken.
+        As for :class:`StreamSource`. ``stalls`` is the probability that ``ready`` is low in a
+        cycle.
 
     Attributes
     ----------
     untaken : int
-        Cycles in which a word was shown and not taken.
+        Cycles in which a word was valid and not taken.
     """
 
     def __init__(self, dut, name, *, stalls=0.0, seed=0):
@@ -89,9 +90,9 @@ class StreamSink:
         Raises
         ------
         TimeoutError
-            After ``deadline`` cycles.
+            If the last word has not been received within ``deadline`` cycles.
         AssertionError
-            If a rule is broken.
+            If the producer withdraws or changes a word.
         """
         words, shown = [], None
         for _ in range(deadline):

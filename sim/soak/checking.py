@@ -25,6 +25,8 @@ class Outcome:
         Where the results differ from those of the model.
     facts : list
         What coverage counts of the answer, as (name, value).
+    control_words : dict
+        How often each operation, and ``(illegal)`` words, occurred.
     """
 
     tuples: int
@@ -32,6 +34,7 @@ class Outcome:
     cycles: int
     difference: str | None
     facts: list
+    control_words: dict
 
 
 def facts_of(answer):
@@ -96,7 +99,10 @@ class Checker:
             troubles = self.miscounted(run.counters, answer, results)
         pairs = int((results.kind == PAIR).sum())
         text = "\n".join(troubles) or None
-        return Outcome(sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer)))
+        return Outcome(
+            sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer)),
+            answer.control_words,
+        )  # fmt: skip
 
     @staticmethod
     def miscounted(counters, answer, results):
@@ -104,7 +110,7 @@ class Checker:
         seen = {
             "tuples_r": answer.tuples[0],
             "tuples_s": answer.tuples[1],
-            "illegal": answer.illegal,
+            "illegal": answer.control_words["(illegal)"],
             "results": int((results.kind == PAIR).sum()),
             "stars": int((results.kind == STAR).sum()),
             "marks": int((results.kind == MARK).sum()),
@@ -131,9 +137,10 @@ class Checker:
 
         for simpler in (
             replace(feeding, before=0),
-            replace(feeding, before=0, words=0),
-            replace(feeding, before=0, words=0, stall_in=0),
-            replace(feeding, before=0, words=0, stall_in=0, stall_out=0),
+            replace(feeding, before=0, leap=0),
+            replace(feeding, before=0, leap=0, words=0),
+            replace(feeding, before=0, leap=0, words=0, stall_in=0),
+            replace(feeding, before=0, leap=0, words=0, stall_in=0, stall_out=0),
         ):
             if fails(words, simpler):
                 feeding = simpler

@@ -1,43 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """What control words of a program do, by ``docs/architecture.md``, section 2.
 
-Moments are as in :mod:`sim.soak.model`; a stretch from ``begin`` to ``end`` holds the tuples with
-``begin <= moment < end``. No tuple has the moment of a control word.
+Moments are as in :mod:`sim.soak.model`. No tuple has the moment of a control word.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
 
 from .words import as_numbers
 
-__all__ = ["Controls", "Window", "read_controls"]
-
-END = 1 << 62
+__all__ = ["Controls", "Windows", "read_controls"]
 
 
 @dataclass(frozen=True)
-class Window:
-    """A window of one side, from its empty beginning until it is emptied again.
+class Windows:
+    """The windows of one side, each from its empty beginning to that of the next.
 
     Parameters
     ----------
-    begin, end : int
-        The stretch in which it stores.
-    timed : bool
+    begin : int64 array
+        Moments from which on they store.
+    timed : bool array
         Whether ``size`` is a lifespan; else it is a number of tuples.
-    size : int
-    distinct : bool
-        Whether its keys have been declared distinct.
+    size : int64 array
+    distinct : bool array
+        Whether the keys have been declared distinct.
     """
 
-    begin: int
-    end: int
-    timed: bool
-    size: int
-    distinct: bool
+    begin: np.ndarray
+    timed: np.ndarray
+    size: np.ndarray
+    distinct: np.ndarray
+
+    def at(self, moments):
+        """Return the number of the window at each of some moments."""
+        return np.searchsorted(self.begin, moments) - 1
 
 
 class Controls:
@@ -53,6 +52,8 @@ class Controls:
         Moments of words that answer a mark, close groups, empty everything.
     precisions, bounds, hashes : list of (int, value)
         From when on which precision, bounds of all fields, or hashed fields hold.
+    lives : list of two lists
+        For each side, from when on a window stores, and the values of :class:`Windows`.
     """
 
     def __init__(self, manifest, capacity):
@@ -68,7 +69,7 @@ class Controls:
         self.counts = Counter()
         self.precisions, self.bounds = [(-1, 1)], [(-1, open_bounds)]
         self.hashes = [(-1, (False,) * len(self.bits))]
-        self.lives = [[Window(0, END, False, capacity, False)] for _ in range(2)]
+        self.lives = [[(-1, False, capacity, False)] for _ in range(2)]
 
     def execute(self, moment, op, index, value):
         """Take one legal control word."""
@@ -79,11 +80,12 @@ class Controls:
             self.closings.append(moment)
         getattr(self, f"on_{op.lower()}")(moment, index, value)
 
-    def renew(self, moment, side, **changes):
-        """Begin a new window of a side."""
-        lives = self.lives[side]
-        lives.append(replace(lives[-1], begin=moment, **changes))
-        lives[-2] = replace(lives[-2], end=moment)
+    def renew(self, moment, side, timed=None, size=None, distinct=None):
+        """Begin a new window of a side; what is None stays as it was."""
+        new = timed, size, distinct
+        old = self.lives[side][-1][1:]
+        kept = (was if now is None else now for now, was in zip(new, old, strict=True))
+        self.lives[side].append((moment, *kept))
 
     def on_clear(self, moment, index, value):
         """CLEAR."""
@@ -136,51 +138,38 @@ class Controls:
     def on_distinct(self, moment, index, value):
         """DISTINCT."""
         for side in (0, 1):
-            changes = {"distinct": bool(value & 1)} if side == index else {}
-            self.renew(moment, side, **changes)
-
-    def eras(self):
-        """Return the stretches between CLEAR words."""
-        return list(pairwise([0, *self.clears, END]))
+            self.renew(moment, side, distinct=bool(value & 1) if side == index else None)
 
     def windows(self, side):
-        """Return the windows of a side."""
-        return self.lives[side]
+        """Return the :class:`Windows` of a side."""
+        return Windows(*map(np.array, zip(*self.lives[side], strict=True)))
 
     def free(self):
         """Tell of every mark whether the order of the results before it is free."""
-        moments = [moment for moment, _ in self.precisions]
-        in_force = np.searchsorted(moments, self.marks, side="left") - 1
-        return np.array([self.precisions[n][1] > self.probes for n in in_force], bool)
+        return values_at(self.precisions, self.marks) > self.probes
 
-    def stretches(self):
-        """Yield ``begin, end, period, closed`` between words that close groups."""
-        moments = [moment for moment, _ in self.precisions]
-        ends = [0, *self.closings, END]
-        in_force = np.searchsorted(moments, ends[:-1], side="right") - 1
-        for (begin, end), n in zip(pairwise(ends), in_force, strict=True):
-            yield begin, end, self.precisions[n][1], end != END
+    def periods(self, moments):
+        """Return the precision at each of some moments."""
+        return values_at(self.precisions, moments)
 
-    def bounds_of(self, moments):
-        """Yield, for rising moments, bounds and the range of moments in which they hold."""
-        return versions(self.bounds, moments)
+    def bounds_at(self, moments):
+        """Return all bounds that were ever in force, and the number of those at each moment."""
+        return [bounds for _, bounds in self.bounds], versions(self.bounds, moments)
 
-    def misled(self, bounds, moments):
-        """Tell of each probe whether a field is hashed whose bounds differ."""
-        wrong = np.zeros(len(moments), bool)
-        for hashed, begin, end in versions(self.hashes, moments):
-            wrong[begin:end] = any(
-                one and low != high for one, (low, high) in zip(hashed, bounds, strict=True)
-            )
-        return wrong
+    def misled(self, moments):
+        """Tell of each moment whether a field is hashed whose bounds differ."""
+        unequal = [(begin, [low != high for low, high in bounds]) for begin, bounds in self.bounds]
+        return (values_at(self.hashes, moments) & values_at(unequal, moments)).any(axis=1)
 
 
 def versions(changes, moments):
-    """Yield ``value, begin, end``: which of some rising moments a value holds for."""
-    begins = np.searchsorted(moments, [moment for moment, _ in changes])
-    for (_, value), begin, end in zip(changes, begins, [*begins[1:], len(moments)], strict=True):
-        if begin < end:
-            yield value, int(begin), int(end)
+    """Return the number of the last change before each moment."""
+    return np.searchsorted([begin for begin, _ in changes], moments) - 1
+
+
+def values_at(changes, moments):
+    """Return the value, or the row of values, that holds at each moment."""
+    return np.array([value for _, value in changes])[versions(changes, moments)]
 
 
 def read_controls(manifest, layout, words, capacity):
@@ -191,11 +180,14 @@ def read_controls(manifest, layout, words, capacity):
     tuples = [kinds[name] for name in ("R", "S", "BOTH") if name in kinds]
     names = {code: name for name, code in manifest["operations"].items()}
     places = np.flatnonzero(~np.isin(kind, tuples))
-    for place, number in zip(places.tolist(), as_numbers(words[places]), strict=True):
-        op = names.get(layout.value(number, "control.op"))
-        index = layout.value(number, "control.index")
-        legal = layout.value(number, "kind") == kinds["CONTROL"] and op is not None
-        if legal and index < manifest["indices"][op]:
+    columns = [layout.get(words[places], f"control.{name}").tolist() for name in ("op", "index")]
+    known = (kind[places] == kinds["CONTROL"]).tolist()
+    numbers = as_numbers(words[places])
+    for place, is_control, code, index, number in zip(
+        places.tolist(), known, *columns, numbers, strict=True
+    ):
+        op = names.get(code) if is_control else None
+        if op is not None and index < manifest["indices"][op]:
             controls.execute(2 * place, op, index, layout.value(number, "control.value"))
         else:
             controls.illegal.append(2 * place)

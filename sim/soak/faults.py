@@ -10,40 +10,46 @@ NEVER = 1 << 62
 
 
 class Faults:
-    """The moments of faults since each CLEAR."""
+    """The moments of the first faults since each CLEAR.
+
+    An *era* is what lies between two CLEAR words. The mark of a CLEAR belongs to the era that it
+    ends.
+
+    Parameters
+    ----------
+    controls : sim.soak.controls.Controls
+
+    Attributes
+    ----------
+    overflow : list of two int64 arrays
+        For each side and era, the moment of the first tuple that found no room.
+    disorder, illegal : int64 arrays
+        For each era, the moments of the first tuple out of order and of the first illegal word.
+    """
 
     def __init__(self, controls):
-        self.begins = [begin for begin, _ in controls.eras()]
-        self.ends = [end for _, end in controls.eras()]
-        eras = len(self.begins)
-        self.overflow = [[NEVER] * eras, [NEVER] * eras]
-        self.disorder = [NEVER] * eras
-        self.illegal = [NEVER] * eras
-        for moment in reversed(controls.illegal):
-            self.illegal[self.era(moment)] = moment
+        self.clears = np.array(controls.clears, np.int64)
+        never = np.full(len(self.clears) + 1, NEVER)
+        self.overflow = [never.copy(), never.copy()]
+        self.disorder, self.illegal = never.copy(), never
+        self.note(self.illegal, np.array(controls.illegal, np.int64))
 
-    def era(self, moment):
-        """Return the number of CLEAR words before a moment."""
-        return int(np.searchsorted(self.begins[1:], moment, side="left"))
+    def era(self, moments):
+        """Return the number of CLEAR words before each moment."""
+        return np.searchsorted(self.clears, moments)
 
-    def overflowed(self, side, moment):
-        """Note that a tuple of a side found no room."""
-        era = self.era(moment)
-        self.overflow[side][era] = min(self.overflow[side][era], moment)
+    def note(self, first, moments):
+        """Note faults of a kind, given by its array."""
+        np.minimum.at(first, self.era(moments), moments)
+
+    def since(self, first, moments):
+        """Tell which moments come after a fault of their era."""
+        return first[self.era(moments)] < moments
 
     def before(self, moments):
         """Return the faults before each moment: overflow by side, disorder, illegal, as numbers."""
-        era = np.searchsorted(self.begins[1:], moments, side="left")
-
-        def made(first):
-            return (np.array(first)[era] < moments).astype(np.int64)
-
-        overflow = made(self.overflow[R]) | made(self.overflow[S]) << S
-        return overflow, made(self.disorder), made(self.illegal)
-
-    def voids(self):
-        """Yield from when and until when the pairs with tuples of which side mean nothing."""
-        for side in (R, S):
-            for moment, end in zip(self.overflow[side], self.ends, strict=True):
-                if moment != NEVER:
-                    yield moment + 1, end, side
+        over_r, over_s, disorder, illegal = (
+            self.since(first, moments).astype(np.int64)
+            for first in (*self.overflow, self.disorder, self.illegal)
+        )
+        return over_r | over_s << S, disorder, illegal

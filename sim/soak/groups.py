@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which probes a star follows, and when it is due: ``docs/architecture.md``, "Precision"."""
 
-from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
+from .sorting import order_of
+
 __all__ = ["Stars", "stars_of"]
+
+NEVER = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Stars:
         Moment of the word that closed the star's group.
     side : int64 array
     of : int64 array
-        For every tuple, the star that follows it; their number, if none does.
+        For every tuple, the star that follows it.
     probe : int64 array
         For every tuple, its index among the probes of its side since the star before.
     """
@@ -30,73 +33,68 @@ class Stars:
     probe: np.ndarray
 
 
-def group_ends(mine, other, size, patience):
-    """Return the ends of groups that end early when ``patience`` tuples of the other side came.
+def group_ends(mine, other, closing, size, patience):
+    """Return where the groups of one side begin, and the moments at which they end.
 
     Parameters
     ----------
-    mine, other : lists of int
+    mine, other : int64 arrays
         Moments of the probes of a side, and of the other side's tuples.
-    size : int
-        Probes of a full group.
+    closing : int64 array
+        For each probe, the moment of the next word that closes groups.
+    size, patience : int64 arrays
+        For a group that begins with each probe: how many probes fill it, and how many tuples of the
+        other side end it early.
 
     Returns
     -------
-    list of (int, int)
-        How many probes there are up to the end of each group, and the moment of the end. Probes
-        after the last one belong to an open group.
+    begins : int64 array
+        Which probe is the first of each group; all that follow belong to it, up to the next one.
+    ends : int64 array
+        Moments at which the groups end: with a probe, a tuple of the other side, or a closing word.
     """
-    ends, first = [], 0
-    while first < len(mine):
-        full = first + size - 1
-        moment = mine[full] if full < len(mine) else None
-        late = bisect_right(other, mine[first]) + patience - 1
-        if late < len(other) and (moment is None or other[late] < moment):
-            moment = other[late]
-        if moment is None:
-            break
-        first = bisect_right(mine, moment, first, min(full + 1, len(mine)))
-        ends.append((first, moment))
-    return ends
+    at = np.arange(len(mine))
+    full = member(mine, at + size - 1)
+    late = member(other, np.searchsorted(other, mine) + patience - 1)
+    end = np.minimum(np.minimum(full, late), closing)
+    after = np.searchsorted(mine, end, side="right").tolist()
+    begins, first, count = [], 0, len(mine)
+    while first < count:
+        begins.append(first)
+        first = after[first]
+    begins = np.array(begins, np.int64)
+    return begins, end[begins]
+
+
+def member(values, places):
+    """Return the values at some places; ``NEVER`` at those beyond the last one."""
+    return np.append(values, NEVER)[np.minimum(places, len(values))]
 
 
 def stars_of(manifest, moments, sides, controls):
-    """Return the :class:`Stars` of tuples that were not dropped."""
+    """Return the :class:`Stars` of tuples that were not dropped, all of them before a FLUSH."""
     probes, storage = manifest["parameters"]["probes"], manifest["storage"]
-    patience = storage["cores"] * storage["slack"]
-    due, side_of, of = [], [], np.full(len(moments), -1)
-    index = np.zeros(len(moments), np.int64)
+    period = controls.periods(moments)
+    # No star follows a group that ends before its period does.
+    patience = np.where(period > probes, NEVER, storage["cores"] * storage["slack"])
+    closings = np.array(controls.closings, np.int64)
+    closing = member(closings, np.searchsorted(closings, moments))
+    due, side_of = [], []
+    of, index = np.zeros(len(moments), np.int64), np.zeros(len(moments), np.int64)
     count = 0
-    for begin, end, period, closed in controls.stretches():
-        low, high = np.searchsorted(moments, (begin, end))
-        if low == high:
-            continue
-        places = [low + np.flatnonzero(sides[low:high] == side) for side in (0, 1)]
-        for side in (0, 1):
-            mine = places[side]
-            if not len(mine):
-                continue
-            if period > probes or period == 1:
-                after = np.arange(period, len(mine) + 1, period)
-                ends = moments[mine[after - 1]]
-            else:
-                found = group_ends(
-                    moments[mine].tolist(), moments[places[1 - side]].tolist(), period, patience
-                )
-                after, ends = np.array(found, np.int64).reshape(-1, 2).T
-            if closed and (not len(after) or after[-1] < len(mine)):
-                after, ends = np.append(after, len(mine)), np.append(ends, end)
-            sizes = np.diff(after, prepend=0)
-            group = np.repeat(np.arange(len(after)), sizes)
-            of[mine[: len(group)]] = count + group
-            index[mine] = np.arange(len(mine))
-            index[mine[: len(group)]] -= (after - sizes)[group]
-            due.append(ends)
-            side_of.append(np.full(len(ends), side))
-            count += len(ends)
-    due = np.concatenate([np.zeros(0, np.int64), *due])
-    side_of = np.concatenate([np.zeros(0, np.int64), *side_of])
-    order = np.lexsort((side_of, due))
-    rank = np.empty(count + 1, np.int64)
-    rank[order], rank[-1] = np.arange(count), count
+    for side in (0, 1):
+        mine, other = np.flatnonzero(sides == side), np.flatnonzero(sides != side)
+        begins, ends = group_ends(
+            moments[mine], moments[other], closing[mine], period[mine], patience[mine]
+        )
+        sizes = np.diff(begins, append=len(mine))
+        of[mine] = count + np.repeat(np.arange(len(begins)), sizes)
+        index[mine] = np.arange(len(mine)) - np.repeat(begins, sizes)
+        due.append(ends)
+        side_of.append(np.full(len(ends), side))
+        count += len(ends)
+    due, side_of = np.concatenate(due), np.concatenate(side_of)
+    order = order_of(due, side_of)
+    rank = np.empty(count, np.int64)
+    rank[order] = np.arange(count)
     return Stars(due[order], side_of[order], rank[of], index)

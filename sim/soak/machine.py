@@ -13,6 +13,8 @@ __all__ = ["Feeding", "Machine", "Run"]
 #: Cycles at the end in which nothing must come.
 QUIET = 300
 ROOM = 1 << 14
+#: Small calls between two leaps.
+SMALL = 25
 
 
 class Done(ctypes.Structure):
@@ -34,6 +36,9 @@ class Feeding:
     words, room, cycles : int
         Words offered, results taken, cycles run in one call at the most; sizes are drawn at random
         from zero on. All calls are as large as can be if ``words`` is 0.
+    leap : int
+        Cycles of one call, with as many words and results as can be, after every few of those;
+        0 for none.
     before : int
         Cycles that the accelerator takes words of the program before it is reset, and begins.
     """
@@ -44,6 +49,7 @@ class Feeding:
     words: int = 0
     room: int = 0
     cycles: int = 0
+    leap: int = 0
     before: int = 0
 
 
@@ -136,7 +142,9 @@ class Machine:
                 yield 1 << 40, ROOM, 1 << 22
         limits = [feeding.words + 1, feeding.room + 1, feeding.cycles + 1]
         while True:
-            yield from random.integers(0, limits, (256, 3)).tolist()
+            yield from random.integers(0, limits, (SMALL, 3)).tolist()
+            if feeding.leap:
+                yield 1 << 40, ROOM, feeding.leap
 
     def exchange_all(self, handle, words, marks, feeding):
         """Offer all words, and take results until the last mark has come and nothing follows."""

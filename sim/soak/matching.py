@@ -12,6 +12,8 @@ __all__ = ["equal_pairs", "limits", "pairs_of", "pairs_within"]
 
 #: Comparisons of a block of probes with the places that any of them sees.
 BLOCK = 1 << 18
+#: Places that a probe sees on average, up to which they are looked at one by one.
+NARROW = 24
 
 
 def spread(low, high):
@@ -24,16 +26,19 @@ def spread(low, high):
 
 def numbered(keys):
     """Return a number for each key, the same for equal ones."""
-    number = np.zeros(len(keys[0]), np.int64)
+    number = None
     for field in keys:
         distinct, values = np.unique(field, return_inverse=True)
-        _, number = np.unique(number * len(distinct) + values.reshape(-1), return_inverse=True)
-        number = number.reshape(-1)
+        if number is not None:
+            _, values = np.unique(number * len(distinct) + values, return_inverse=True)
+        number = values
     return number
 
 
 def equal_pairs(stored, probes, low, high):
     """Return the pairs (probe, place) of equal keys within each probe's span."""
+    if is_narrow(low, high):
+        return pairs_within(stored, [(key, key) for key in probes], low, high)
     count = len(stored[0])
     both = numbered([np.concatenate(fields) for fields in zip(stored, probes, strict=True)])
     # Sorted by key, then by place: the matches of a probe lie side by side.
@@ -45,54 +50,91 @@ def equal_pairs(stored, probes, low, high):
     return probe, sorted_by[at]
 
 
-def limits(values, bits, least, most):
-    """Return the least and the greatest number that ``values`` plus ``least .. most`` reach.
+def moved(values, bits, by, number):
+    """Return values plus ``by[number]``, cut to ``bits`` bits, and which are below and above them.
 
-    Both are cut to what ``bits`` bits hold; a range without such a number comes as 1 to 0.
+    Parameters
+    ----------
+    values : uint64 array
+    bits : int
+    by : list of int
+        Numbers of any size.
+    number : int64 array
+        Which of ``by`` belongs to each value.
     """
     top = (1 << bits) - 1
-    least, most = max(least, -top - 1), min(most, top + 1)
+    amount = np.array([min(abs(one), top) for one in by], np.uint64)[number]
+    down = np.array([one < 0 for one in by])[number]
+    far = np.array([abs(one) > top for one in by])[number]
+    below = down & (far | (values < amount))
+    above = ~down & (far | (values > np.uint64(top) - amount))
+    sums = np.where(down, values - amount, values + amount)
+    sums[below], sums[above] = 0, top
+    return sums, below, above
 
-    def moved(by):
-        """Return the sums, cut, and which of them lie below zero and above ``top``."""
-        if by >= 0:
-            above = values > np.uint64(max(top - by, 0)) if by <= top else values >= 0
-            return np.where(above, np.uint64(top), values + np.uint64(min(by, top))), False, above
-        below = values < np.uint64(-by) if -by <= top else values >= 0
-        return np.where(below, np.uint64(0), values - np.uint64(min(-by, top))), below, False
 
-    low, _, unreachable = moved(least)
-    high, negative, _ = moved(most)
+def limits(values, bits, least, most, number):
+    """Return the least and the greatest number that values plus ``least .. most`` reach.
+
+    Both are cut to what ``bits`` bits hold; a range without such a number comes as 1 to 0.
+
+    Parameters
+    ----------
+    values : uint64 array
+    bits : int
+    least, most : lists of int
+        Bounds, of any size.
+    number : int64 array
+        Which of the bounds belong to each value.
+    """
+    low, _, unreachable = moved(values, bits, least, number)
+    high, negative, _ = moved(values, bits, most, number)
     empty = unreachable | negative | (low > high)
-    return np.where(empty, np.uint64(1), low), np.where(empty, np.uint64(0), high)
+    low[empty], high[empty] = 1, 0
+    return low, high
 
 
-def pairs_of(stored_count, low, high, compare):
+def is_narrow(low, high):
+    """Tell whether the spans are so short that every place in them may be looked at."""
+    return int(np.maximum(high - low, 0).sum()) <= NARROW * len(low)
+
+
+def pairs_of(low, high, compare):
     """Return the pairs (probe, place) within each probe's span for which ``compare`` holds.
 
     Parameters
     ----------
-    stored_count : int
-        Stored tuples in all.
     low, high : int64 arrays
         The span of each probe; neither falls from one probe to the next.
     compare : callable
-        ``compare(probes, places)``, both slices, returns a matrix of truth values.
+        ``compare(probes, places)`` returns truth values for numbers of probes and places, in arrays
+        that are broadcast against each other.
     """
+    if is_narrow(low, high):
+        probe, place = spread(low, high)
+        holds = compare(probe, place)
+        return probe[holds], place[holds]
     found, begin = [(np.zeros(0, np.int64), np.zeros(0, np.int64))], 0
     while begin < len(low):
-        size = max(1, BLOCK // max(int(high[begin] - low[begin]) + 64, 1))
-        size = max(64, min(size, 512))
-        end = min(begin + size, len(low))
-        first, after = int(low[begin]), int(high[end - 1])
-        if after > first:
-            matrix = compare(slice(begin, end), slice(first, after))
-            probe, place = np.nonzero(matrix)
-            probe, place = probe + begin, place + first
-            seen = (place >= low[probe]) & (place < high[probe])
-            found.append((probe[seen], place[seen]))
+        # As many probes as see twice the places that the first one does.
+        first = int(low[begin])
+        width = 2 * (int(high[begin]) - first) + 64
+        end = int(np.searchsorted(high, first + width, side="right"))
+        end = max(begin + 1, min(end, begin + BLOCK // width))
+        after = int(high[end - 1])
+        matrix = compare(np.arange(begin, end)[:, None], np.arange(first, after)[None])
+        probe, place = np.nonzero(matrix)
+        probe, place = probe + begin, place + first
+        seen = (place >= low[probe]) & (place < high[probe])
+        found.append((probe[seen], place[seen]))
         begin = end
     return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+
+
+def narrowed(arrays):
+    """Return arrays of numbers in the smallest type that holds all of them."""
+    most = max(int(array.max(initial=0)) for array in arrays)
+    return [array.astype(np.min_scalar_type(most)) for array in arrays]
 
 
 def pairs_within(stored, ranges, low, high):
@@ -100,13 +142,13 @@ def pairs_within(stored, ranges, low, high):
 
     ``ranges`` has, for every field, the least and the greatest value for each probe.
     """
+    fields = [narrowed([field, *limits]) for field, limits in zip(stored, ranges, strict=True)]
 
     def compare(probes, places):
-        matrix = None
-        for field, (least, most) in zip(stored, ranges, strict=True):
-            part = field[None, places]
-            fits = (part >= least[probes, None]) & (part <= most[probes, None])
-            matrix = fits if matrix is None else matrix & fits
-        return matrix
+        fits = True
+        for field, least, most in fields:
+            part = field[places]
+            fits = fits & (part >= least[probes]) & (part <= most[probes])
+        return fits
 
-    return pairs_of(len(stored[0]), low, high, compare)
+    return pairs_of(low, high, compare)

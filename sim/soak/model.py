@@ -13,9 +13,11 @@ import numpy as np
 from .controls import read_controls
 from .faults import Faults
 from .groups import stars_of
+from .history import History
 from .matching import equal_pairs, limits, pairs_of, pairs_within
 from .predicates import CUSTOM
 from .results import MARK, STAR, Results, identity, pack, pack_pair
+from .sorting import order_of
 from .tuples import Tuples
 from .words import WordLayout
 
@@ -40,8 +42,8 @@ class Answer:
         Identities (:meth:`sim.soak.results.Results.probes`) of probes whose pairs mean nothing.
     tuples : tuple of int
         Tuples of R and of S that were not dropped.
-    illegal : int
-        Illegal words.
+    control_words : dict
+        How often each operation, and ``(illegal)`` words, occur.
     """
 
     results: Results
@@ -49,7 +51,7 @@ class Answer:
     loose: np.ndarray
     void: np.ndarray
     tuples: tuple
-    illegal: int
+    control_words: dict
 
 
 class Model:
@@ -73,7 +75,7 @@ class Model:
         tuples = Tuples(self.layout, self.manifest, words)
         controls = read_controls(self.manifest, self.layout, words, self.capacity)
         faults = Faults(controls)
-        self.drop_disordered(tuples, controls, faults)
+        self.drop_disordered(tuples, faults)
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
         pairs = [self.pairs_against(stored, tuples, controls, faults) for stored in (R, S)]
         stars = stars_of(self.manifest, tuples.moment, tuples.side, controls)
@@ -84,32 +86,17 @@ class Model:
             loose,
             self.void_probes(tuples, faults, stars),
             count,
-            len(controls.illegal),
+            {**controls.counts, "(illegal)": len(controls.illegal)},
         )
 
-    def control_words(self, words):
-        """Return how often each operation, and illegal words, occur in a program."""
-        controls = read_controls(self.manifest, self.layout, words, self.capacity)
-        counts = {("control word", name): count for name, count in controls.counts.items()}
-        return counts | {("control word", "(illegal)"): len(controls.illegal)}
-
-    def drop_disordered(self, tuples, controls, faults):
+    def drop_disordered(self, tuples, faults):
         """Leave out the tuples from the first whose time goes back, until the next CLEAR."""
         if not self.parameters["timestamp_bits"]:
             return
-        keep = np.ones(len(tuples.moment), bool)
-        for era, (begin, end) in enumerate(controls.eras()):
-            low, high = np.searchsorted(tuples.moment, (begin, end))
-            time = tuples.time[low:high]
-            wrong = np.flatnonzero(time[1:] < time[:-1])
-            if len(wrong):
-                first = low + 1 + int(wrong[0])
-                keep[first:high] = False
-                faults.disorder[era] = int(tuples.moment[first])
-        tuples.moment, tuples.side, tuples.time = (
-            column[keep] for column in (tuples.moment, tuples.side, tuples.time)
-        )
-        tuples.keys = [column[keep] for column in tuples.keys]
+        era = faults.era(tuples.moment)
+        back = (tuples.time[1:] < tuples.time[:-1]) & (era[1:] == era[:-1])
+        faults.note(faults.disorder, tuples.moment[1:][back])
+        tuples.keep(tuples.moment < faults.disorder[era])
 
     def pairs_against(self, stored_side, tuples, controls, faults):
         """Return the pairs of the probes that meet tuples of one side, until that overflows.
@@ -117,93 +104,70 @@ class Model:
         They come as three arrays: the number of the probe's tuple, the ordinal of the stored tuple,
         and whether the pair may be missing.
         """
-        stored = np.flatnonzero(tuples.side == stored_side)
+        windows = controls.windows(stored_side)
+        bits = self.parameters["timestamp_bits"]
+        history = History(tuples, stored_side, windows, faults, bits)
+        window, low, high = history.spans(history.stored)
+        over = windows.timed[window] & (high - low >= self.capacity)
+        overflow = faults.overflow[stored_side]
+        faults.note(overflow, tuples.moment[history.stored[over]])
+
         probes = np.flatnonzero(tuples.side != stored_side)
-        found = [(np.zeros(0, np.int64),) * 2 + (np.zeros(0, bool),)]
-        for window in controls.windows(stored_side):
-            first, after = np.searchsorted(tuples.moment[stored], (window.begin, window.end))
-            mine = stored[first:after]
-            if not len(mine):
-                continue
-            if window.timed:
-                held = np.arange(len(mine)) - self.expired(window, tuples, mine, mine)
-                over = np.flatnonzero(held >= self.capacity)
-                if len(over):
-                    faults.overflowed(stored_side, int(tuples.moment[mine[over[0]]]))
-            last = min(window.end, faults.overflow[stored_side][faults.era(window.begin + 1)])
-            begin, end = np.searchsorted(tuples.moment[probes], (window.begin, last))
-            theirs = probes[begin:end]
-            high = np.searchsorted(mine, theirs)
-            low = self.window_begins(window, tuples, mine, theirs, high)
-            probe, place, loose = self.matches(
-                stored_side, tuples, controls, mine, theirs, low, high
-            )
-            if window.distinct:
-                loose |= np.bincount(probe, minlength=1)[probe] > 1
-            found.append((theirs[probe], place, loose))
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        probes = probes[~faults.since(overflow, tuples.moment[probes])]
+        window, low, high = history.spans(probes)
+        probe, place, loose = self.matches(
+            stored_side, tuples, controls, history.stored, probes, low, high
+        )
+        window = window[probe]
+        loose |= windows.distinct[window] & (np.bincount(probe, minlength=1)[probe] > 1)
+        return probes[probe], place - history.begins[window], loose
 
-    @staticmethod
-    def expired(window, tuples, mine, others):
-        """Return how many of a time-based window's tuples have outlived its lifespan, at others."""
-        lifespan = np.uint64(window.size)
-        time = tuples.time[others]
-        oldest = np.where(time > lifespan, time - lifespan, np.uint64(0))
-        return np.searchsorted(tuples.time[mine], oldest)
+    def matches(self, stored_side, tuples, controls, stored, probes, low, high):
+        """Return the pairs of one side's windows: probe and stored tuple, by place; what may miss.
 
-    def window_begins(self, window, tuples, mine, others, present):
-        """Return the ordinal of the oldest tuple of a window at each of some tuples.
-
-        ``present`` tells how many of the window's tuples came before each.
+        The places are those in ``stored`` and ``probes``.
         """
-        if window.timed:
-            return np.minimum(self.expired(window, tuples, mine, others), present)
-        return np.maximum(present - window.size, 0)
-
-    def matches(self, stored_side, tuples, controls, mine, theirs, low, high):
-        """Return the pairs of one window: probe and stored tuple, by place, and what may miss."""
-        stored, keys = ([key[of] for key in tuples.keys] for of in (mine, theirs))
+        stored_keys, keys = ([key[of] for key in tuples.keys] for of in (stored, probes))
         comparator = self.parameters["comparator"]
+        if comparator == "band":
+            moments = tuples.moment[probes]
+            ranges = self.ranges(stored_side, controls, moments, keys)
+            probe, place = pairs_within(stored_keys, ranges, low, high)
+            return probe, place, controls.misled(moments)[probe]
         if comparator == "equality":
-            probe, place = equal_pairs(stored, keys, low, high)
-            return probe, place, np.zeros(len(probe), bool)
-        if comparator == "custom":
-            probe, place = self.custom_matches(stored_side, stored, keys, low, high)
-            return probe, place, np.zeros(len(probe), bool)
+            probe, place = equal_pairs(stored_keys, keys, low, high)
+        else:
+            probe, place = self.custom_matches(stored_side, stored_keys, keys, low, high)
+        return probe, place, np.zeros(len(probe), bool)
+
+    def ranges(self, stored_side, controls, moments, keys):
+        """Return, for each field, the least and the greatest stored value that a probe matches."""
+        bounds, number = controls.bounds_at(moments)
         found = []
-        for bounds, begin, end in controls.bounds_of(tuples.moment[theirs]):
-            ranges = []
-            for key, field, (least, most) in zip(
-                keys, self.parameters["keys"], bounds, strict=True
-            ):
-                by = (-most, -least) if stored_side == S else (least, most)
-                ranges.append(limits(key[begin:end], field["bits"], *by))
-            probe, place = pairs_within(stored, ranges, low[begin:end], high[begin:end])
-            loose = controls.misled(bounds, tuples.moment[theirs[begin:end]])
-            found.append((probe + begin, place, loose[probe]))
-        if not found:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        for n, (key, field) in enumerate(zip(keys, self.parameters["keys"], strict=True)):
+            least, most = zip(*(fields[n] for fields in bounds), strict=True)
+            if stored_side == S:  # low <= r - s <= high, so s is r - high to r - low
+                least, most = [-by for by in most], [-by for by in least]
+            found.append(limits(key, field["bits"], least, most, number))
+        return found
 
     def custom_matches(self, stored_side, stored, keys, low, high):
-        """Return the pairs of one window for which the custom predicate holds."""
+        """Return the pairs within the spans for which the custom predicate holds."""
         fields = self.parameters["keys"]
         holds = CUSTOM[self.parameters["predicate"].partition(":")[2]]
 
-        def values(columns, at, axis):
-            """Return the fields as they are, along one axis of a matrix."""
+        def values(columns, at):
+            """Return the fields as they are, by name."""
             return {
-                field["name"]: np.expand_dims(
-                    column[at].astype(np.int64) - (field["signed"] << field["bits"] - 1), axis
-                )
+                field["name"]: column[at].astype(np.int64) - (field["signed"] << field["bits"] - 1)
                 for field, column in zip(fields, columns, strict=True)
             }
 
         def compare(probes, places):
-            probe, place = values(keys, probes, 1), values(stored, places, 0)
+            probe, place = values(keys, probes), values(stored, places)
             return holds(probe, place) if stored_side == S else holds(place, probe)
 
-        return pairs_of(len(stored[0]), low, high, compare)
+        return pairs_of(low, high, compare)
 
     def in_order(self, tuples, controls, faults, stars, pairs):
         """Return all results in their order, and which of the pairs may be missing."""
@@ -213,34 +177,32 @@ class Model:
         row = (local // lanes) % self.storage["ring_rows"]
         codes = pack_pair(core, row, local % lanes, stars.probe[probe])
         star = stars.of[probe]
-        order = np.lexsort((stars.probe[probe], local, core, star))
+        order = order_of(star, core, local, stars.probe[probe])
         marks = np.array(controls.marks, np.int64)
         mark_star = np.searchsorted(stars.moment, marks, side="right")
         overflow, disorder, illegal = faults.before(stars.moment)
         other = np.where(stars.side == R, 1 << S, 1 << R)
         star_codes = pack(STAR, overflow & other, disorder, illegal)
-        columns = [
-            # by star; pairs before it, and marks behind the stars that their word has closed
-            np.concatenate([2 * star[order], 2 * np.arange(len(stars.moment)), 2 * mark_star - 1]),
-            np.concatenate([np.zeros(len(order), int), np.ones(len(stars.moment), int),
-                            2 + np.arange(len(marks))]),
-            np.concatenate([tuples.side[probe][order], stars.side, np.zeros(len(marks), int)]),
-            np.concatenate([codes[order], star_codes, pack(MARK, *faults.before(marks))]),
-            np.concatenate([loose[order], np.zeros(len(stars.moment) + len(marks), bool)]),
-        ]  # fmt: skip
-        sequence = np.lexsort((columns[1], columns[0]))
-        side, code, loose = (column[sequence] for column in columns[2:])
-        return Results(side, code), loose
+        number = np.arange(len(star_codes))
+        # Behind the pairs of a star it comes itself, then the marks of the word that closed its
+        # group.
+        sequence = order_of(
+            np.concatenate([3 * star[order], 3 * number + 1, 3 * mark_star - 1]) + 1
+        )
+        side = np.concatenate([tuples.side[probe[order]], stars.side, np.zeros_like(marks)])
+        code = np.concatenate([codes[order], star_codes, pack(MARK, *faults.before(marks))])
+        loose = np.concatenate([loose[order], np.zeros(len(number) + len(marks), bool)])
+        return Results(side[sequence], code[sequence]), loose[sequence]
 
     def void_probes(self, tuples, faults, stars):
         """Return the identities of probes that meet a window which has overflowed."""
         void = np.zeros(len(tuples.moment), bool)
-        for begin, end, side in faults.voids():
-            low, high = np.searchsorted(tuples.moment, (begin, end))
-            void[low:high] |= tuples.side[low:high] != side
-        numbers = np.zeros(len(stars.moment) + 1, np.int64)
         for side in (R, S):
-            mine = stars.side == side
-            numbers[:-1][mine] = np.arange(mine.sum())
+            over = faults.since(faults.overflow[side], tuples.moment)
+            void |= over & (tuples.side != side)
         chosen = np.flatnonzero(void)
-        return identity(tuples.side[chosen], numbers[stars.of[chosen]], stars.probe[chosen])
+        if not len(chosen):
+            return chosen
+        number = np.where(stars.side == R, np.cumsum(stars.side == R), np.cumsum(stars.side == S))
+        of = number[stars.of[chosen]] - 1
+        return identity(tuples.side[chosen], of, stars.probe[chosen])

@@ -2,6 +2,7 @@
 """Random programs of input words for one accelerator, each from a generator of random numbers."""
 
 from dataclasses import dataclass, field
+from random import Random
 
 import numpy as np
 
@@ -10,6 +11,13 @@ from .words import WordLayout
 from .workloads import KEYS, SIDES, TIMES, column, sides, times
 
 __all__ = ["Program", "Programmer"]
+
+#: Cycles, more or less, of programs that may be withheld nine words in ten, and of those that may
+#: be fed with nothing but small calls.
+SHORT, TINY = 10_000, 1_000
+#: Control words among the tuples of a program, and how many of them are made; others repeat those.
+MOST_CONTROLS = 1500
+DIFFERENT_CONTROLS = 300
 
 
 def choose(random, values):
@@ -43,8 +51,13 @@ class Programmer:
         self.parameters = manifest["parameters"]
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
+        self.operations = sorted(manifest["operations"])
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
         self.effort = effort
+        lanes, probes = self.storage["lanes"], self.parameters["probes"]
+        at_once = lanes * probes if self.parameters["engine"] == "scan" else 64
+        #: Cycles that a tuple takes, more or less.
+        self.cost = 2 + self.storage["sub_window"] / at_once
 
     def program(self, random):
         """Return one random :class:`Program`."""
@@ -52,40 +65,50 @@ class Programmer:
         count = self.tuple_count(random)
         feeding = self.feeding(random, count, facts)
         tuples = self.tuples(random, count, facts)
-        begin = self.configuration(random, count) if random.random() < 0.9 else []
+        # Control words are made one by one, which Python's own generator does faster.
+        single = Random(random.bytes(8))
+        begin = self.configuration(single, count) if random.random() < 0.9 else []
         rate = choose(random, [0, 0, 0.001, 0.01, 0.1, 0.5])
         facts.append(("control words", f"one in {1 / rate:.0f} words" if rate else "at the begin"))
         # What comes between two words is given the place of the second.
-        places = np.flatnonzero(random.random(len(tuples)) < rate)[:3000]
-        between = [self.any_control(random, count) for _ in places]
-        words = np.insert(tuples, places, np.concatenate([self.layout.blank(0), *between]), axis=0)
-        return Program(np.concatenate([self.layout.blank(0), *begin, words]), feeding, facts)
+        places = np.flatnonzero(random.random(len(tuples)) < rate)[:MOST_CONTROLS]
+        some = self.layout.rows(
+            self.any_control(single, count) for _ in range(min(len(places), DIFFERENT_CONTROLS))
+        )
+        between = some[random.integers(len(some), size=len(places))] if len(places) else some
+        words = np.insert(tuples, places, between, axis=0)
+        return Program(np.concatenate([self.layout.rows(begin), words]), feeding, facts)
 
     def tuple_count(self, random):
         """Return how many tuples a program has: few as often as many, as many as time allows."""
-        probes, lanes = self.parameters["probes"], self.storage["lanes"]
-        ring = self.storage["sub_window"]
-        cost = 2 + (ring / (lanes * probes) if self.parameters["engine"] == "scan" else ring / 64)
-        most = max(100, self.effort / cost / (1 + self.storage["cores"] / 4))
+        most = max(100, self.effort / self.cost / (1 + self.storage["cores"] / 4))
         return int(most ** random.uniform(0.2, 1.0))
 
     def feeding(self, random, count, facts):
-        """Return a random :class:`Feeding`."""
-        stalls = [0, 0, 10, 60, 128, 200, 240] if count < 4000 else [0, 0, 0, 10, 60, 128]
+        """Return a random :class:`Feeding`.
+
+        Words withheld nine times in ten, and calls of a few cycles, take long for what they show.
+        So only short programs see the former, and only tiny ones nothing but the latter.
+        """
+        work = count * self.cost
+        stalls = [0, 0, 0, 10, 60, 128] + [200, 240] * (work < SHORT)
         size = {}
-        way = choose(random, ["whole", "whole", "pieces", "crumbs" if count < 2000 else "whole"])
+        way = choose(random, ["whole", "whole", "pieces", "crumbs"])
         if way == "pieces":
             size = {"words": choose(random, [30, 300, 3000]), "room": choose(random, [20, 500]),
                     "cycles": choose(random, [100, 1000])}  # fmt: skip
         elif way == "crumbs":
             size = {"words": choose(random, [1, 2, 5]), "room": choose(random, [1, 2, 3]),
                     "cycles": choose(random, [1, 3, 20])}  # fmt: skip
+        if size and work > TINY:
+            size["leap"] = int(work / random.uniform(5, 20))
         feeding = Feeding(
             seed=int(random.integers(1 << 31)), stall_in=choose(random, stalls),
             stall_out=choose(random, stalls), **size,
             before=0 if random.random() < 0.7 else int(random.integers(1, 3000)),
         )  # fmt: skip
-        facts += [("fed", way), ("stalls in", feeding.stall_in), ("stalls out", feeding.stall_out)]
+        facts.append(("fed", f"{way} and leaps" if feeding.leap else way))
+        facts += [("stalls in", feeding.stall_in), ("stalls out", feeding.stall_out)]
         facts.append(("reset", "in the middle" if feeding.before else "at the begin"))
         return feeding
 
@@ -123,10 +146,10 @@ class Programmer:
             share = choose(random, [0.0, 0.5, 1.0, 1.0])
             facts.append(("two in a word", f"{share:.0%}"))
             able = (side[:-1] != side[1:]) & (random.random(max(len(side) - 1, 0)) < share)
-            taken = -1
-            for place in np.flatnonzero(able).tolist():
-                if place > taken:
-                    first[place], taken = True, place + 1
+            # Of neighbours in a row that may all share a word with the next, every other one does.
+            place = np.arange(len(able))
+            row_begin = np.maximum.accumulate(np.where(able, 0, place + 1))
+            first[:-1] = able & ((place - row_begin) % 2 == 0)
         second = np.roll(first, 1)
         words = self.layout.blank(len(side))
         alone = ~first & ~second
@@ -152,8 +175,8 @@ class Programmer:
     # ---- control words
 
     def control(self, op, index=0, value=0):
-        """Return one control word."""
-        return self.layout.word(
+        """Return one control word, as an integer."""
+        return self.layout.number(
             kind=self.kinds["CONTROL"], control_op=self.manifest["operations"].get(op, op),
             control_index=index, control_value=value,
         )  # fmt: skip
@@ -161,9 +184,9 @@ class Programmer:
     def bound_pair(self, random, bits):
         """Return random bounds of a field: equal, shifted, narrow, one-sided, empty, absurd."""
         half, top = 1 << max(bits - 1, 0), 1 << bits
-        narrow = int(random.integers(1, 20))
-        shift = int(random.integers(-12, 13))
-        return choose(random, [
+        narrow = random.randrange(1, 20)
+        shift = random.randrange(-12, 13)
+        return random.choice([
             (0, 0), (0, 0), (shift, shift), (-narrow, narrow), (-narrow, narrow), (0, narrow),
             (-top, top - 1), (-top, -1), (1, top - 1), (narrow, -narrow), (-half, half),
             (-top - 5, top + 5), (-3 * top, -top), (top - 2, top - 1), (-top, 1 - top),
@@ -174,11 +197,11 @@ class Programmer:
         layout = self.manifest["index"]["coordinate"]
         buckets = self.manifest["index"]["bucket_bits"]
         value = 0
-        hashed = int(bounds[0] == bounds[1]) if bounds else int(random.integers(2))
+        hashed = int(bounds[0] == bounds[1]) if bounds else random.randrange(2)
         for name, number in [
-            ("shift", random.integers(0, 8)), ("width", random.integers(0, buckets + 1)),
-            ("place", random.integers(0, buckets + 1)), ("hashed", hashed),
-            ("seed", random.integers(1 << 32)),
+            ("shift", random.randrange(0, 8)), ("width", random.randrange(0, buckets + 1)),
+            ("place", random.randrange(0, buckets + 1)), ("hashed", hashed),
+            ("seed", random.randrange(1 << 32)),
         ]:  # fmt: skip
             part = layout["fields"][name]
             value |= (int(number) & ((1 << part["bits"]) - 1)) << part["offset"]
@@ -188,23 +211,23 @@ class Programmer:
         """Return a word that gives a side a new window, sometimes of an absurd size."""
         bits = self.parameters["timestamp_bits"]
         if bits and random.random() < 0.6:
-            size = choose(random, [
-                0, 1, int(random.integers(0, 30)), self.capacity // 2, self.capacity,
-                int(random.integers(0, 4 * self.capacity)), 1 << bits, -1,
+            size = random.choice([
+                0, 1, random.randrange(0, 30), self.capacity // 2, self.capacity,
+                random.randrange(0, 4 * self.capacity), 1 << bits, -1,
             ])  # fmt: skip
             return self.control("LIFESPAN", side, size)
-        size = choose(random, [
-            1, 2, self.capacity, self.capacity, int(random.integers(1, self.capacity + 1)),
-            int(random.integers(1, self.capacity + 1)), 0, -7, self.capacity + 1,
+        size = random.choice([
+            1, 2, self.capacity, self.capacity, random.randrange(1, self.capacity + 1),
+            random.randrange(1, self.capacity + 1), 0, -7, self.capacity + 1,
         ])  # fmt: skip
         return self.control("WINDOW", side, size)
 
     def period(self, random):
         """Return a random precision."""
         probes, most = self.parameters["probes"], 1 << self.parameters["probe_bits"]
-        return choose(random, [
-            1, 1, probes, probes, int(random.integers(1, probes + 1)), probes + 1,
-            int(random.integers(1, most + 1)), most, most + 1, 0, -1,
+        return random.choice([
+            1, 1, probes, probes, random.randrange(1, probes + 1), probes + 1,
+            random.randrange(1, most + 1), most, most + 1, 0, -1,
         ])  # fmt: skip
 
     def configuration(self, random, count):
@@ -219,7 +242,7 @@ class Programmer:
             for index, limits in bounds.items():
                 words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
         if "DISTINCT" in ops and random.random() < 0.2:
-            words.append(self.control("DISTINCT", int(random.integers(2)), 1))
+            words.append(self.control("DISTINCT", random.randrange(2), 1))
         words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]
         if random.random() < 0.8:
             words.append(self.control("PRECISION", 0, self.period(random)))
@@ -229,19 +252,16 @@ class Programmer:
 
     def any_control(self, random, count):
         """Return a word that is no tuple: of any operation, undefined ones too, or of no kind."""
-        ops = self.manifest["operations"]
         choice = random.random()
         if choice < 0.06:
             return self.garbage(random)
         if choice < 0.12:
-            return self.control(
-                int(random.integers(16)), int(random.integers(16)), int(random.integers(-9, 9))
-            )
-        op, side = choose(random, sorted(ops)), int(random.integers(2))
-        index = int(random.integers(self.manifest["indices"][op]))
-        value = int(random.integers(-3, 4))
+            return self.control(random.randrange(16), random.randrange(16), random.randrange(-9, 9))
+        op, side = random.choice(self.operations), random.randrange(2)
+        index = random.randrange(self.manifest["indices"][op])
+        value = random.randrange(-3, 4)
         if op in ("BOUND_LOW", "BOUND_HIGH"):
-            value = choose(random, self.bound_pair(random, self.parameters["keys"][index]["bits"]))
+            value = random.choice(self.bound_pair(random, self.parameters["keys"][index]["bits"]))
         elif op in ("WINDOW", "LIFESPAN"):
             return self.window(random, side, count)
         elif op == "PRECISION":
@@ -252,8 +272,8 @@ class Programmer:
 
     def garbage(self, random):
         """Return a word of random bits that is no tuple, if there is a kind for that."""
-        number = int.from_bytes(random.bytes(8 * self.layout.columns), "little")
+        number = random.getrandbits(self.layout.bits)
         kind = self.layout.fields["kind"]
         mask = ((1 << kind["bits"]) - 1) << kind["offset"]
         free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}
-        return self.layout.row(number & ~mask | choose(random, sorted(free)) << kind["offset"])
+        return number & ~mask | random.choice(sorted(free)) << kind["offset"]

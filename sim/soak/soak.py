@@ -18,8 +18,11 @@ __all__ = ["Soak", "Tally", "soak"]
 #: Seconds between two lines about the progress, and for making a program smaller.
 BEAT_SECONDS = 5.0
 SHRINK_SECONDS = 90.0
-#: Results of a program.
-MOST_RESULTS = 400_000
+#: Results of a program, and which part of one tells how many are to come.
+MOST_RESULTS = 200_000
+SAMPLE = 8
+#: Words of a program that is long enough for a sample.
+LONG = 4000
 #: Words of a program that are printed.
 LISTED = 60
 
@@ -72,7 +75,7 @@ class Soak:
         Cycles that a program may take, more or less.
     """
 
-    def __init__(self, seed, report, effort=200_000):
+    def __init__(self, seed, report, effort=1_000_000):
         self.seed, self.report, self.effort = seed, report, effort
         self.tally = Tally()
         self.beat = time.monotonic()
@@ -91,6 +94,11 @@ class Soak:
         """Return a program of a shape, shortened if more results were to come than are of use."""
         random = np.random.default_rng([self.seed, number, which])
         program = Programmer(manifest, self.effort).program(random)
+        while len(program.words) > LONG:
+            few = program.words[: len(program.words) // SAMPLE]
+            if SAMPLE * checker.result_count(few) < 2 * MOST_RESULTS:
+                break
+            program.words = program.words[: len(program.words) // 2]
         while checker.result_count(program.words) > MOST_RESULTS:
             program.words = program.words[: len(program.words) // 2]
         return program
@@ -105,7 +113,8 @@ class Soak:
         tally.pairs += outcome.pairs
         tally.cycles += outcome.cycles
         tally.facts.update(program.facts + outcome.facts)
-        tally.facts.update(checker.model.control_words(program.words))
+        for name, count in outcome.control_words.items():
+            tally.facts["control word", name] += count
         if outcome.difference:
             tally.differences += 1
             self.tell(f"{number}.{which}", manifest, checker, program, outcome.difference)

@@ -27,6 +27,11 @@ class Tuples:
         columns = [np.concatenate(column)[order] for column in zip(*parts, strict=True)]
         self.moment, self.side, self.time, *self.keys = columns
 
+    def keep(self, chosen):
+        """Leave out all tuples but the chosen ones."""
+        columns = (self.moment, self.side, self.time, *self.keys)
+        self.moment, self.side, self.time, *self.keys = (column[chosen] for column in columns)
+
     @staticmethod
     def part(layout, words, places, side, prefix, names):
         """Return the columns of the tuples of one side in the words at ``places``."""

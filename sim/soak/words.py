@@ -95,13 +95,22 @@ class WordLayout:
 
     def word(self, **values):
         """Return one word, a row; the names of its fields have ``_`` in the place of dots."""
+        return self.row(self.number(**values))
+
+    def number(self, **values):
+        """Return one word as an integer."""
         number = 0
         for name, value in values.items():
             field = self.fields[name.replace("_", ".")]
             number |= (value & ((1 << field["bits"]) - 1)) << field["offset"]
-        return self.row(number)
+        return number
 
     def row(self, number):
         """Return the word of an integer."""
-        data = (number & ((1 << self.bits) - 1)).to_bytes(8 * self.columns, "little")
-        return np.frombuffer(data, "<u8").reshape(1, -1).astype(np.uint64)
+        return self.rows([number])
+
+    def rows(self, numbers):
+        """Return the words of some integers."""
+        every = (1 << self.bits) - 1
+        data = b"".join((one & every).to_bytes(8 * self.columns, "little") for one in numbers)
+        return np.frombuffer(data, "<u8").reshape(-1, self.columns).astype(np.uint64)

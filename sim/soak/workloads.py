@@ -112,7 +112,8 @@ def column(random, name, bits, count):
 def runs(random, count, longest):
     """Return sides in turn, in stretches of random lengths."""
     lengths = random.integers(1, longest + 1, count)
-    return np.repeat(np.arange(count) % 2, lengths)[:count]
+    enough = np.searchsorted(np.cumsum(lengths), count) + 1
+    return np.repeat(np.arange(count)[:enough] % 2, lengths[:enough])[:count]
 
 
 #: Who comes when.

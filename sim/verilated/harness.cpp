@@ -2,11 +2,11 @@
 //
 // The C interface of a simulated accelerator: one call runs many thousand clock cycles.
 //
-// Compiled once per bundle, next to the model that Verilator made of `splitjoin.v`; the widths and
-// places that it needs come as macros from sim/verilated/library.py, which takes them from the manifest.
+// It is compiled once per bundle, together with the model that Verilator made of the bundle's netlist or
+// Verilog. sim/verilated/model.py passes the widths and offsets of the words, from the manifest, as macros.
 //
-// `i_ready`, `o_valid` and `o_payload` of the accelerator come out of registers. So what happens
-// at a clock edge is known before it: one evaluation per cycle suffices.
+// `i_ready`, `o_valid` and `o_payload` of the accelerator come from registers. The transfers at a clock
+// edge are therefore known before the edge, and one evaluation per cycle suffices.
 
 #include <cstdint>
 #include <memory>
@@ -21,11 +21,11 @@ namespace {
 
 constexpr unsigned input_rows = (INPUT_BITS + 63) / 64;
 constexpr unsigned result_rows = (RESULT_BITS + 63) / 64;
-constexpr unsigned no_counter = 15;  // an address at which nothing is looked up
+constexpr unsigned no_counter = 15;  // an address without a counter
 
 [[maybe_unused]] constexpr uint64_t mask(unsigned bits) { return bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
 
-// A port of up to 64 bits is an integer, a wider one a VlWide of 32-bit words.
+// A port of up to 64 bits is an integer; a wider port is a VlWide of 32-bit words.
 template <typename Port>
 void set(Port& port, const uint64_t* row) {
     port = static_cast<Port>(row[0] & mask(INPUT_BITS));
@@ -49,7 +49,7 @@ bool is_mark(const uint64_t* row) {
     return ((row[KIND_OFFSET / 64] >> (KIND_OFFSET % 64)) & mask(KIND_BITS)) == KIND_MARK;
 }
 
-// Withholds a handshake signal with a probability of `rate` in 256; xorshift64.
+// Decides with a probability of rate / 256 to withhold a handshake signal in a cycle (xorshift64).
 class Stalls {
     uint64_t state;
     uint32_t rate;
@@ -68,16 +68,16 @@ class Stalls {
 };
 
 struct Simulation {
-    VerilatedContext context;  // of its own: instances share nothing and may run in parallel
+    VerilatedContext context;  // one per instance, so that instances may run in parallel
     std::unique_ptr<Vsplitjoin> model;
     Vsplitjoin___024root* root;
     Stalls stall_in, stall_out;
-    uint64_t cycle = 0;     // since reset
-    bool offering = false;  // a word is offered; it stays so until accepted
+    uint64_t cycle = 0;     // cycles since reset
+    bool offering = false;  // a word was offered and not yet accepted; it stays offered
 
     Simulation(uint64_t seed, uint32_t rate_in, uint32_t rate_out)
         : stall_in{2 * seed, rate_in}, stall_out{2 * seed + 1, rate_out} {
-        context.randReset(seed ? 2 : 0);  // what no reset touches starts random
+        context.randReset(seed ? 2 : 0);  // with a seed, state that a reset does not set starts random
         context.randSeed(static_cast<int>(seed & 0x7fffffff) + 1);
         model = std::make_unique<Vsplitjoin>(&context, "");
         root = model->rootp;
@@ -90,7 +90,7 @@ struct Simulation {
 
     void clock() {
 #ifdef ONE_EDGE
-        root->__VnbaTriggered[0] = 1;  // a rising edge is all that the model waits for
+        root->__VnbaTriggered[0] = 1;  // trigger the rising edge directly: the model has no other trigger
         Vsplitjoin___024root___eval_nba(root);
 #else
         root->clk = 1;
@@ -122,7 +122,7 @@ struct Simulation {
 
 }  // namespace
 
-// Found in the file by host.device.simulated before it is loaded.
+// host.device.simulator_library finds this text in the file before it loads the library.
 extern "C" __attribute__((visibility("default"), used)) const char splitjoin_bundle[] = "splitjoin-bundle:" BUNDLE_HASH;
 
 struct Exchange {
@@ -140,8 +140,9 @@ void splitjoin_reset(Simulation* s) { s->reset(); }
 uint64_t splitjoin_cycle(const Simulation* s) { return s->cycle; }
 uint64_t splitjoin_counter(Simulation* s, uint32_t address) { return s->counter(address); }
 
-// Offer `words`, collect up to `room` results, for at most `cycles` cycles. Returns early once
-// `results` is full or the last result is a mark. The stamps may be null.
+// Run at most `cycles` cycles: offer `words` and collect up to `room` results. Returns early when
+// `results` is full or the last result is a mark. `accepted_at` and `produced_at` receive the cycle of each
+// transfer; either may be null.
 void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, uint64_t* results,
                         uint64_t room, uint64_t cycles, uint64_t* accepted_at, uint64_t* produced_at,
                         Exchange* done) {

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator library of a bundle: Verilog, Verilator, shared object, cached by content.
+"""Build the simulator library of a bundle, and cache it by content.
 
-A library is compiled from what :mod:`sim.rewriter` makes of the bundle's netlist, or, if it is to
-be *plain*, from the bundle's own Verilog. Both behave alike, in every cycle.
+A library is a shared object that Verilator and a C++ compiler make of the bundle's netlist, after
+:mod:`sim.rewriter` has rewritten it. A *plain* library is made of the bundle's own Verilog. Both
+behave alike in every cycle.
 
-The cache is where :mod:`host.cache` says. A library is found there by a hash of everything it is
-made from: the bundle's text, the manifest's hash, the harness, all options, the versions of the
-tools and the kind of machine. Several processes may build at once: the first locks the entry, the
-others wait for it. The lock is the operating system's, so it ends with its process; a build that
-was killed leaves a folder that the next one removes, and never half a library. An entry that no
-longer agrees with its checksum is built again.
+:mod:`host.cache` says where the cache is. The name of an entry is a hash of everything that the
+library is made from: the bundle's text, the manifest's hash, the harness, all options, the versions
+of the tools and the kind of machine. Several processes may ask for the same library at once: the
+first one locks the entry and builds it, the others wait. The lock belongs to the operating system
+and ends with its process. A build that was killed leaves a temporary folder, which the next build
+removes; an incomplete library never appears in the cache. An entry that no longer agrees with its
+checksum is built again.
 
-In the bundle, ``splitjoin.so`` appears in one step with a checksum beside it, and names the bundle
-that it was built from.
+In the bundle, ``splitjoin.so`` appears in one step, with a checksum beside it. The library contains
+the hash of the bundle that it was built from.
 """
 
 from contextlib import contextmanager
@@ -36,8 +38,8 @@ from .toolchain import Heartbeat, find_toolchain
 
 __all__ = ["build_library", "cached", "cached_runtime", "hash_of", "made_with"]
 
-#: How long to wait, at most, for another process that builds the same library, and between two
-#: looks whether it has ended.
+#: Longest wait for another process that builds the same library, and the pause between two attempts
+#: to get its lock.
 WAIT_SECONDS = 1800
 PAUSE_SECONDS = 0.1
 
@@ -48,7 +50,7 @@ def key_of(tools, manifest, text):
 
 
 def part_of(manifest, part):
-    """Return a part of a bundle, held against its checksum; None if the bundle has none."""
+    """Return the text of a part of a bundle after checking its checksum; None if it has none."""
     if part not in manifest.files:
         return None
     path = manifest.path / manifest.files[part]
@@ -67,12 +69,12 @@ def part_of(manifest, part):
 
 
 def made_with(tools):
-    """Return texts about the tools and the machine that a library is made by."""
+    """Return texts that identify the tools and the kind of machine."""
     return [*tools.versions(), platform.machine()]
 
 
 def hash_of(parts):
-    """Return a hash of some texts, one after another."""
+    """Return one hash of several texts, which depends on their order."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(hashlib.sha256(part.encode()).digest())
@@ -81,14 +83,14 @@ def hash_of(parts):
 
 @contextmanager
 def locked(path, report):
-    """Hold the lock file ``path``, which no process keeps beyond its own end."""
+    """Hold an exclusive lock on the file ``path``, which no process keeps beyond its own end."""
     with path.open("a") as file:
         wait_for_lock(file, report)
         yield
 
 
 def wait_for_lock(file, report):
-    """Lock an open file, waiting for the process that holds it."""
+    """Lock an open file; wait while another process holds the lock."""
     heartbeat, deadline = Heartbeat(report), time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -105,16 +107,16 @@ def wait_for_lock(file, report):
 
 
 def cached(name, make, *, report):
-    """Return a file of the cache, made if it is not there yet.
+    """Return a file from the cache; make it first if it is missing or damaged.
 
     Parameters
     ----------
     name : str
-        Its name, which tells everything that it is made from.
+        Name of the file, which identifies everything that the file is made from.
     make : callable
-        Makes it in an empty folder, with a log file, and returns its place.
+        Called with an empty folder and the path of a log file; makes the file and returns its path.
     report : callable
-        Receives lines about the progress.
+        Receives lines of text about the progress.
     """
     folder, key = library_folder(), name.partition(".")[0]
     entry, log = folder / name, folder / f"{key}.log"
@@ -130,7 +132,7 @@ def cached(name, make, *, report):
 
 
 def cached_runtime(tools, *, what, report):
-    """Return Verilator's own part of all libraries from the cache, built if it is not there yet."""
+    """Return Verilator's run-time code as an object file from the cache; build it if necessary."""
     key = hash_of([*runtime_recipe(), *made_with(tools)])
     heartbeat = Heartbeat(report)
     return cached(
@@ -141,7 +143,7 @@ def cached_runtime(tools, *, what, report):
 
 
 def cached_library(tools, manifest, *, plain, what, report):
-    """Return the library from the cache, built if it is not there yet."""
+    """Return a library from the cache; build it if necessary."""
     netlist = None if plain else part_of(manifest, "netlist")
     source = part_of(manifest, "verilog") if netlist is None else netlist
 
@@ -173,15 +175,15 @@ def build_library(bundle, *, plain=False, report=lambda text: None):
     bundle : path-like
         Folder that ``python -m hdl generate`` wrote.
     plain : bool
-        Whether to compile the bundle's Verilog as it is. That simulates more slowly, and otherwise
-        alike.
+        Whether to compile the bundle's Verilog unchanged. The library then simulates more slowly,
+        and behaves the same.
     report : callable
-        Receives lines about the progress.
+        Receives lines of text about the progress.
 
     Returns
     -------
     Path
-        The library in the bundle.
+        The library's place in the bundle.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a bundle to a shared object, without any cache: see :mod:`sim.verilated.library`."""
+"""Compile a bundle into a shared object; :mod:`sim.verilated.library` adds the cache."""
 
 from pathlib import Path
 import re
@@ -11,22 +11,22 @@ from .toolchain import run_all, workers
 __all__ = ["compile_model", "compile_runtime", "recipe", "runtime_recipe"]
 
 HARNESS = Path(__file__).with_name("harness.cpp")
-#: What decides about a library besides the bundle and the tools.
+#: Source files that decide what a library contains, besides the bundle and the tools.
 SOURCES = [
     HARNESS,
     Path(__file__),
     *sorted((Path(__file__).parents[1] / "rewriter").glob("*.py")),
 ]
 
-#: Everything is inlined, but for the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
-#: Verilator optimizes across their borders and again every region has a body of its own.
-#: Statements are in order already (:mod:`sim.rewriter.schedule`); with 64 cores, Verilator takes
-#: nine tenths of its time to look for another one.
+#: Verilator inlines every module except the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
+#: it also optimizes across their borders, and every region gets a body of its own again.
+#: :mod:`sim.rewriter.schedule` has already ordered the statements: without `-fno-reorder`,
+#: Verilator would spend nine tenths of its time on finding another order (with 64 cores).
 VERILATOR_FLAGS = [
     "-O3", "--inline-mult", "0", "-fno-dfg", "-fno-reorder", "--x-assign", "fast", "--no-assert",
     "--no-timing", "--output-split", "0", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--quiet",
 ]  # fmt: skip
-#: Modules with one compiled body for all of their instances.
+#: Names of the modules whose instances all share one compiled body.
 SHARED = r"(?:paired_)?region(?:_\d+)?"
 COMPILER_FLAGS = [
     "-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-pthread", "-w",
@@ -34,20 +34,21 @@ COMPILER_FLAGS = [
     "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", "-DVM_TRACE=0",
     "-DVM_TRACE_FST=0", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
 ]  # fmt: skip
-#: In straight-line code of thousands of values, keeping one for later only costs registers: without
-#: these, GCC loads most of them at the beginning and puts them on the stack (10 % of speed).
+#: Options that keep GCC from reusing earlier values in straight-line code of thousands of values.
+#: Without them, GCC loads most values at the beginning and spills them to the stack, which costs
+#: 10 % of the speed.
 GCC_FLAGS = [
     "-fno-tree-pre", "-fno-gcse", "-fno-tree-fre", "-fno-code-hoisting", "-fno-tree-slp-vectorize",
 ]  # fmt: skip
-#: Code that runs every cycle, and code that runs once.
+#: Optimization of the code that runs every cycle, and of the code that runs once.
 FAST, SLOW = "-O2", "-O1"
-#: Sources of Verilator's own part of a library; half of the time that it takes to build one.
+#: Verilator's run-time sources. Compiling them takes half of the time to build a library.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 PREFIX = "Vsplitjoin"
 
 
 def macros(manifest):
-    """Return what ``harness.cpp`` must know about a bundle, as compiler options."""
+    """Return the compiler options that tell ``harness.cpp`` the properties of a bundle."""
     values = {
         "INPUT_BITS": manifest.input_word.bits,
         "RESULT_BITS": manifest.result_word.bits,
@@ -60,7 +61,7 @@ def macros(manifest):
 
 
 def recipe(manifest):
-    """Return all texts, besides bundle and tools, that a library depends on."""
+    """Return all texts, besides the bundle and the tools, that a library depends on."""
     sources = [path.read_text(encoding="utf-8") for path in SOURCES]
     return [*macros(manifest), *sources]
 
@@ -71,17 +72,18 @@ def simulated_text(netlist):
     Raises
     ------
     UnknownNetlist
-        If there is anything in the netlist that the rewriter does not know.
+        If the netlist contains a construct that the rewriter does not know.
     """
     return one_process_each(netlist, top="splitjoin", stay=lambda name: re.fullmatch(SHARED, name))
 
 
 def sharing_rules(verilog):
-    """Return a Verilator configuration that makes all copies of a region one function.
+    """Return a Verilator configuration that makes all copies of a region share one function.
 
-    With 16 cores that simulates 1.3 times faster than if every region had code of its own (the
-    processor's caches hold it) and builds in half the time. A module stays one if it is not
-    inlined and its ports are public; the clock is not, for it would become many clocks.
+    With 16 cores, the shared function simulates 1.3 times faster than one function per region,
+    because it fits in the processor's caches, and it halves the build time. Verilator keeps a
+    module whole if the module is not inlined and its ports are public. The clock port is not made
+    public: every region would get a clock of its own.
     """
     rules = ["`verilator_config"]
     for name, ports in re.findall(rf"^module ({SHARED})\s?\((.*?)\);", verilog, re.MULTILINE):
@@ -92,11 +94,12 @@ def sharing_rules(verilog):
 
 
 def clock_option(folder):
-    """Return a compiler option that spares the search for edges of the clock.
+    """Return the compiler option that makes the harness skip the search for clock edges, if it may.
 
-    A model keeps the last value of its clock. If that is the only value by which it finds edges,
-    and nothing is computed but at edges, the harness does what belongs to a rising edge at once.
-    Otherwise there is no option, and no harm.
+    A Verilator model finds edges by comparing signals with their last values. If the clock is the
+    only signal that it compares, and nothing is computed except at edges, the harness can run the
+    code for a rising edge directly. Otherwise, no option is returned, and the model finds its edges
+    by itself.
     """
     header = (folder / f"{PREFIX}___024root.h").read_text(encoding="utf-8")
     edges = set(re.findall(r"\b__Vtrigprevexpr\w*", header))
@@ -105,19 +108,19 @@ def clock_option(folder):
 
 
 def unite(folder, levels):
-    """Gather Verilator's many small files in a few, which compile several times faster.
+    """Gather Verilator's many small files into a few, which compile several times faster.
 
     Parameters
     ----------
     folder : Path
-        Of the files.
+        Folder of the files.
     levels : tuple of str
-        As for :func:`compile_model`.
+        Optimization of fast and slow code, as for :func:`compile_model`.
 
     Returns
     -------
     list of tuple of str
-        Names of the new files and their level of optimization, the largest first.
+        Name and optimization level of each new file, the slow code last.
     """
     paths = sorted(folder.glob("*.cpp"), key=lambda path: -path.stat().st_size)
     slow = [path for path in paths if "__Slow" in path.name]
@@ -133,26 +136,26 @@ def unite(folder, levels):
 
 
 def flags_of(tools):
-    """Return what every file is compiled with."""
+    """Return the compiler options of every file."""
     include = tools.root / "include"
     own = [] if "clang" in tools.versions()[-1] else GCC_FLAGS
     return [*COMPILER_FLAGS, *own, "-I", ".", "-I", str(include), "-I", str(include / "vltstd")]
 
 
 def runtime_recipe():
-    """Return all texts, besides the tools, that Verilator's own part of a library depends on."""
+    """Return all texts, besides the tools, that Verilator's run-time code depends on."""
     return [*COMPILER_FLAGS, *GCC_FLAGS, SLOW, *RUNTIME]
 
 
 def compile_runtime(tools, folder, *, what, log, heartbeat):
-    """Build the part of a library that is Verilator's own, and the same for all accelerators.
+    """Build Verilator's run-time code, which is the same for all accelerators.
 
-    The parameters, and what is raised, are those of :func:`compile_model`.
+    The parameters and exceptions are those of :func:`compile_model`.
 
     Returns
     -------
     Path
-        An object file.
+        The object file.
     """
     options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
     objects = [f"{name}.o" for name in RUNTIME]
@@ -188,21 +191,21 @@ def compile_model(
     Parameters
     ----------
     tools : Toolchain
-        What to build with.
+        Verilator and the C++ compiler.
     text : str
-        Verilog: the bundle's own, or :func:`simulated_text` of its netlist.
+        Verilog text: the bundle's own, or the result of :func:`simulated_text` for its netlist.
     manifest : Manifest
-        Of the bundle.
+        Manifest of the bundle.
     runtime : Path
-        From :func:`compile_runtime`.
+        Object file from :func:`compile_runtime`.
     folder : Path
-        Empty folder for everything that is made on the way.
+        Empty folder for the result and all intermediate files.
     what, log, heartbeat
-        For messages.
+        Name of the build, log file and :class:`~sim.verilated.toolchain.Heartbeat`.
     verilator_flags : list of str
-        How Verilator translates the text.
+        Options with which Verilator translates the text.
     levels : tuple of str
-        How the compiler optimizes what runs every cycle, and what runs once.
+        Compiler optimization of the code that runs every cycle, and of the code that runs once.
 
     Returns
     -------

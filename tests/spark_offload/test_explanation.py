@@ -7,7 +7,7 @@ import re
 import pytest
 
 from host import Manifest, TimeWindow
-from host.cycles import JoinSize
+from host.cost_model import JoinSize
 from host.query import JoinQuery
 from spark_offload import explain, metrics, stream_join
 from spark_offload.cost import NESTED_LOOPS, InputSize, estimate_cost, join_size
@@ -78,8 +78,8 @@ def test_keys_divide_both_the_rows_and_the_windows(spark, simulated_bundle):
     size = JoinSize((10_000.0, 10_000.0), (180.0, 180.0))
     one = estimate_cost(left, right, query, manifest, size)
     four = estimate_cost(left, right, query, manifest, size, 4)
-    assert one.cycles == 2_500 * 30
-    assert four.cycles == 4 * 625 * 9
+    assert one.cycles == 2_500 * 31  # (180 + 3) / 3 keys in 2 lanes, from either lane on
+    assert four.cycles == 4 * 625 * 9  # as many as the tuples take
 
 
 @pytest.mark.parametrize(("width", "expected"), [(0, 0), (100, 100), (5_000, 3_750)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text as a whole; tests/sim/test_plain.py compares what is compiled from it."""
+"""The text as a whole; tests/sim/verilated/test_plain.py compares what is compiled from it."""
 
 import re
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from sim.soak.groups import group_ends
 from sim.soak.matching import equal_pairs, limits, pairs_within
+from sim.soak.sorting import order_of
 
 SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30)
 
@@ -21,10 +22,11 @@ def test_limits_are_those_of_integers_without_bounds(bits, data):
     top = (1 << bits) - 1
     bound = st.integers(-2 * top - 3, 2 * top + 3)
     values = data.draw(st.lists(st.integers(0, top), min_size=1, max_size=5))
-    least, most = data.draw(bound), data.draw(bound)
-    low, high = limits(np.array(values, np.uint64), bits, least, most)
-    for value, begin, end in zip(values, low.tolist(), high.tolist(), strict=True):
-        exact = max(value + least, 0), min(value + most, top)
+    least, most = (data.draw(st.lists(bound, min_size=3, max_size=3)) for _ in range(2))
+    number = data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values)))
+    low, high = limits(np.array(values, np.uint64), bits, least, most, np.array(number))
+    for value, n, begin, end in zip(values, number, low.tolist(), high.tolist(), strict=True):
+        exact = max(value + least[n], 0), min(value + most[n], top)
         if exact[0] > exact[1]:
             assert begin > end
         else:
@@ -50,15 +52,36 @@ def test_pairs_are_those_of_two_loops(steps, seed):
     assert len(found) == len(near)
 
 
-@given(st.lists(st.booleans(), max_size=60), st.integers(2, 5), st.integers(1, 6))
-def test_groups_end_as_a_count_of_tuples_says(sides, size, patience):
-    ends, probes, others, seen = [], 0, 0, 0
-    for moment, other in enumerate(sides):
-        probes, seen = probes + (not other), seen + (not other)
-        others += other and probes > 0
-        if probes == size or (probes and others == patience):
-            ends.append((seen, moment))
-            probes = others = 0
-    mine, theirs = ([n for n, other in enumerate(sides) if other == is_other]
-                    for is_other in (False, True))  # fmt: skip
-    assert group_ends(mine, theirs, size, patience) == ends
+@given(
+    st.lists(st.booleans(), max_size=60),
+    st.lists(st.integers(0, 60), max_size=3),
+    st.integers(1, 5),
+    st.integers(1, 6),
+)
+def test_groups_end_as_a_count_of_tuples_says(sides, closings, size, patience):
+    """Tuple n has moment 2 n, and a word that closes groups after it 2 n + 1."""
+    closings = sorted({*(2 * after + 1 for after in closings), 2 * len(sides) + 1})
+    expected, probes, others = [], [], 0
+    for moment in range(2 * len(sides) + 2):
+        if moment % 2 == 0 and moment < 2 * len(sides):
+            if sides[moment // 2]:
+                others += bool(probes)
+            else:
+                probes.append(moment)
+        if probes and (len(probes) == size or others == patience or moment in closings):
+            expected.append((probes[0], moment))
+            probes, others = [], 0
+    mine, theirs = (np.array([2 * n for n, side in enumerate(sides) if side == other], np.int64)
+                    for other in (False, True))  # fmt: skip
+    closing = np.array(closings)[np.searchsorted(closings, mine)]
+    begins, ends = group_ends(
+        mine, theirs, closing, *(np.full(len(mine), number) for number in (size, patience))
+    )
+    assert list(zip(mine[begins].tolist(), ends.tolist(), strict=True)) == expected
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 1 << 40)] * 3), max_size=20), st.booleans())
+def test_order_is_by_the_first_key_then_by_the_others(rows, small):
+    keys = np.array(rows, np.int64).reshape(-1, 3) % (3 if small else 1 << 41)
+    order = order_of(*keys.T).tolist()
+    assert order == sorted(range(len(rows)), key=lambda n: keys[n].tolist())

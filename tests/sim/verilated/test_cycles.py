@@ -10,7 +10,7 @@ import pytest
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow
-from host.cycles import JoinSize, estimated_cycles
+from host.cost_model import JoinSize, estimated_cycles
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.driver import TableJoin
@@ -24,6 +24,11 @@ SHAPES = [(1, 1, 1), (2, 3, 5)]
 MORE = [(5, 2, 4), (3, 1, 8)]
 
 
+def shaped(cores, lanes, probes):
+    """Return parameters; libraries of such accelerators are built for this file."""
+    return JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
+
+
 @pytest.fixture(
     scope="module",
     params=[*SHAPES, *(pytest.param(shape, marks=pytest.mark.long) for shape in MORE)],
@@ -31,8 +36,7 @@ MORE = [(5, 2, 4), (3, 1, 8)]
 )
 def accelerator(request, tmp_path_factory):
     """Parameters, and a bundle with its library."""
-    cores, lanes, probes = request.param
-    parameters = JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
+    parameters = shaped(*request.param)
     folder = tmp_path_factory.mktemp("cycles") / "bundle"
     write_bundle(parameters, folder)
     build_library(folder)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The terms that the model takes from a manifest are those that the components state."""
+
+import pytest
+
+from hdl.accelerator import Accelerator
+from hdl.index.layouts import group_count
+from hdl.manifest import describe
+from hdl.parameters import JoinParameters, KeyField
+from host.cost_model import Circuit, Workload, idle_processing_latency
+from host.manifest import Manifest
+
+KEYS = (KeyField(name="x", bits=16), KeyField(name="y", bits=9, signed=False))
+SCANS = [
+    {"cores": 1, "fan_out": 2, "fan_in": 2},
+    {"cores": 2, "fan_out": 2, "fan_in": 2, "lanes": 4, "timestamp_bits": 12},
+    {"cores": 3, "fan_out": 2, "fan_in": 4, "probes": 4},
+    {"cores": 4, "fan_out": 4, "fan_in": 2, "comparator": "equality", "tuples_per_word": 2},
+    {"cores": 8, "fan_out": 8, "fan_in": 4, "comparator": "equality", "digest_bits": 6},
+]
+INDICES = [
+    {"cores": 1, "probes": 4, "timestamp_bits": 12},
+    {"cores": 2, "comparator": "equality", "tuples_per_word": 2},
+    {"cores": 3, "probes": 16, "tuples_per_word": 2},
+    {"cores": 4, "probes": 16, "comparator": "equality", "timestamp_bits": 12},
+]
+
+
+def circuit_of(parameters):
+    return Circuit.of(Manifest.from_dict(describe(parameters, "", verilog_file="")))
+
+
+@pytest.mark.parametrize(
+    "changes", [*SCANS, *({"engine": "index", "probe_bits": 10, **index} for index in INDICES)]
+)
+def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
+    parameters = JoinParameters(sub_window=64, keys=KEYS, **changes)
+    circuit, built = circuit_of(parameters), Accelerator(parameters)
+    assert circuit.ingress == built.ingress.latency
+    assert circuit.distribution == built.distribution.latency
+    assert circuit.region == built.cores[0].latency
+    assert circuit.gathering == built.gathering[0].latency
+    assert circuit.combiner == built.combiner.latency
+    assert circuit.fixed == built.latency
+    if parameters.engine == "index":
+        assert circuit.groups_under_way == group_count(parameters)
+
+
+def test_an_idle_scan_takes_a_cycle_for_each_row_beside_them():
+    circuit = circuit_of(JoinParameters(cores=4, sub_window=64, keys=KEYS, lanes=4))
+    for window, rows in ((0, 1), (1, 1), (16, 1 + 15 / 16), (160, 10 + 15 / 16)):
+        load = Workload(windows=(window, window))
+        assert idle_processing_latency(circuit, load) == circuit.fixed + rows
