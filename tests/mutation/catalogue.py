@@ -37,6 +37,11 @@ FASTER = "a shorter way for common cases: the longer one has the same answer"
 NARROWER = "more candidates: each is compared and looked for in the window anyway"
 BLOCKS = "blocks of another size, which have the same answer together"
 ANY_ORDER = "in which order candidates are searched: each order has the same answer"
+EITHER = "a pass ends where either side has no rows, whatever the other one has"
+NAMED_BEFORE = "the side is named in errors that were raised before"
+ARROW_TYPES = "Arrow gives columns the types of the schema"
+ARROW_64 = "numbers of 64 bits are what Arrow makes of them by default"
+NONE_THERE = "places of no tuples, whatever numbers they would be"
 FALSE = "None is as good as False"
 STRICT = "the lengths are equal; `strict` would only tell if they were not"
 
@@ -118,7 +123,18 @@ TARGETS = {
         },
     ),
     "host/streams/results.py": Target(
-        "which rows a result of the hardware means", ("tests/host/streams/test_results.py",)
+        "which rows a result of the hardware means",
+        ("tests/host/streams/test_results.py",),
+        {
+            "np.zeros(0, None)": NONE_THERE,
+            "np.zeros(0))": NONE_THERE,
+            "log.count or log.has(None)": "numbers that differ from rows once do so ever after",
+            "log.count or log.has('": "numbers that differ from rows once do so ever after",
+            "np.ones(len(at)": "a column of booleans is there, and takes them as such",
+            "kinds[:1]": "no result is left to be decoded",
+            "rare[:1]": "no result is left to be decoded",
+            "reduce(results.overflow)": "NumPy begins with zero by itself",
+        },
     ),
     "host/predicate.py": Target(
         "which pairs match, and which values are near enough to look at",
@@ -138,16 +154,37 @@ TARGETS = {
         "what a result word says", ("tests/host/words/test_codec.py",)
     ),
     "spark_offload/placement.py": Target(
-        "what rows are partitioned by", ("tests/spark_offload/test_placement.py",)
+        "what rows are partitioned by",
+        ("tests/spark_offload/test_placement.py",),
+        {
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "_reaches(query))": STRICT,
+            "size = query.window.size": "where ranges are cut, a window by time has a width",
+        },
     ),
     "spark_offload/profile.py": Target(
         "where ranges of time begin",
         ("tests/spark_offload/test_order_profile.py",),
+        {
+            "if number < self.least": "at the least time the longer way comes to zero as well",
+        },
         left_out=("profile_order", "quantiles"),
     ),
     "spark_offload/halos.py": Target(
         "how far before a range of time rows are sent along",
         ("tests/spark_offload/test_halos.py",),
+        {
+            "place in range(len(starts) + 1)": "no row stands before the first range",
+            "range(1, len(starts) + 2)": "the time of one more row, which nobody reads",
+            "(0, 1))[0]": "a pair of which the first number is read",
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "_last_before(census, side, starts))]": STRICT,
+            "zip(Side, held)": STRICT,
+            "zip(*rows)": STRICT,
+            "zip(marks, found)": STRICT,
+        },
         left_out=("in_ranges", "census", "times_at", "sent"),
     ),
     "spark_offload/halo_check.py": Target(
@@ -194,6 +231,19 @@ TARGETS = {
     "spark_offload/ranges.py": Target(
         "between which values the columns of a band lie",
         ("tests/spark_offload/test_ranges.py",),
+        {
+            "_measuring(columns, schema, None)": NAMED_BEFORE,
+            "column_type(schema, name, None)": NAMED_BEFORE,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(*rows)": STRICT,
+            "pa.array(lows, None)": ARROW_64,
+            "pa.array(lows)": ARROW_64,
+            "pa.array(highs, None)": ARROW_64,
+            "pa.array(highs)": ARROW_64,
+            "np.array(steps, None)": "NumPy makes numbers of 64 bits of them unasked",
+            "np.array(steps)": "NumPy makes numbers of 64 bits of them unasked",
+        },
         left_out=("band_ranges",),
     ),
     "spark_offload/window_size.py": Target(
@@ -207,29 +257,89 @@ TARGETS = {
     "spark_offload/handover.py": Target(
         "which rows software joins where the window outgrows the device",
         ("tests/spark_offload/test_handover_rows.py",),
+        {
+            "self._last = None": "set with the first row, before it is read",
+            "self._last = 1": "set with the first row, before it is read",
+            "cut is None and False": FASTER,
+            "zero_copy_only=None": FALSE,
+            "WindowGauge(None, width": "a name for an error that the handover tells by itself",
+            "| None = ''": "set before it is read",
+            "at[full] <= found": "rows of two sides never stand in one place",
+            "np.ones(batch.num_rows": ARROW_TYPES,
+            "own = _flags": "the first thing that is added to a column of false",
+        },
     ),
     "spark_offload/streaming/window_state.py": Target(
         "which rows of a stream are kept, and when they leave",
         ("tests/spark_offload/streaming/test_window_state.py",),
+        {
+            "reshape(-2, 3)": "NumPy takes any negative number for the one that is not known",
+            "span[1] / self._length": "whole numbers up to a quotient, or up to its whole part",
+            "kind='STABLE'": "NumPy takes the name in any case",
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(found.tolist(), begins.tolist(), ends)": STRICT,
+            "save: timer = None": "neither is a timer",
+            "np.array(table": "64-bit numbers are what NumPy makes of them by default",
+            "save: self._timer = None": "the object is made anew for every call",
+            "whole_table(self._read(place), None)": "the rows that are read have the schema",
+        },
     ),
     "spark_offload/streaming/matched.py": Target(
-        "which kept rows have matched", ("tests/spark_offload/streaming/test_window_state.py",)
+        "which kept rows have matched",
+        ("tests/spark_offload/streaming/test_window_state.py",),
+        {
+            "self._bits.pop(place)": "the bits of a slice are read before it goes",
+            "self._bits.pop(None, None)": "a slice that begins again has no bits from before",
+        },
     ),
     "spark_offload/streaming/passes.py": Target(
         "which pairs of a micro-batch are new",
         ("tests/spark_offload/streaming/test_passes.py",),
+        {
+            "if not lefts.num_rows and": FASTER,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "(left_rows, right_rows), join.pairs)": STRICT,
+            "return (table.slice(": EITHER,
+            "(times >= span[0]) | (times": "rows further away are compared, and match nothing",
+            "near.all() and False": FASTER,
+            "near.all() or True": "rows further away are compared, and match nothing",
+        },
     ),
     "spark_offload/streaming/packing.py": Target(
         "which rows of a stream meet in a group",
         ("tests/spark_offload/streaming/test_packing.py",),
+        {
+            "if not before - count": "fewer rows are gathered than were packed at any time before",
+            "(before - count, 0, [])": "not zero either, and never less than what is gathered",
+            "*map(str": "columns are found by their places",
+            "kind='STABLE'": "NumPy takes the name in any case",
+            "len(task.groups) >= 1": FASTER,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(begins.tolist(), ends)": STRICT,
+            "pa.array(groups, None)": ARROW_TYPES,
+            "pa.array(groups)": ARROW_TYPES,
+            "len(groups), None)": ARROW_TYPES,
+            "[side] * len(groups))": ARROW_TYPES,
+            "pa.array(blobs, None)": ARROW_TYPES,
+            "pa.array(blobs)": ARROW_TYPES,
+            "zero_copy_only=None": FALSE,
+        },
     ),
     "spark_offload/streaming/groups.py": Target(
         "in which partition of the state a group lies",
         ("tests/spark_offload/streaming/test_groups.py",),
+        {"astype(None)": "as exact, since the numbers are of 32 bits"},
     ),
     "spark_offload/streaming/lone_rows.py": Target(
         "what a row that comes alone looks like",
         ("tests/spark_offload/streaming/test_lone_rows.py",),
+        {
+            "pa.nulls(rows.num_rows": ARROW_TYPES,
+            "side == LEFT and False": ARROW_TYPES,
+        },
     ),
     "spark_offload/streaming/question.py": Target(
         "whether the kept rows answer the query",
@@ -238,5 +348,14 @@ TARGETS = {
     "spark_offload/streaming/processor.py": Target(
         "what happens to a group in a micro-batch",
         ("tests/spark_offload/streaming/test_processor.py",),
+        {
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(frame['side'], frame['rows'])": STRICT,
+            "watermark_ms <= 0 and (not table.num_rows)": "all rows of none pass",
+            "watermark_ms * 1000, None)": "Arrow compares whole numbers of any width",
+            "pa.scalar(watermark_ms * 1000)": "Arrow compares whole numbers of any width",
+            "time.perf_counter() + started": "how long the group took, which is no answer",
+        },
     ),
 }

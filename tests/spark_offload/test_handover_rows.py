@@ -71,10 +71,10 @@ def test_the_second_device_gets_what_the_first_one_has_not_and_what_that_can_mee
         rng = random.Random(seed)
         # Now and then more rows come than fit, early or late.
         dense = rng.randrange(2, 70)
-        times = accumulate(rng.choice([0, 1, 2, 3]) if at < dense else 0 for at in range(70))
+        times = accumulate(rng.choice([0, 0, 1, 2, 3]) if at < dense else 0 for at in range(70))
         pairs = [(rng.randrange(2), time) for time in times]
-        cuts = [rng.randrange(70) for _ in range(rng.randrange(12))]
-        halo = rng.randrange(20) if in_range else 0
+        cuts = [rng.randrange(70) for _ in range(rng.choice([3, 40, 90]))]
+        halo = rng.randrange(60) if in_range else 0
         rows = sorted_rows(pairs, first, halo)
         cuts_at.append(require_handover(manifest, rows, cuts, how, in_range=in_range))
     assert len(set(cuts_at)) > 4
@@ -157,7 +157,15 @@ def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(mani
     assert error.side == ("R (left)", "S (right)")[side]
     assert (error.capacity, error.ordinal, error.needed) == (HOLDS, HOLDS, HOLDS + 4)
     assert "--cores 2" in str(error)
+    assert "--engine" not in str(error)
     assert str(error).endswith(
         " Where no device is named, build=True counts the windows and builds what they need."
     )
     assert handover.rest_rows == HOLDS + 5
+
+
+def test_the_error_of_an_index_tells_how_to_build_one(tmp_path):
+    index = Manifest.load(write_manifest(BUNDLES["tiny"].with_(engine="index"), tmp_path))
+    table = tagged_table(sorted_rows([(0, 5)] * (index.capacity + 1), 0))
+    with pytest.raises(WindowOverflowError, match="--engine index"):
+        handed_over(index, table, [], strict=True).first().read_all()

@@ -105,6 +105,7 @@ def test_the_only_task_reads_what_is_a_plain_read():
     assert not placed(profile(10_000_000, 10_000), plain=True).direct
     assert placed(terms=EQUAL, cores=1, plain=True).direct
     assert not placed(terms=EQUAL, plain=True).direct
+    assert not placed(terms=EQUAL, cores=2, plain=True).direct
 
 
 def test_fewer_ranges_are_taken_where_halos_would_dominate():
@@ -262,6 +263,15 @@ def test_a_halo_holds_no_more_rows_than_there_are():
     found = OrderProfile((1_000, 9_999_000), 0, 10_000, LARGE.quantiles)
     placement = placed(found, window=CountWindow(50_000), partitions=2)
     assert placement.reason.endswith("halos add about 0.5% of the rows")
+    few = OrderProfile((4, 4), 0, 256, tuple(range(1, 256)))
+    assert placed(few, window=CountWindow(1), partitions=2).reason.endswith("25.0% of the rows")
+    few = OrderProfile((4, 1), 0, 256, tuple(range(1, 256)))
+    # Of the left side all 4 rows, of the right one the only row.
+    placement = placed(few, window=CountWindow(1), partitions=2, how="full")
+    assert placement.reason.endswith("100.0% of the rows")
+    one = OrderProfile((1, 0), 0, 256, tuple(range(1, 256)))
+    placement = placed(one, window=TimeWindow(64), partitions=2)
+    assert placement.reason.endswith("25.0% of the rows")
     empty = OrderProfile((0, 0), 0, 0, (0,) * 7)
     assert placed(empty, window=CountWindow(5), partitions=2, how="full").reason.count("0.0%") == 1
 
@@ -270,6 +280,13 @@ def test_ranges_are_halved_until_their_halos_pay():
     for width, partitions in ((400, 8), (600, 8), (800, 4), (1_600, 2), (2_400, 2), (2_600, 1)):
         assert placed(LARGE, window=TimeWindow(width)).partitions == partitions
     assert placed(LARGE, cores=3, window=TimeWindow(1_700)).partitions == 2
+    even = OrderProfile((5_000_000, 5_000_000), 0, 255, tuple(range(255)))
+    for width, partitions in ((64, 2), (65, 1)):  # half of the rows, and more
+        placement = placed(even, cores=2, window=TimeWindow(width))
+        assert placement.partitions == partitions
+    crowd = OrderProfile((5_000_000, 5_000_000), 0, 255, (*range(32), *[32] * 64, *range(96, 255)))
+    placement = placed(crowd, window=TimeWindow(0))
+    assert placement.reason.endswith("7 instead of 8, since rows of one time stay together")
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, False, 1.5, "2"])

@@ -212,6 +212,36 @@ def test_pairs_are_rows_of_both_sides_whatever_the_portions(
     assert sorted(pair[:4] for pair in pairs) == sorted(want)
 
 
+@pytest.mark.parametrize(("first", "lead"), [(3, 0), (3, 3), (4, 2)])
+def test_rows_are_numbered_by_their_batch(devices, first, lead):
+    device, parameters = devices["plain"], BUNDLES["plain"]
+    converse(device, pack(device.manifest, configuration(parameters)), 2)
+    tuples = [("R", {"x": 0}, 0), ("S", {"x": 0}, 0)]
+    decoder = ResultDecoder(device.manifest, Ordering.outer(), CountWindow(3))
+    no_times = np.zeros(0, np.uint64)
+    batch = EncodedBatch(first - lead, None, np.zeros(lead + 1, np.uint64), {}, None, no_times)
+    decoder.stage(
+        Arrived(2, {of: SideTuples(batch, lead, lead + 1, np.array([int(of)])) for of in Side})
+    )
+    (pairs,), _ = decoder.decode(answers(device, pack(device.manifest, tuples)))
+    assert (pairs["left"].tolist(), pairs["right"].tolist()) == ([first], [first])
+    assert [decoder.oldest_row(side) for side in Side] == [first, first]
+
+
+def test_tuples_without_a_null_may_match_long_after_one_that_had_a_null(devices):
+    device, parameters = devices["plain"], BUNDLES["plain"]
+    converse(device, pack(device.manifest, configuration(parameters)), 2)
+    count = 9_000  # more than the first room of a log
+    valid = [np.arange(count + 1) != 2, np.ones(count, np.bool_)]
+    intake = Intake([np.arange(count + 1)] * 2, valid, np.random.default_rng(0))
+    tuples = [*[("R", {"x": 0}, 0)] * count, ("S", {"x": 0}, 0)]
+    decoder = ResultDecoder(device.manifest, Ordering.outer(), CountWindow(5))
+    for part in (tuples[:5], tuples[5:]):
+        decoder.stage(intake.arrived(part))
+        (pairs,) = decoder.decode(answers(device, pack(device.manifest, part)))[0] or [None]
+    assert sorted(pairs["left"].tolist()) == [count - 5 + n for n in range(5)]
+
+
 @pytest.mark.parametrize("stamped", [False, True])
 def test_a_group_that_the_other_side_has_closed_has_a_star(devices, stamped):
     device, parameters = devices["groups"], BUNDLES["groups"]
