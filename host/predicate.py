@@ -82,7 +82,7 @@ class Bounds:
         none : array of bool
             Where no 64-bit value matches, whatever ``first`` and ``last`` say.
         """
-        at = places(values)
+        at = places(values).reshape(np.shape(values))
         # r - s within low..high:  s within r - high .. r - low,  r within s + low .. s + high.
         below, above = (self.low, self.high) if side is Side.S else (self.high, self.low)
         sign = 1 if side is Side.S else -1

@@ -9,9 +9,9 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from host.bucket_hash import seeds
-from host.buckets import Coordinate, bucket_plan
+from host.buckets import Coordinate, bucket_plan, cell_bits, shared
 from host.manifest import Manifest
-from host.predicate import Bounds
+from host.predicate import EQUAL, Bounds
 from host.spread import Spread, tightened
 from tests.host.bundles import write_manifest
 
@@ -60,6 +60,8 @@ def planned(manifest, bounds, spreads=None, choice=0):
 def test_a_fixed_difference_is_hashed_and_one_field_is_cut_beside_it(manifest):
     plan = planned(manifest, {"a": Bounds(-50, 50), "b": Bounds(3, 3), "c": Bounds(0, 5)})
     assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate(5, 7, 7)}
+    plan = planned(manifest, {"a": Bounds(0, 5), "b": Bounds(3, 3), "c": Bounds(-50, 50)})
+    assert plan["a"] == Coordinate(5, 7, 7), "the field with more cells, wherever it stands"
     plan = planned(manifest, {"a": Bounds(-(1 << 15), 1 << 14), "b": Bounds(3, 3)})
     assert plan == {"a": Coordinate(), "b": Coordinate(hashed=True), "c": Coordinate()}
 
@@ -69,6 +71,21 @@ def test_bounded_fields_share_the_bucket(manifest):
     assert plan["a"] == Coordinate(5, 7, 0)
     assert plan["b"] == Coordinate()
     assert plan["c"] == Coordinate(1, 7, 7)
+
+
+def test_all_three_fields_share_the_bucket_and_no_number_is_broken(manifest):
+    plan = bucket_plan(manifest, dict.fromkeys("abc", Bounds(-1, 1)))
+    assert [part.seed for part in plan.values()] == list(seeds(0, 3))
+    assert sorted((part.place, part.width) for part in plan.values()) == [(0, 5), (5, 5), (10, 4)]
+    assert all(type(part.width) is type(part.place) is int for part in plan.values())
+    beside = bucket_plan(manifest, {"a": EQUAL, "b": Bounds(-1, 1)})
+    assert type(beside["b"].width) is int
+
+
+def test_the_field_that_needs_least_gets_its_bits_first():
+    assert shared(10, {"a": 9, "b": 1}) == {"b": 1, "a": 9}
+    assert shared(10, {"a": 9, "b": 9, "c": 9}) == {"a": 3, "b": 3, "c": 4}
+    assert [cell_bits(1, None, 0), cell_bits(16, None, 4), cell_bits(8, Spread(0), 0)] == [1, 12, 0]
 
 
 def test_bits_go_to_the_fields_whose_values_differ(manifest):
@@ -127,10 +144,14 @@ def test_an_operand_is_as_the_manifest_lays_it_out(manifest):
     value = part.value(manifest)
     for name, place in fields.items():
         assert value >> place.offset & ((1 << place.bits) - 1) == getattr(part, name)
+        # What does not fit leaves the other fields alone.
+        large = replace(Coordinate(), **{name: (1 << place.bits + 3) - 1}).value(manifest)
+        assert large == (1 << place.bits) - 1 << place.offset
+    assert Coordinate().value(manifest) == 0
 
 
 def test_a_scan_has_no_buckets(tmp_path):
     scan = Manifest.load(write_manifest(JoinParameters(keys=FIELDS), tmp_path))
     assert scan.engine == "scan"
-    with pytest.raises(ValueError, match="Only an index engine has buckets"):
+    with pytest.raises(ValueError, match=r"^Only an index engine has buckets$"):
         Coordinate().value(scan)

@@ -50,6 +50,79 @@ def test_partners_are_the_values_that_match(case, low, high, side):
     assert inside.tolist() == evaluate(band, {"x": r}, {"x": s}).tolist()
 
 
+EDGES = [0, 1, 2, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, (1 << 64) - 2, (1 << 64) - 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("side", Side)
+def test_partners_are_exact_at_the_ends_of_64_bits(dtype, side):
+    least = int(np.iinfo(dtype).min)
+    mine = np.array([least + edge for edge in EDGES], dtype)
+    other = np.array([least + edge for edge in EDGES], dtype)
+    far = [1 << 64, (1 << 64) + 1]
+    ends = [sign * end for end in [*EDGES, *far] for sign in (1, -1)]
+    for low, high in [*((None, end) for end in ends), *((end, None) for end in ends)] + [
+        (end, end + width) for end in ends for width in (0, 1, 1 << 63)
+    ]:
+        bounds = Bounds(low, high)
+        first, last, none = bounds.partners(mine, side)
+        inside = (places(other)[:, None] >= first) & (places(other)[:, None] <= last) & ~none
+        for at, of_other in enumerate(other.tolist()):
+            differences = [(m - of_other) * (1 if side is Side.R else -1) for m in mine.tolist()]
+            want = [(low is None or low <= d) and (high is None or d <= high) for d in differences]
+            assert inside[at].tolist() == want
+            assert [bounds.hold(d) for d in differences] == want
+
+
+def test_a_field_of_one_tuple_may_be_a_number_and_that_of_the_others_an_array():
+    band = DifferenceBand({"x": Bounds(0, 1)})
+    array = np.array([1, 2, 3, 4])
+    assert band(SimpleNamespace(x=3), SimpleNamespace(x=array)).tolist() == [0, 1, 1, 0]
+    assert band(SimpleNamespace(x=array), SimpleNamespace(x=3)).tolist() == [0, 0, 1, 1]
+    one = band(SimpleNamespace(x=np.int64(3)), SimpleNamespace(x=np.int64(3)))
+    assert (np.shape(one), bool(one)) == ((), True)
+
+
+def test_a_band_without_bounds_holds_for_as_many_pairs_as_there_are():
+    band = DifferenceBand({"x": OPEN})
+    column, row = np.zeros((3, 1), np.int64), np.zeros(2, np.int64)
+    grid = band(SimpleNamespace(x=column), SimpleNamespace(x=row))
+    assert (grid.tolist(), grid.dtype) == ([[True, True]] * 3, bool)
+    assert band(SimpleNamespace(x=1), SimpleNamespace(x=2)) is True
+
+
+def test_a_band_keeps_the_bounds_that_it_was_made_of():
+    bounds = {"x": EQUAL}
+    band = DifferenceBand(bounds)
+    bounds["y"] = EQUAL
+    assert band.closed_fields == ("x",)
+    assert hash(band) != hash(DifferenceBand(bounds))
+    with pytest.raises(TypeError, match=r"^Field 'x' needs Bounds, not \(0, 1\)$"):
+        DifferenceBand({"x": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([], np.int64),
+        ([1 - (1 << 30), (1 << 30) - 1], np.int64),
+        ([-(1 << 30), 0], object),
+        ([0, 1 << 30], object),
+    ],
+)
+def test_a_function_gets_numbers_that_its_arithmetic_cannot_overflow(values, kind):
+    seen = []
+
+    def predicate(r, s):
+        seen.append((r.x.dtype, s.x.dtype))
+        return r.x + s.x  # true unless it is zero
+
+    small = np.zeros(len(values), np.int32)
+    found = evaluate(predicate, {"x": np.array(values, np.int64)}, {"x": small})
+    assert seen == [(kind, np.int64)]
+    assert (found.tolist(), found.dtype) == ([bool(value) for value in values], bool)
+
+
 def test_all_fields_must_match_and_absent_ones_are_open():
     keys = {"x": np.array([0, 0, 5]), "y": np.array([0, 9, 0]), "z": np.array([7, 7, 7])}
     zeros = {name: np.zeros(3, np.int64) for name in keys}
@@ -108,6 +181,13 @@ def test_a_custom_predicate_does_not_wrap(case):
 
 def test_a_custom_predicate_is_loaded_by_name():
     assert load_predicate("tests.host.bundles:near").__name__ == "near"
+
+
+@pytest.mark.parametrize("name", ["", "near", ":near", "tests.host.bundles:"])
+def test_a_custom_predicate_is_named_by_its_module_too(name):
+    with pytest.raises(PredicateError) as raised:
+        load_predicate(name)
+    assert str(raised.value) == f"A custom predicate is 'module:function', not {name!r}."
 
 
 @pytest.mark.parametrize("name", ["", "near", "tests.host.bundles:", "tests.host.bundles:far"])

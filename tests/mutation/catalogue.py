@@ -140,10 +140,22 @@ TARGETS = {
     "host/predicate.py": Target(
         "which pairs match, and which values are near enough to look at",
         ("tests/host/test_predicate.py",),
+        {
+            "sign * below >= 0": "a shift by nothing leaves no place",
+            "sign * above <= 0": "a shift by nothing leaves no place",
+            "none = beyond": "nothing has been beyond before",
+            "np.asarray(r), None": "a side other than S",
+            "reference.rpartition": "names of neither kind can be imported",
+        },
     ),
     "host/buckets.py": Target(
         "in which buckets of an index the partners of a tuple lie",
         ("tests/host/test_buckets.py",),
+        {
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(names, seeds(choice, len(names))))": STRICT,
+        },
     ),
     "host/words/bit_fields.py": Target(
         "where the bits of a field stand in a word",
@@ -162,12 +174,23 @@ TARGETS = {
         ("tests/host/words/test_pairing.py",),
         {
             "before = np.cumsum(second": "numbers of another width",
-            "sides = np.zeros(count": "numbers of another type, which are compared with one another",
+            "sides = np.zeros(count": "numbers of another type, compared with one another",
             "sides[places[Side.S]] = 2": "any number that differs from that of R",
         },
     ),
     "host/words/result_codec.py": Target(
-        "what a result word says", ("tests/host/words/test_codec.py",)
+        "what a result word says",
+        ("tests/host/words/test_codec.py",),
+        {
+            "get('NONE'": "read of words that hold two results, whose manifests have it",
+            "astype(None)": "numbers of another type, compared with one another",
+            "columns[1].size": "all columns are broadcast to one size",
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(names, columns)": STRICT,
+            "column.reshape(": "NumPy takes any negative number, or none, for the whole length",
+            "if levels": FASTER,
+        },
     ),
     "spark_offload/placement.py": Target(
         "what rows are partitioned by",

@@ -10,6 +10,7 @@ from hdl.presets import PRESETS
 from host import Manifest
 from host.manifest import WordField
 from host.words import WordCodec, pack_field, tuple_writer, unpack_field
+from host.words.result_codec import PLACE
 from tests.host.bundles import BUNDLES
 
 ALL = {name: parameters.lane for name, parameters in {**PRESETS, **BUNDLES}.items()}
@@ -194,13 +195,31 @@ def test_results_return_with_the_number_of_the_core(cores, fan_in):
 def test_stars_and_marks_carry_the_errors():
     codec = WordCodec(manifest_of(PRESETS["tiny"]))
     kinds = np.array([codec.star, codec.star, codec.mark])
-    words = codec.pack_punctuation(kinds, [0, 1, 0], [2, 1, 3], [False, True, True])
+    illegal = [True, False, True]
+    words = codec.pack_punctuation(kinds, [0, 1, 0], [2, 1, 3], [False, True, True], illegal)
     fields = codec.unpack_results(words)
     assert fields.kind.tolist() == kinds.tolist()
     assert fields.side.tolist() == [0, 1, 0]
     assert fields.overflow.tolist() == [2, 1, 3]
     assert fields.disorder.tolist() == [False, True, True]
+    assert fields.illegal.tolist() == illegal
     assert len(fields) == 3
+    plain = codec.unpack_results(codec.pack_punctuation(codec.star, 1, 0, 0))
+    assert not plain.illegal.any()
+    # The bits of a pair mean something else.
+    rng = np.random.default_rng(1)
+    pairs = codec.unpack_results(codec.pack_pairs(0, *rng.integers(0, 2, (4, 50))))
+    for name in ("overflow", "disorder", "illegal"):
+        assert not getattr(pairs, name).any()
+
+
+def test_a_result_of_a_chain_has_no_place():
+    codec = WordCodec(manifest_of(JoinParameters(architecture="handshake", cores=2, sub_window=4)))
+    assert not set(PLACE) & set(codec.result.fields)
+    fields = codec.unpack_results(np.zeros((3, codec.result.columns), np.uint64))
+    for name in PLACE:
+        assert getattr(fields, name).tolist() == [0, 0, 0]
+        assert getattr(fields, name).dtype == np.int64
 
 
 def random_results(codec, count, rng):
@@ -224,6 +243,7 @@ def test_two_results_in_a_word_return_in_order(data, count, seed):
     words = codec.join_results(results)
     split, stamps = codec.split_words(words, np.arange(len(words), dtype=np.uint64))
     assert split.tolist() == results.tolist()
+    assert split.dtype == np.uint64
     fields = codec.unpack_results(results)
     apart = np.split(np.arange(count), np.flatnonzero(fields.kind == codec.mark))
     groups = []
