@@ -184,7 +184,7 @@ need-proofs: $(STAMP)
 
 # OPTIONS goes to the command: OPTIONS='--tenths 2 host/window.py' for a sample of one module.
 .PHONY: mutation
-mutation: need-mutmut ## Put faults into modules of the host, and see their tests fail (minutes)
+mutation: need-mutmut ## Put faults into modules that decide answers; tests must fail (minutes)
 	$(PY) -m tests.mutation $(OPTIONS)
 
 .PHONY: need-mutmut

@@ -56,7 +56,8 @@ def column_ranges(
         mine = [part for part in parts if part.number == at]
         if mine:
             low, high = min(part.low for part in mine), max(part.high for part in mine)
-            step = gcd(*(part.step for part in mine), *(part.low - low for part in mine))
+            steps = (part.step % (1 << 64) for part in mine)  # sent as signed numbers
+            step = gcd(*steps, *(part.low - low for part in mine))
             found[name] = ColumnRange(low, high, max(1, step))
     return found
 
@@ -85,7 +86,7 @@ def _measuring(
                         "number": pa.array(numbers, pa.int32()),
                         "low": pa.array(lows, pa.int64()),
                         "high": pa.array(highs, pa.int64()),
-                        "step": pa.array([min(step, (1 << 63) - 1) for step in steps], pa.int64()),
+                        "step": pa.array(np.array(steps, np.uint64).view(np.int64)),
                     }
                 )
 

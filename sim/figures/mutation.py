@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many faults in modules of the host its tests notice, as ``make mutation`` has found."""
+"""How many faults in modules that decide answers the tests notice, as ``make mutation`` found."""
 
 import hashlib
 import json
@@ -15,11 +15,25 @@ SCORES = ROOT / "docs" / "mutation.json"
 
 @figure("mutation.score_host", unit="of 1", goal=">= 0.85")
 def score_host(report):
-    """Mutants that the tests of their module notice, of all that were run, equivalent ones too."""
+    """Mutants of the host that the tests of their module notice, of all that were run."""
+    return _score("host/")
+
+
+@figure("mutation.score_spark", unit="of 1", goal=">= 0.85")
+def score_spark(report):
+    """Mutants of what Spark's tasks and plans decide that the tests of their module notice."""
+    return _score("spark_offload/")
+
+
+def _score(package):
+    """Return the share of the mutants of a package that were noticed, equivalent ones counted."""
     try:
-        modules = json.loads(SCORES.read_text(encoding="utf-8"))
+        scores = json.loads(SCORES.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotMeasured(f"{SCORES} is missing; write it with: make mutation") from error
+    modules = {name: row for name, row in scores.items() if name.startswith(package)}
+    if not modules:
+        raise NotMeasured(f"no module of {package} was run; make mutation does")
     changed = [
         name
         for name, row in modules.items()

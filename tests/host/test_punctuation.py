@@ -72,6 +72,26 @@ def test_groups_end_as_the_ingress_says(parts, period, probes, limit, bits):
     assert rows(grouper.feed(np.array([1], np.uint8))) == list(naive.feed([1]))
 
 
+@pytest.mark.parametrize("probes", [1, 2, 3, 4])
+@pytest.mark.parametrize("limit", [None, 1, 3, 7])
+def test_groups_stay_open_from_part_to_part(probes, limit):
+    rng = np.random.default_rng(probes)
+    for period in range(6):
+        grouper = Grouper(Ordering(period), probes=probes, limit=limit, probe_bits=3)
+        naive = NaiveGrouper(period, probes, limit, 3)
+        for _ in range(12):
+            part = (rng.random(rng.integers(0, 9)) < rng.random()).astype(np.uint8)
+            assert rows(grouper.feed(part)) == list(naive.feed(part.tolist()))
+        closed = grouper.finish()
+        assert [str(column.dtype) for column in closed] == ["int64", "int64", "int64", "bool"]
+        assert rows(closed) == list(naive.finish())
+
+
+def test_unless_said_otherwise_a_probe_is_a_full_group():
+    closed = Grouper(Ordering(2)).feed(np.zeros(2, np.uint8))
+    assert rows(closed) == [(0, Side.R, 1, False), (1, Side.R, 1, True)]
+
+
 def test_a_word_that_closes_both_groups_closes_that_of_r_first():
     grouper = Grouper(Ordering.relaxed(2), probes=2, limit=2)
     assert rows(grouper.feed(np.array([1, 0, 0], np.uint8))) == [

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+from itertools import islice
 from types import SimpleNamespace
 
 from hypothesis import given
@@ -93,6 +94,15 @@ def test_blocks_do_not_change_the_answer(monkeypatch, window, block):
     assert as_pairs(got) == naive_join(arrivals, holds(bounds), (window, window))
 
 
+@pytest.mark.parametrize("block", [1, 3, 4, 100])
+def test_ranges_come_whole_and_about_a_block_at_a_time(block):
+    first, last = np.array([0, 2, 5, 1, 7]), np.array([4, 2, 9, 3, 8])
+    parts = list(islice(reference.expand(first, last, block), 9))
+    pairs = [pair for part in parts for pair in zip(*(each.tolist() for each in part), strict=True)]
+    assert pairs == [(i, j) for i in range(5) for j in range(first[i], last[i])]
+    assert all(len(index) <= max(block, 4) for index, _ in parts)
+
+
 def test_sorting_by_a_field_does_not_change_the_answer():
     # Windows of thousands, so that candidates come from the sorted field and from several blocks.
     rng = np.random.default_rng(2)
@@ -112,6 +122,19 @@ def test_sorting_by_a_field_does_not_change_the_answer():
     want = reference_join(arrivals, unsorted, *windows)
     assert len(got) > 1000
     assert as_pairs(got) == as_pairs(want)
+
+
+@pytest.mark.parametrize("window", [1, 4, 1200])
+def test_thousands_of_tuples_are_joined_a_block_of_probes_at_a_time(window):
+    rng = np.random.default_rng(window)
+    count = 9_000
+    arrivals = Arrivals(rng.integers(0, 2, count), {"x": rng.integers(0, 9 * window, count)})
+    matches = reference_join(arrivals, DifferenceBand({"x": EQUAL}), CountWindow(window))
+    x, seen, want = arrivals.keys["x"].tolist(), ([], []), []
+    for at, side in enumerate(arrivals.side.tolist()):
+        want += [(at, other) for other in seen[1 - side][-window:] if x[other] == x[at]]
+        seen[side].append(at)
+    assert as_pairs(matches) == want
 
 
 def test_unsigned_extremes_are_exact():
@@ -142,26 +165,28 @@ def test_an_empty_or_one_sided_input_has_no_answer(sides):
 @given(some_arrivals(SMALL), WINDOW, WINDOW, st.integers(1, 6))
 def test_the_first_tuple_without_room_is_named(arrivals, window_r, window_s, capacity):
     windows = (window_r, window_s)
-    faults = []
+    faults, needs = [], {}
     for i, side in enumerate(arrivals.side):
         if isinstance(windows[side], TimeWindow):
             now, mine = arrivals.timestamp[i], np.flatnonzero(arrivals.side[:i] == side)
             held = (now - arrivals.timestamp[mine] <= windows[side].lifespan).sum()
             if held >= capacity:
                 faults.append((Side(side), len(mine)))
+                needs[side] = max(needs.get(side, 0), int(held) + 1)
     if not faults:
         reference_join(arrivals, DifferenceBand({}), *windows, capacity=capacity)
         return
     with pytest.raises(WindowOverflowError) as caught:
         reference_join(arrivals, DifferenceBand({}), *windows, capacity=capacity)
     assert (caught.value.side, caught.value.ordinal) == faults[0]
-    assert caught.value.needed > capacity
+    assert caught.value.capacity == capacity
+    assert caught.value.needed == needs[faults[0][0]]
     reference_join(arrivals, DifferenceBand({}), *windows, capacity=50)
 
 
 def test_a_time_based_window_without_timestamps_is_an_error():
     arrivals = Arrivals([0, 1], {"x": np.zeros(2, np.int64)})
-    with pytest.raises(UsageError, match="timestamps"):
+    with pytest.raises(UsageError, match=r"^A time-based window needs arrivals with timestamps\.$"):
         reference_join(arrivals, DifferenceBand({}), TimeWindow(1))
 
 

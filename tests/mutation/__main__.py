@@ -31,6 +31,7 @@ def main() -> int:
             jobs=options.jobs,
             again=options.again,
             tenths=options.tenths,
+            left_out=TARGETS[module].left_out,
         )
         keep(module, mutants)
         for mutant in mutants:

@@ -19,11 +19,15 @@ class Target:
     equivalent : dict of str to str
         Statements of mutants that no answer can tell from the original, each with the reason. A
         statement may be cut short where what is left is clear.
+    left_out : tuple of str
+        Functions that only Spark can run, as they make expressions of its columns or read its
+        frames. Their mutants are not run.
     """
 
     why: str
     tests: tuple[str, ...]
     equivalent: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 #: Reasons that several modules share.
@@ -31,6 +35,14 @@ QUICKER = "when the quicker way is taken, and how far: the other one has the sam
 LEFT = "the left side is what is searched by default"
 FASTER = "a shorter way for common cases: the longer one has the same answer"
 NARROWER = "more candidates: each is compared and looked for in the window anyway"
+BLOCKS = "blocks of another size, which have the same answer together"
+ANY_ORDER = "in which order candidates are searched: each order has the same answer"
+EITHER = "a pass ends where either side has no rows, whatever the other one has"
+NAMED_BEFORE = "the side is named in errors that were raised before"
+ARROW_TYPES = "Arrow gives columns the types of the schema"
+ARROW_64 = "numbers of 64 bits are what Arrow makes of them by default"
+NONE_THERE = "places of no tuples, whatever numbers they would be"
+FALSE = "None is as good as False"
 STRICT = "the lengths are equal; `strict` would only tell if they were not"
 
 TARGETS = {
@@ -62,10 +74,22 @@ TARGETS = {
         {
             "alone, patience =": QUICKER,
             "if alone:": QUICKER,
+            "alone = 1": QUICKER,
             "alone += 1": QUICKER,
+            "alone -= 2": QUICKER,
+            "patience = 2": QUICKER,
             "limits[:int(np.searchsorted(limits, left))]": QUICKER,
             "np.zeros(2, np.int64), limits[:-1]": QUICKER,
-            "in_time = ends + lasts": QUICKER,
+            "in_time = ends": QUICKER,
+            "min(self.probes, self.period) - 2": QUICKER,
+            "min(self.probes, self.period) + 3": QUICKER,
+            "int(np.argmin(None))": QUICKER,
+            "self.others = ": "set to zero where a group begins, before it is read",
+            "np.full(len(ends), side, None)": "NumPy makes 64-bit numbers of sides unasked",
+            "np.full(len(ends), side)": "NumPy makes 64-bit numbers of sides unasked",
+            "reshape(-2, 3)": "NumPy takes any negative number for the one that is not known",
+            "full_at <= late_at": "tuples of two sides never stand in one place",
+            "zip(*closed": STRICT,
             "stored / cores": "of tuples of one core, both quotients have the same order",
             "kind='STABLE'": "NumPy takes the name in any case",
             "np.arange(len(ends[side]) + 2)": "one limit more than anybody reads",
@@ -80,15 +104,258 @@ TARGETS = {
         "the oracle itself",
         ("tests/host/test_reference.py",),
         {
+            "reach = base +": BLOCKS,
+            "np.searchsorted(stops, reach": BLOCKS,
             "top = None": NARROWER,
             "candidates(None, side": NARROWER,
             "np.where(None, first": NARROWER,
-            "np.argsort(values)": "the order of equal values is not looked at",
+            "least = int((high + low).sum())": ANY_ORDER,
+            "if least <": ANY_ORDER,
+            "if name in span": ANY_ORDER,
+            "candidates: break": ANY_ORDER,
+            "total = int((last + first).sum())": ANY_ORDER,
+            "if total <= least": ANY_ORDER,
+            "np.argsort(values": "the order of equal values is not looked at",
             "np.searchsorted(ordered, lowest).astype": LEFT,
-            "begin, done = (0, 1)": "blocks of another size",
+            "begin, done = ": BLOCKS,
+            "end = max(begin + 1, int(np.searchsorted(total, done": BLOCKS,
+            "np.arange(len(mine)": "64-bit numbers are what NumPy counts with by default",
         },
     ),
     "host/streams/results.py": Target(
-        "which rows a result of the hardware means", ("tests/host/streams/test_results.py",)
+        "which rows a result of the hardware means",
+        ("tests/host/streams/test_results.py",),
+        {
+            "np.zeros(0, None)": NONE_THERE,
+            "np.zeros(0))": NONE_THERE,
+            "log.count or log.has(None)": "numbers that differ from rows once do so ever after",
+            "log.count or log.has('": "numbers that differ from rows once do so ever after",
+            "np.ones(len(at)": "a column of booleans is there, and takes them as such",
+            "kinds[:1]": "no result is left to be decoded",
+            "rare[:1]": "no result is left to be decoded",
+            "reduce(results.overflow)": "NumPy begins with zero by itself",
+        },
+    ),
+    "host/predicate.py": Target(
+        "which pairs match, and which values are near enough to look at",
+        ("tests/host/test_predicate.py",),
+    ),
+    "host/buckets.py": Target(
+        "in which buckets of an index the partners of a tuple lie",
+        ("tests/host/test_buckets.py",),
+    ),
+    "host/words/bit_fields.py": Target(
+        "where the bits of a field stand in a word", ("tests/host/words/test_codec.py",)
+    ),
+    "host/words/pairing.py": Target(
+        "which tuples share a word", ("tests/host/words/test_pairing.py",)
+    ),
+    "host/words/result_codec.py": Target(
+        "what a result word says", ("tests/host/words/test_codec.py",)
+    ),
+    "spark_offload/placement.py": Target(
+        "what rows are partitioned by",
+        ("tests/spark_offload/test_placement.py",),
+        {
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "_reaches(query))": STRICT,
+            "size = query.window.size": "where ranges are cut, a window by time has a width",
+        },
+    ),
+    "spark_offload/profile.py": Target(
+        "where ranges of time begin",
+        ("tests/spark_offload/test_order_profile.py",),
+        {
+            "if number < self.least": "at the least time the longer way comes to zero as well",
+        },
+        left_out=("profile_order", "quantiles"),
+    ),
+    "spark_offload/halos.py": Target(
+        "how far before a range of time rows are sent along",
+        ("tests/spark_offload/test_halos.py",),
+        {
+            "place in range(len(starts) + 1)": "no row stands before the first range",
+            "range(1, len(starts) + 2)": "the time of one more row, which nobody reads",
+            "(0, 1))[0]": "a pair of which the first number is read",
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "_last_before(census, side, starts))]": STRICT,
+            "zip(Side, held)": STRICT,
+            "zip(*rows)": STRICT,
+            "zip(marks, found)": STRICT,
+        },
+        left_out=("in_ranges", "census", "times_at", "sent"),
+    ),
+    "spark_offload/halo_check.py": Target(
+        "which halo rows a window holds, and whether they are all there",
+        ("tests/spark_offload/test_halo_check.py",),
+        {
+            "self._complete = None": FALSE,
+            "zero_copy_only=None": FALSE,
+            "] = None": FALSE,
+            "kept.all() and False": FASTER,
+            "_require_all: self._complete = False": FASTER,
+        },
+    ),
+    "spark_offload/departing_rows.py": Target(
+        "in which partition a row comes alone", ("tests/spark_offload/test_departing_rows.py",)
+    ),
+    "spark_offload/partition_rows.py": Target(
+        "what a task reads of its partition",
+        ("tests/spark_offload/test_partition_rows.py",),
+        {
+            "(left, right), strict=": STRICT,
+            "zip(PAYLOAD, (left, right))": STRICT,
+            "(0, middle), strict=": STRICT,
+            "(0, middle))": STRICT,
+            "types[:len(left)], strict=None": STRICT,
+            "types[:len(left)], strict=False": STRICT,
+            "types[:len(left)]))": STRICT,
+            "middle + len(right)], strict=None": STRICT,
+            "middle + len(right)], strict=False": STRICT,
+            "middle + len(right)]))": STRICT,
+            "pa.scalar(side": "Arrow compares whole numbers of any width",
+        },
+    ),
+    "spark_offload/side_check.py": Target(
+        "whether an input is in order",
+        ("tests/spark_offload/test_side_check.py",),
+        {
+            "numbers[0] <= self._last[0]": "no two rows of a side have one number",
+            "numbers[1:] <= numbers[:-1]": "no two rows of a side have one number",
+            "places, strict=": STRICT,
+            "zip(self._columns, places)": STRICT,
+        },
+    ),
+    "spark_offload/ranges.py": Target(
+        "between which values the columns of a band lie",
+        ("tests/spark_offload/test_ranges.py",),
+        {
+            "_measuring(columns, schema, None)": NAMED_BEFORE,
+            "column_type(schema, name, None)": NAMED_BEFORE,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(*rows)": STRICT,
+            "pa.array(lows, None)": ARROW_64,
+            "pa.array(lows)": ARROW_64,
+            "pa.array(highs, None)": ARROW_64,
+            "pa.array(highs)": ARROW_64,
+            "np.array(steps, None)": "NumPy makes numbers of 64 bits of them unasked",
+            "np.array(steps)": "NumPy makes numbers of 64 bits of them unasked",
+        },
+        left_out=("band_ranges",),
+    ),
+    "spark_offload/window_size.py": Target(
+        "how many rows a window holds",
+        ("tests/spark_offload/test_window_size.py",),
+        {
+            "sides != side": "the other side first: the greater of both counts",
+            "zero_copy_only=": "numbers without nulls are not copied",
+        },
+    ),
+    "spark_offload/handover.py": Target(
+        "which rows software joins where the window outgrows the device",
+        ("tests/spark_offload/test_handover_rows.py",),
+        {
+            "self._last = None": "set with the first row, before it is read",
+            "self._last = 1": "set with the first row, before it is read",
+            "cut is None and False": FASTER,
+            "zero_copy_only=None": FALSE,
+            "WindowGauge(None, width": "a name for an error that the handover tells by itself",
+            "| None = ''": "set before it is read",
+            "at[full] <= found": "rows of two sides never stand in one place",
+            "np.ones(batch.num_rows": ARROW_TYPES,
+            "own = _flags": "the first thing that is added to a column of false",
+        },
+    ),
+    "spark_offload/streaming/window_state.py": Target(
+        "which rows of a stream are kept, and when they leave",
+        ("tests/spark_offload/streaming/test_window_state.py",),
+        {
+            "reshape(-2, 3)": "NumPy takes any negative number for the one that is not known",
+            "span[1] / self._length": "whole numbers up to a quotient, or up to its whole part",
+            "kind='STABLE'": "NumPy takes the name in any case",
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(found.tolist(), begins.tolist(), ends)": STRICT,
+            "save: timer = None": "neither is a timer",
+            "np.array(table": "64-bit numbers are what NumPy makes of them by default",
+            "save: self._timer = None": "the object is made anew for every call",
+            "whole_table(self._read(place), None)": "the rows that are read have the schema",
+        },
+    ),
+    "spark_offload/streaming/matched.py": Target(
+        "which kept rows have matched",
+        ("tests/spark_offload/streaming/test_window_state.py",),
+        {
+            "self._bits.pop(place)": "the bits of a slice are read before it goes",
+            "self._bits.pop(None, None)": "a slice that begins again has no bits from before",
+        },
+    ),
+    "spark_offload/streaming/passes.py": Target(
+        "which pairs of a micro-batch are new",
+        ("tests/spark_offload/streaming/test_passes.py",),
+        {
+            "if not lefts.num_rows and": FASTER,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "(left_rows, right_rows), join.pairs)": STRICT,
+            "return (table.slice(": EITHER,
+            "(times >= span[0]) | (times": "rows further away are compared, and match nothing",
+            "near.all() and False": FASTER,
+            "near.all() or True": "rows further away are compared, and match nothing",
+        },
+    ),
+    "spark_offload/streaming/packing.py": Target(
+        "which rows of a stream meet in a group",
+        ("tests/spark_offload/streaming/test_packing.py",),
+        {
+            "if not before - count": "fewer rows are gathered than were packed at any time before",
+            "(before - count, 0, [])": "not zero either, and never less than what is gathered",
+            "*map(str": "columns are found by their places",
+            "kind='STABLE'": "NumPy takes the name in any case",
+            "len(task.groups) >= 1": FASTER,
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(begins.tolist(), ends)": STRICT,
+            "pa.array(groups, None)": ARROW_TYPES,
+            "pa.array(groups)": ARROW_TYPES,
+            "len(groups), None)": ARROW_TYPES,
+            "[side] * len(groups))": ARROW_TYPES,
+            "pa.array(blobs, None)": ARROW_TYPES,
+            "pa.array(blobs)": ARROW_TYPES,
+            "zero_copy_only=None": FALSE,
+        },
+    ),
+    "spark_offload/streaming/groups.py": Target(
+        "in which partition of the state a group lies",
+        ("tests/spark_offload/streaming/test_groups.py",),
+        {"astype(None)": "as exact, since the numbers are of 32 bits"},
+    ),
+    "spark_offload/streaming/lone_rows.py": Target(
+        "what a row that comes alone looks like",
+        ("tests/spark_offload/streaming/test_lone_rows.py",),
+        {
+            "pa.nulls(rows.num_rows": ARROW_TYPES,
+            "side == LEFT and False": ARROW_TYPES,
+        },
+    ),
+    "spark_offload/streaming/question.py": Target(
+        "whether the kept rows answer the query",
+        ("tests/spark_offload/streaming/test_question.py",),
+    ),
+    "spark_offload/streaming/processor.py": Target(
+        "what happens to a group in a micro-batch",
+        ("tests/spark_offload/streaming/test_processor.py",),
+        {
+            "strict=None": STRICT,
+            "strict=False": STRICT,
+            "zip(frame['side'], frame['rows'])": STRICT,
+            "watermark_ms <= 0 and (not table.num_rows)": "all rows of none pass",
+            "watermark_ms * 1000, None)": "Arrow compares whole numbers of any width",
+            "pa.scalar(watermark_ms * 1000)": "Arrow compares whole numbers of any width",
+            "time.perf_counter() + started": "how long the group took, which is no answer",
+        },
     ),
 }

@@ -54,7 +54,7 @@ def table(scores: Mapping[str, Mapping]) -> str:
         "| module | decides | mutants | run | noticed | endless | score | equivalent | open |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    sums = [0, 0, 0, 0, 0, 0]
+    sums: dict[str, list[int]] = {}
     listed: list[str] = []
     for module, row in scores.items():
         noticed, every = score_of(row)
@@ -62,12 +62,14 @@ def table(scores: Mapping[str, Mapping]) -> str:
         known = sum(reason is not None for _, reason in reasons)
         there = every + row["left out"]
         numbers = (there, every, noticed, row["endless"], known, len(reasons) - known)
-        sums = [total + number for total, number in zip(sums, numbers, strict=True)]
+        package = module.partition("/")[0]
+        before = sums.get(package, [0] * len(numbers))
+        sums[package] = [total + number for total, number in zip(before, numbers, strict=True)]
         lines.append(_row(f"`{module}`", TARGETS[module].why, *numbers))
         if reasons:
             listed += ["", f"`{module}`", ""]
             listed += [f"- `{text}`: {reason or '**open**'}" for text, reason in reasons]
-    lines.append(_row("all", "", *sums))
+    lines += [_row(f"all of `{package}`", "", *total) for package, total in sums.items()]
     return "\n".join([*lines, "", "What was not noticed, and why:", *listed])
 
 
