@@ -140,7 +140,7 @@ class Reader:
         ]
 
     def declare_register(self, bits):
-        """Declare a register and return its name, which is the name of its output port if it has one."""
+        """Declare a register and return its name: that of its output port, if it has one."""
         start = "".join(self.initial.get(bit, "x") for bit in reversed(bits))
         initial = int(start.replace("x", "0"), 2) if start.strip("x") else None
         port = self.shown.get(tuple(bits))
