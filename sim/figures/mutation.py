@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many faults in modules of the host its tests notice, as ``make mutation`` has found."""
+"""The share of mutations of host modules that their tests notice, as found by ``make mutation``."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ SCORES = ROOT / "docs" / "mutation.json"
 
 @figure("mutation.score_host", unit="of 1", goal=">= 0.85")
 def score_host(report):
-    """Mutants that the tests of their module notice, of all that were run, equivalent ones too."""
+    """Share of the mutants run that the tests of their module notice; equivalent ones count."""
     try:
         modules = json.loads(SCORES.read_text(encoding="utf-8"))
     except OSError as error:
