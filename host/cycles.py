@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many clock cycles a join will take at the least, from its size, before it runs."""
+"""Estimate, from the size of a join, the least number of clock cycles that it takes."""
 
 from dataclasses import dataclass
 import math
@@ -16,16 +16,16 @@ class JoinSize:
     Parameters
     ----------
     rows : (float, float)
-        Tuples of R and of S.
+        Number of tuples of R and of S.
     windows : (float, float)
-        Tuples of R, and of S, in the window when a tuple of the other side comes, on average.
+        Average number of tuples in the window of R when a tuple of S arrives, and vice versa.
     """
 
     rows: tuple[float, float]
     windows: tuple[float, float]
 
     def shared(self, devices: int) -> "JoinSize":
-        """Return the part of each of several devices, each of which has its own keys."""
+        """Return the share of each device if several devices have disjoint keys."""
         left, right = self.rows
         left_window, right_window = self.windows
         return JoinSize(
@@ -34,12 +34,12 @@ class JoinSize:
 
 
 def estimated_cycles(manifest: Manifest, size: JoinSize) -> int:
-    """Estimate the cycles of a join at the least: what it takes if few tuples match.
+    """Return the least number of cycles of a join, which is reached if few tuples match.
 
-    A scan's tuples come in full groups, each of which reads the rows of its window once, both
-    regions of a core at the same time ("How long a pass takes" in ``docs/scan-engine.md``). An
-    index takes a cycle for each tuple, or for one of each side where two share a word; what its
-    walks take besides depends on the values.
+    In a scan, tuples form full groups. Each group reads the rows of its window once, and both
+    regions of a core work at the same time ("How long a pass takes" in ``docs/scan-engine.md``). An
+    index takes a cycle per tuple, or per pair of tuples of both sides where two share a word. The
+    cycles of its walks depend on the values and are not included.
     """
     tuples = sum(size.rows)
     if manifest.engine == "index":
@@ -49,6 +49,6 @@ def estimated_cycles(manifest: Manifest, size: JoinSize) -> int:
     for tuples_of_side, window in zip(size.rows, reversed(size.windows), strict=True):
         rows = max(1, math.ceil(window / (storage.cores * storage.lanes)))
         if tuples_of_side:
-            words = probes * tuples / tuples_of_side  # that arrive from one pass to the next
+            words = probes * tuples / tuples_of_side  # words that arrive during one pass
             passes.append(tuples_of_side / probes * max(rows, words + 1))
     return math.ceil(max([tuples, *passes]))
