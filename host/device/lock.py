@@ -169,7 +169,7 @@ def claim_device(
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:
-    """Return when a device failed, from its locked file, or from the unlocked one if None."""
+    """Return when a device failed, by its locked file or, if that is None, by a look at the file."""
     note = _note(folder, name) if descriptor is None else read_note(descriptor)
     return note.failed or 0.0
 

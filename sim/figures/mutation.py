@@ -15,7 +15,7 @@ SCORES = ROOT / "docs" / "mutation.json"
 
 @figure("mutation.score_host", unit="of 1", goal=">= 0.85")
 def score_host(report):
-    """Share of the mutants run that the tests of their module notice; equivalent ones count."""
+    """Share of the run mutants that their module's tests notice; equivalent ones are included."""
     try:
         modules = json.loads(SCORES.read_text(encoding="utf-8"))
     except OSError as error:

@@ -2,8 +2,8 @@
 """The data model of a netlist's modules.
 
 Every signal has one driver: an input port, a cell, or an instance. The output of a cell that
-computes is a *variable*; the other cells are *registers* and *memories*. Every use of signals is
-:class:`.Bits`.
+computes is a *variable*; the other cells are *registers* and *memories*. Whatever reads signals
+reads them as :class:`.Bits`.
 """
 
 from dataclasses import dataclass, field, replace

@@ -37,9 +37,8 @@ def drop_unread(logic):
 def drop_unread_inputs(logic):
     """Remove the inputs that nothing in a module depends on; return their names.
 
-    A module that gets its reset another way still has the accelerator's reset as an input. An input
-    of the accelerator makes Verilator look for changes of the input and of everything that depends
-    on it.
+    A module that gets its reset another way still has the accelerator's reset as an input. As soon
+    as any logic hangs on an input of the accelerator, Verilator looks for changes of all inputs.
     Parameters
     ----------
     logic : Logic
