@@ -39,6 +39,7 @@ def drop_unread_inputs(logic):
 
     A module that gets its reset another way still has the accelerator's reset as an input. As soon
     as any logic hangs on an input of the accelerator, Verilator looks for changes of all inputs.
+
     Parameters
     ----------
     logic : Logic

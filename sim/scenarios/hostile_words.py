@@ -80,6 +80,7 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
     """Return a scenario with words that no host would send, followed by an ordinary scenario.
 
     The following scenario begins with CLEAR, as all do, and contains no such words.
+
     Parameters
     ----------
     manifest, seed, tuples, overflow
