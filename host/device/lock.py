@@ -169,7 +169,7 @@ def claim_device(
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:
-    """Return when a device failed, by its locked file or, if that is None, by a look at the file."""
+    """Return when a device failed, by its locked file or, if None, by a look at the file."""
     note = _note(folder, name) if descriptor is None else read_note(descriptor)
     return note.failed or 0.0
 
@@ -191,4 +191,4 @@ def _holders(folder: LockFolder, names: Sequence[str]) -> dict[str, str]:
 def _waiting(folder: LockFolder, names: Sequence[str], seconds: float) -> str:
     held = "; ".join(f"{name!r} is held by {by}" for name, by in _holders(folder, names).items())
     listing = ", ".join(map(repr, names))
-    return f"waiting up to {seconds:g} s for {listing}; {held or 'nobody says that he holds it'}"
+    return f"waiting up to {seconds:g} s for {listing}; {held or 'no holder is recorded'}"

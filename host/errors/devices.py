@@ -116,5 +116,5 @@ class DeviceBusyError(DeviceError):
         super().__init__(
             f"{'None of the devices' if several else 'Device'} {listing} "
             f"{'became' if several else 'did not become'} free within {waited}; "
-            f"{held or 'nobody says that he holds it'}; {remedy}."
+            f"{held or 'no holder is recorded'}; {remedy}."
         )

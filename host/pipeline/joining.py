@@ -114,7 +114,8 @@ class BoundJoin(Stateful):
             [
                 _sorting("left", left, place.traits),
                 _sorting("right", right, self.right.traits),
-                f"ordering {ordering}" + ("" if place.order_matters else ", as nobody can tell"),
+                f"ordering {ordering}"
+                + ("" if place.order_matters else ", as nothing observes it"),
                 *(
                     f"one match at most on the {side}: its keys are DISTINCT"
                     for side, known in zip(("left", "right"), self._distinct(place), strict=True)

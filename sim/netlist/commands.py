@@ -96,14 +96,16 @@ def add_command(commands, report):
     """Add the command to the subparsers ``commands``; ``report`` receives its progress."""
     command = commands.add_parser(
         "netlist",
-        help="run what nextpnr gets against the software device",
+        help="compare the netlist that nextpnr gets with the software device",
         description="Synthesize accelerators as `python -m hdl route` does, simulate their netlists"
         " with models of the ECP5's cells, and compare each result with the software device.",
     )
     add_parameter_options(command)
     command.add_argument("--all", action="store_true", help="all small shapes")
     command.add_argument("--tuples", type=int, default=100_000, metavar="N", help="for each shape")
-    command.add_argument("--seed", type=int, default=1, metavar="N", help="of the first scenario")
+    command.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the first scenario"
+    )
     command.add_argument(
         "--output", default=str(RESULTS), metavar="FILE", help=f"default: {RESULTS}"
     )
