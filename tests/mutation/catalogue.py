@@ -134,6 +134,7 @@ TARGETS = {
             "kinds[:1]": "no result is left to be decoded",
             "rare[:1]": "no result is left to be decoded",
             "reduce(results.overflow)": "NumPy begins with zero by itself",
+            "if flags or True": "NumPy takes all of nothing for true",
         },
     ),
     "host/predicate.py": Target(
@@ -145,10 +146,25 @@ TARGETS = {
         ("tests/host/test_buckets.py",),
     ),
     "host/words/bit_fields.py": Target(
-        "where the bits of a field stand in a word", ("tests/host/words/test_codec.py",)
+        "where the bits of a field stand in a word",
+        ("tests/host/words/test_bit_fields.py",),
+        {
+            "array.astype(": "numbers of 64 bits either way, modulo a power of two",
+            "place.bits < 65": "a mask of all bits",
+            "place.bits <= 64": "a mask of all bits",
+            "place.bits < 64 or True": "a mask of all bits",
+            "if shift or True": "a shift by no bits",
+            "dtype=None": "NumPy makes numbers of 64 bits unasked",
+        },
     ),
     "host/words/pairing.py": Target(
-        "which tuples share a word", ("tests/host/words/test_pairing.py",)
+        "which tuples share a word",
+        ("tests/host/words/test_pairing.py",),
+        {
+            "before = np.cumsum(second": "numbers of another width",
+            "sides = np.zeros(count": "numbers of another type, compared with one another",
+            "sides[places[Side.S]] = 2": "any number that differs from that of R",
+        },
     ),
     "host/words/result_codec.py": Target(
         "what a result word says", ("tests/host/words/test_codec.py",)

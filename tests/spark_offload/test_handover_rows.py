@@ -157,7 +157,7 @@ def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(mani
     assert error.side == ("R (left)", "S (right)")[side]
     assert (error.capacity, error.ordinal, error.needed) == (HOLDS, HOLDS, HOLDS + 4)
     assert "--cores 2" in str(error)
-    assert "--engine" not in str(error)
+    assert "demo-index" not in str(error)
     assert str(error).endswith(
         " Where no device is named, build=True counts the windows and builds what they need."
     )
@@ -167,5 +167,5 @@ def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(mani
 def test_the_error_of_an_index_tells_how_to_build_one(tmp_path):
     index = Manifest.load(write_manifest(BUNDLES["tiny"].with_(engine="index"), tmp_path))
     table = tagged_table(sorted_rows([(0, 5)] * (index.capacity + 1), 0))
-    with pytest.raises(WindowOverflowError, match="--engine index"):
+    with pytest.raises(WindowOverflowError, match="--preset demo-index"):
         handed_over(index, table, [], strict=True).first().read_all()

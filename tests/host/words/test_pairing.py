@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 import numpy as np
 
 from host import Side
-from host.words.pairing import joined, one_each, seconds
+from host.words.pairing import SidePlaces, joined, one_each, seconds
 
 SIDES = st.lists(st.integers(0, 1), max_size=60)
 
@@ -51,3 +51,11 @@ def test_a_word_each_is_a_place_each():
     assert places.count == 4
     assert all(places.sides[side].words is members[side] for side in Side)
     assert joined({Side.S: np.arange(3)}, 3).count == 3
+
+
+def test_places_of_some_tuples_are_part_of_those_of_all():
+    places = SidePlaces(np.arange(10, 15), np.array([0, 1, 2, 0, 1], np.uint8))
+    part = places.part(1, 4)
+    assert (part.words.tolist(), part.shares.tolist()) == ([11, 12, 13], [1, 2, 0])
+    alone = SidePlaces(np.arange(10, 15)).part(2, 9)
+    assert (alone.words.tolist(), alone.shares) == ([12, 13, 14], None)
