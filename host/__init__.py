@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host side of the kit: what a stream join means, and how to run it on an accelerator.
+"""The host side of the kit: the meaning of a stream join, and how to run one on an accelerator.
 
-It knows an accelerator by its manifest only, and needs no hardware tools.
+Host code knows an accelerator only by its manifest, and needs no hardware tools.
 """
 
 from host import startup  # before all that takes long to load

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
+    """Run a command; return its exit code: 2 for wrong usage, 1 for failure, 130 if interrupted."""
     options = parser().parse_args(arguments)
     output = OutputFile(options)
     try:

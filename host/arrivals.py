@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two streams as one sequence, in the order of arrival."""
+"""Two streams as one sequence of tuples in the order of arrival."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ Columns = Mapping[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Tuples of both sides, in the order in which they arrive.
+    """Tuples of both sides in the order of their arrival.
 
     Parameters
     ----------
     side : array of uint8
         Side of each tuple.
     keys : mapping of str to array of int64 or uint64
-        Key fields, all as long as ``side``. Narrower integers are widened.
+        Key fields, each as long as ``side``. Narrower integers are widened.
     timestamp : array of int64 or uint64, optional
-        Never decreases; needed for time-based windows.
+        Timestamps, which never decrease. Time-based windows need them.
 
     Raises
     ------
     UsageError
-        If lengths differ or a column does not hold integers.
+        If lengths differ, or a column does not hold integers.
     DisorderError
-        If the timestamp decreases.
+        If a timestamp is less than the one before it.
     """
 
     side: npt.NDArray[np.uint8]
@@ -89,7 +89,7 @@ class Arrivals:
 
     @property
     def ordinals(self) -> npt.NDArray[np.int64]:
-        """Number of each tuple among those of its side; the first is 0."""
+        """Number of each tuple within its own side, counted from 0."""
         after_s = np.cumsum(self.side, dtype=np.int64)
         after_r = np.arange(1, len(self) + 1, dtype=np.int64) - after_s
         return np.where(self.side == Side.S, after_s, after_r) - 1

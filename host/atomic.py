@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that appear whole or not at all, however the process that writes them ends.
+"""Write files and folders that appear whole or not at all, however the writing process ends.
 
-The writer works beside the final place, under a name of its own, and moves the result there in one
-step. Meanwhile it holds a lock on what it writes. The operating system frees the lock of a process
-that ends, even of a killed one, so the next writer can tell an abandoned file from one that another
-process is still writing, and removes only the abandoned one.
+The writer works under a temporary name beside the final place, and moves the result there in one
+step. Meanwhile it holds a lock on the temporary file or folder. The operating system frees the lock
+when the process ends, even if it is killed. The next writer can therefore distinguish an abandoned
+file from one that another process is still writing, and removes only the abandoned one.
 """
 
 from collections.abc import Iterator
@@ -18,24 +18,24 @@ import shutil
 
 __all__ = ["atomic_file", "workplace"]
 
-#: Characters of the final name that a name of work in progress begins with.
+#: Length of the part of the final name with which a temporary name begins.
 STEM = 40
 LOCK = "lock"
 
 
 @contextmanager
 def atomic_file(path: str | Path, *, mode: int = 0o666) -> Iterator[Path]:
-    """Yield a file to write, which takes the place of ``path`` if the block ends well.
+    """Yield the path of a temporary file that replaces ``path`` if the block raises no error.
 
-    If the block raises, or the process is killed, an older file stays as it was. Where ``path`` is
-    a symbolic link, the file that it leads to is replaced.
+    If the block raises, or the process is killed, an existing file stays unchanged. If ``path`` is
+    a symbolic link, the file that the link points to is replaced.
 
     Parameters
     ----------
     path : path-like
-        The final place; its folder must exist.
+        The final path; its folder must exist.
     mode : int
-        Permissions of the file, from which the process's umask is taken away.
+        Permissions of the file, before the process's umask is applied.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def atomic_file(path: str | Path, *, mode: int = 0o666) -> Iterator[Path]:
     _remove_abandoned(target.parent, stem)
     while True:
         place = target.parent / _new_name(stem)
-        # The kernel applies the umask; asking for it would change it for every other thread.
+        # The kernel applies the umask. Reading the umask would change it for all other threads.
         descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         if _hold(descriptor):
             break
@@ -65,19 +65,19 @@ def atomic_file(path: str | Path, *, mode: int = 0o666) -> Iterator[Path]:
 def workplace(folder: Path, name: str) -> Iterator[Path]:
     """Yield an empty folder below ``folder``, which is removed when the block ends.
 
-    Work that any killed process has left in ``folder`` is removed first.
+    Folders that killed processes left in ``folder`` are removed first.
 
     Parameters
     ----------
     folder : Path
-        An existing folder, used for nothing but such work and its results.
+        An existing folder, used only for such work and its results.
     name : str
-        What is made, for those who look into the folder meanwhile.
+        Name of the work, for people who look into the folder meanwhile.
 
     Raises
     ------
     OSError
-        If nothing can be written there.
+        If the folder cannot be written.
     """
     _remove_abandoned(folder)
     while True:
@@ -86,7 +86,7 @@ def workplace(folder: Path, name: str) -> Iterator[Path]:
         try:
             descriptor = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         except FileNotFoundError:
-            continue  # another process took the empty folder for an abandoned one
+            continue  # another process removed the empty folder as abandoned
         if _hold(descriptor):
             break
         os.close(descriptor)
@@ -104,29 +104,29 @@ def _new_name(stem: str) -> str:
 
 
 def _hold(descriptor: int) -> bool:
-    """Lock a new file; False if another process has removed it as abandoned before that."""
-    # Without locks, as on some network file systems, nothing is ever taken for abandoned.
+    """Lock a new file; return False if another process removed it as abandoned before that."""
+    # Where locks are not supported, as on some network file systems, nothing counts as abandoned.
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX)
     return os.fstat(descriptor).st_nlink > 0
 
 
 def _remove_abandoned(folder: Path, stem: str | None = None) -> None:
-    """Remove what killed processes have left in ``folder``, of one stem or of all."""
+    """Remove the temporary files and folders of killed processes, of one stem or of all."""
     prefix = ".*" if stem is None else re.escape(stem)
     pattern = re.compile(rf"\.{prefix}\.[0-9a-f]{{16}}\.partial", re.DOTALL)
-    with suppress(PermissionError):  # files can be made there, but not listed
+    with suppress(PermissionError):  # files can be created there, but not listed
         for name in os.listdir(folder):
             if pattern.fullmatch(name):
-                with suppress(OSError):  # it is another user's, or has just been removed
+                with suppress(OSError):  # belongs to another user, or was just removed
                     _remove_unless_held(folder / name)
 
 
 def _remove_unless_held(place: Path) -> None:
     """Remove a file or folder that no process holds.
 
-    A symbolic link is none that this module has made. In a folder that others can write to, it may
-    lead to anything, so nothing that it leads to is touched.
+    This module never makes symbolic links. In a folder that others can write to, a link may point
+    anywhere, so neither the link nor its target is touched.
     """
     if place.is_symlink():
         return
@@ -134,7 +134,7 @@ def _remove_unless_held(place: Path) -> None:
     try:
         descriptor = os.open(place / LOCK if is_folder else place, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
-        place.rmdir()  # its process ended before it made the lock; succeeds only if it is empty
+        place.rmdir()  # the process ended before it made the lock; only an empty folder goes
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -147,7 +147,7 @@ def _remove_unless_held(place: Path) -> None:
 
 
 def _remove_work(place: Path) -> None:
-    """Remove a workplace; what cannot be removed yet keeps its lock file, for the next attempt."""
+    """Remove a workplace; keep its lock file for the next attempt if its work cannot be removed."""
     shutil.rmtree(place / "work", ignore_errors=True)
     if not (place / "work").exists():
         shutil.rmtree(place, ignore_errors=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of a key field, as the ingress of an index engine computes it, and its seeds."""
+"""The hash of a key field, as an index engine's ingress computes it, and the hash's seeds."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ __all__ = ["FIRST_SEEDS", "SEED_BITS", "field_hash", "seeds"]
 
 SEED_BITS = 32
 
-#: Of the first choice: the accelerator has the same after reset (``hdl/index/bucket_hash.py``).
+#: Seeds of choice 0. The accelerator has the same seeds after reset (``hdl/index/bucket_hash.py``).
 FIRST_SEEDS = (
     0x9E3779B9, 0x6A09E667, 0xBB67AE85, 0xA54FF53A,
     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
@@ -19,15 +19,15 @@ _MASK = (1 << 64) - 1
 
 
 def seeds(choice: int, fields: int) -> tuple[int, ...]:
-    """Return the seeds of so many key fields.
+    """Return the seeds of ``fields`` key fields.
 
     Parameters
     ----------
     choice : int
-        Zero for the seeds after reset, with which keys that lie evenly spread evenly; any other
-        number for seeds that have nothing to do with them, the same ones whenever it is asked for.
+        Zero for the seeds after reset, which spread evenly spaced keys evenly. Any other number
+        gives unrelated seeds, which are the same in every call with that number.
     fields : int
-        Of the accelerator.
+        Number of key fields of the accelerator.
     """
     if not choice:
         return tuple(FIRST_SEEDS[n % len(FIRST_SEEDS)] for n in range(fields))
@@ -45,20 +45,20 @@ def _mixed(number: int) -> int:
 def field_hash(
     values: UInt64s, *, seed: int, bits: int, bucket_bits: int, first: bool = True
 ) -> UInt64s:
-    """Return what the values of one key field become; the hash of a key is all of theirs, xored.
+    """Return the hashes of one key field; the hash of a key is the exclusive or over its fields.
 
     Parameters
     ----------
     values : array of uint64
-        Below ``2 ** bits``; for a band without their sign, the least value being zero.
+        Values below ``2 ** bits``. For a band, they are offset so that the smallest value is zero.
     seed : int
-        Of the field.
+        Seed of the field.
     bits : int
-        Of the field.
+        Width of the field in bits.
     bucket_bits : int
-        Of the hash.
+        Width of the hash in bits.
     first : bool
-        Whether it is the first field, whose lowest bits are not multiplied.
+        Whether this is the first field, whose lowest bits are not multiplied.
     """
     plain = min(bucket_bits, bits) if first else 0
     low = values & np.uint64((1 << plain) - 1)

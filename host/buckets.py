@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which part every compared field takes in the bucket of a tuple, for an index engine."""
+"""The part of each compared field in the bucket number of a tuple, for an index engine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,26 +12,26 @@ from host.spread import Spread, tightened
 __all__ = ["Coordinate", "bucket_plan"]
 
 SPARE_BITS = 2
-"""Beside a hash, cells are so many bits wider: on average a probe visits 1.25 of them at most."""
+"""Extra width of cells beside a hash, in bits: a probe visits at most 1.25 cells on average."""
 
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Part of one field: see ``COORDINATE`` in docs/architecture.md.
+    """The part of one field in the bucket number: see ``COORDINATE`` in docs/architecture.md.
 
     Parameters
     ----------
     shift : int
-        The field, without its sign and shifted right so far, is the coordinate: the number of a
-        cell that is ``2 ** shift`` values wide.
+        Positions by which the field, without its sign, is shifted right. The result numbers cells
+        that are ``2 ** shift`` values wide.
     width : int
-        Its lowest bits that become part of the bucket's number; zero for none.
+        Number of lowest bits of the cell number that the bucket number contains; may be zero.
     place : int
-        Where they go.
+        Position of these bits in the bucket number.
     hashed : bool
-        The whole field is hashed instead.
+        Whether the whole field is hashed instead.
     seed : int
-        Of the hash.
+        Seed of the hash.
     """
 
     shift: int = 0
@@ -41,7 +41,7 @@ class Coordinate:
     seed: int = 0
 
     def value(self, manifest: Manifest) -> int:
-        """Return the operand of the control word that sets it."""
+        """Return the operand of the control word that sets this part."""
         if manifest.index is None:
             raise ValueError("Only an index engine has buckets")
         number = 0
@@ -56,26 +56,28 @@ def bucket_plan(
     spreads: Mapping[str, Spread] | None = None,
     choice: int = 0,
 ) -> dict[str, Coordinate]:
-    """Choose the parts of all fields for a predicate.
+    """Choose the parts of all fields in the bucket number for a predicate.
 
-    Fields whose difference is fixed are hashed: a probe visits one bucket. Fields whose difference
-    is bounded make a grid, with cells at least as wide as the bounds are apart, so that a probe
-    visits one or two cells in each direction. No field gets more bits than its values fill; the
-    field with the most cells has the lowest bits. Beside a hash only the field with the most cells
-    is cut, and more coarsely: keys may be few, with many rows each, or as good as unique, when
-    every further cell would be in vain. Other fields, and all of a predicate without any bounds,
-    take no part: their probes read the whole window.
+    Fields whose difference is fixed are hashed, so that a probe visits one bucket. Fields whose
+    difference is bounded form a grid. Its cells are at least as wide as the range between the
+    bounds, so that a probe visits one or two cells in each direction. No field gets more bits than
+    its values fill, and the field with the most cells has the lowest bits.
+
+    Beside a hash, only the field with the most cells is cut, and more coarsely. The hashed keys may
+    be few, with many rows each, or nearly unique, and then further cells would not help. All other
+    fields have no part in the bucket number. The probes of a predicate without any bounds read the
+    whole window.
 
     Parameters
     ----------
     manifest : Manifest
-        Of an index engine.
+        Manifest of an index engine.
     bounds : mapping of str to Bounds
-        Of ``r - s``, by key field. The comparator ``"equality"`` needs none.
+        Bounds of ``r - s``, by key field. The comparator ``"equality"`` needs none.
     spreads : mapping of str to Spread, optional
-        What is known of the values, by key field.
+        Known facts about the values, by key field.
     choice : int
-        Which seeds the hash has, see :func:`host.bucket_hash.seeds`.
+        Choice of the hash's seeds; see :func:`host.bucket_hash.seeds`.
     """
     assert manifest.index is not None
     spreads = spreads or {}
@@ -104,7 +106,8 @@ def bucket_plan(
         name = max(grid, key=lambda name: grid[name])
         hashes = sum(cell_bits(bits[name], spreads.get(name), 0) for name in fixed)
         width = min(total - min(total - total // 2, hashes), grid[name])
-        # A hash has the lowest bits of the first field as they are, and keys may be few.
+        # A hash contains the lowest bits of the first field unchanged, so the cut takes the highest
+        # bits.
         cut = replace(plan[name], shift=shifts[name], width=width, place=total - width)
         return plan | {name: cut}
     place = 0
@@ -116,13 +119,13 @@ def bucket_plan(
 
 
 def cell_bits(bits: int, spread: Spread | None, shift: int) -> int:
-    """Return how many bits number the cells, ``2 ** shift`` values wide, of a field's values."""
+    """Return how many bits number the cells of a field; a cell has ``2 ** shift`` values."""
     low, top = (0, (1 << bits) - 1) if spread is None else (spread.low, spread.top)
     return ((top >> shift) - (low >> shift)).bit_length()
 
 
 def shared(total: int, needs: Mapping[str, int]) -> dict[str, int]:
-    """Share bits out among fields: equally, but to none more than it needs."""
+    """Share bits equally among fields, but give no field more than it needs."""
     widths: dict[str, int] = {}
     for n, name in enumerate(sorted(needs, key=lambda name: needs[name])):
         widths[name] = min(needs[name], (total - sum(widths.values())) // (len(needs) - n))

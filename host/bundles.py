@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundles on this machine, and the default one, built when it is first needed."""
+"""The bundles on this machine, and the default bundles, which are built when first needed."""
 
 from collections.abc import Sequence
 import hashlib
@@ -19,23 +19,23 @@ from host.presets import PRESETS
 
 __all__ = ["default_bundle", "find_bundles", "source_hash"]
 
-#: Packages that a bundle is made by.
+#: Packages whose sources decide what a bundle contains.
 MAKERS = ("hdl", "sim")
 
-#: What an error of the builder begins with.
+#: Beginning of an error message of the builder.
 COMPLAINT = "python -m sim: "
 
 _SOURCES = {".py", ".cpp", ".h", ".vlt", ".v"}
 
-#: Where the routing reports are, of which the manifest of a bundle names one, beside a maker.
+#: Folder of the routing reports, beside a maker. A bundle's manifest names one of them.
 _REPORTS = Path("docs") / "routing"
 
 
 def source_hash() -> str | None:
-    """Return a hash of all that a bundle is made from; None if its makers are not here.
+    """Return a hash of all sources of a bundle; None if the packages that make it are missing.
 
-    Sources are found without being imported: nothing here needs the hardware language. A new
-    routing report takes a new bundle, but not a new library.
+    Sources are found without being imported, so the hardware language is not needed. A new routing
+    report requires a new bundle, but not a new library.
     """
     digest = hashlib.sha256()
     for maker in MAKERS:
@@ -54,7 +54,7 @@ def source_hash() -> str | None:
 
 
 def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
-    """Return the usable bundles under ``directory``, or of this machine, newest first."""
+    """Return the usable bundles in ``directory``, or on this machine, newest first."""
     found = []
     for place in bundle_folders() if directory is None else [directory]:
         for manifest in place.glob("*/manifest.json"):
@@ -62,7 +62,7 @@ def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
             try:
                 found.append((folder.stat().st_mtime, folder, Manifest.load(folder)))
             except (JoinError, OSError):
-                continue  # a bundle that cannot be used, or has just been removed, is not offered
+                continue  # skip a bundle that is unusable or was just removed
     found.sort(key=lambda bundle: -bundle[0])
     return [(folder, manifest) for _, folder, manifest in found]
 
@@ -74,31 +74,31 @@ def default_bundle(
     options: Sequence[str] = (),
     quiet: bool = False,
 ) -> Path:
-    """Return the bundle of the default device with an engine, building it first if need be.
+    """Return the default bundle of an engine; build it if necessary.
 
-    Its folder is named after the sources that made it, so a bundle of an older kit is never taken
-    for the one of this. One with a damaged library, or one for another processor, is built again.
-    Two processes may build at once: the first to finish wins.
+    The bundle's folder is named after a hash of the sources that made it, so that a bundle of an
+    older kit is never used. A bundle whose library is damaged, or made for another processor, is
+    built again. If two processes build it at once, the first to finish wins.
 
     Parameters
     ----------
     engine : str
-        One of :data:`~host.presets.PRESETS`; see :func:`host.engine_choice.suitable_engine`.
+        A key of :data:`~host.presets.PRESETS`; see :func:`host.engine_choice.suitable_engine`.
     directory : Path, optional
-        Where bundles are kept; default: see :mod:`host.cache`.
+        Folder of the bundles; by default, the folders of :mod:`host.cache`.
     options : sequence of str
-        Of ``python -m sim build``, over those of the preset.
+        Options of ``python -m sim build`` that override those of the preset.
     quiet : bool
-        Whether to keep the progress of a build to itself.
+        Whether to hide the progress of a build.
 
     Raises
     ------
     MissingToolError
-        If there is none, and the packages that build it are not installed.
+        If there is no such bundle, and the packages that build it are not installed.
     CacheError
-        If it must be built, and the folder that it is kept in cannot be written.
+        If the bundle must be built, and its folder cannot be written.
     BuildError
-        If building it fails.
+        If the build fails.
     """
     places = bundle_folders() if directory is None else [directory]
     preset = PRESETS[engine]
@@ -123,7 +123,7 @@ def default_bundle(
 
 
 def _build(options: list[str], bundle: Path, quiet: bool) -> None:
-    """Build beside the final place, then move there in one step."""
+    """Build a bundle beside its final place, then move it there in one step."""
     for folder in (bundle.parent, library_folder()):
         prepare_folder(folder)
     what = "the default bundle"
@@ -142,11 +142,11 @@ def _build(options: list[str], bundle: Path, quiet: bool) -> None:
 
 
 def _move(work: Path, bundle: Path) -> None:
-    """Put a built bundle in its place, unless another process has done so meanwhile."""
+    """Move a built bundle to its place, unless another process has put one there meanwhile."""
     if bundle.exists():
         if _is_ready(bundle):
             return
-        shutil.rmtree(bundle)  # a part of it is missing, damaged or for another processor
+        shutil.rmtree(bundle)  # a part is missing, damaged or for another processor
     try:
         work.rename(bundle)
     except OSError:
@@ -155,7 +155,7 @@ def _move(work: Path, bundle: Path) -> None:
 
 
 def _is_ready(bundle: Path) -> bool:
-    """Tell whether all parts of a bundle are there and can be used on this machine."""
+    """Return whether all parts of a bundle exist and can be used on this machine."""
     try:
         Manifest.load(bundle)
         read_library(bundle)
@@ -165,13 +165,13 @@ def _is_ready(bundle: Path) -> bool:
 
 
 def run_builder(command: list[str], quiet: bool) -> str:
-    """Run the builder; its progress goes to standard error, line by line."""
+    """Run the builder, show its progress on standard error, and return that output."""
     paths = [path for path in sys.path if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     lines: list[str] = []
     with subprocess.Popen(
         command,
-        stdout=subprocess.DEVNULL,  # where the bundle is built, which it does not stay
+        stdout=subprocess.DEVNULL,  # the bundle's path, which is temporary
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
@@ -193,7 +193,7 @@ def run_builder(command: list[str], quiet: bool) -> str:
 
 
 def _reason(code: int, lines: list[str]) -> str:
-    """Say in one line why the builder stopped: what it said itself, and what its tool said last."""
+    """Return in one line why the builder stopped: its own message and the last line of its tool."""
     if code < 0:
         return f"it was killed (signal {-code})"
     said = [text for line in lines if (text := line.strip().rstrip("."))]

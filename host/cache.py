@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where bundles and simulator libraries are kept: one folder for both, chosen here.
+"""Choose the folder in which bundles and simulator libraries are kept.
 
-It is ``$SPLITJOIN_CACHE`` if that is set; else the ``build`` folder of the checkout, if the kit
-runs from a checkout that can be written; else the user's cache folder, as the platform has it.
+The folder is ``$SPLITJOIN_CACHE`` if that is set. Otherwise it is the ``build`` folder of the
+checkout, if the kit runs from a writable checkout. Otherwise it is the user's cache folder of the
+platform.
 """
 
 import os
@@ -18,10 +19,10 @@ CACHE_VARIABLE = "SPLITJOIN_CACHE"
 
 
 def bundle_folders() -> list[Path]:
-    """Return the folders that bundles are looked for in; new ones go to the first.
+    """Return the folders that are searched for bundles; new bundles go to the first.
 
-    There are two if the checkout cannot be written: bundles that were built when it still could
-    be, as in an image of a container, are used from where they are.
+    There are two folders if the checkout cannot be written. Bundles that were built while it was
+    still writable, as in a container image, are used from the second one.
     """
     places = [_cache_folder()]
     build = _checkout_build()
@@ -31,17 +32,17 @@ def bundle_folders() -> list[Path]:
 
 
 def library_folder() -> Path:
-    """Return the folder of compiled libraries, by what they are made from."""
+    """Return the folder of compiled libraries, which are named by a hash of their sources."""
     return _cache_folder() / "libraries"
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Make ``folder`` if need be, and return it if files can be made in it.
+    """Make ``folder`` if necessary, and return it if files can be created in it.
 
     Raises
     ------
     CacheError
-        If they cannot.
+        If the folder cannot be made or written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,9 +62,9 @@ def _cache_folder() -> Path:
 
 
 def _checkout_build() -> Path | None:
-    """Return the folder of built things of the checkout that this file is in, if it is in one."""
+    """Return the ``build`` folder of the checkout with this file; None without a checkout."""
     root = Path(__file__).resolve().parent.parent
-    parts = ("pyproject.toml", "hdl", "sim")  # an installed kit lies in a folder without the first
+    parts = ("pyproject.toml", "hdl", "sim")  # an installed kit's folder lacks the first
     return root / "build" if all((root / part).exists() for part in parts) else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the windows of a join fit an accelerator, known before a tuple is sent."""
+"""Check before any tuple is sent whether the windows of a join fit an accelerator."""
 
 import numpy as np
 
@@ -14,23 +14,23 @@ __all__ = ["largest_window", "require_capacity", "require_room", "side_label"]
 
 
 def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[int, int | None]:
-    """Measure a time-based window.
+    """Measure the largest extent of a time-based window.
 
     Parameters
     ----------
     timestamps : array of uint64
-        Of one side, ascending.
+        Timestamps of one side, ascending.
     lifespan : int
-        Of the window.
+        Lifespan of the window, in units of the timestamps.
     capacity : int
-        Tuples that there is room for.
+        Tuples of one side that the accelerator holds.
 
     Returns
     -------
     needed : int
-        Tuples in the window when it is largest.
+        Number of tuples in the window at its largest.
     first : int or None
-        The first tuple that finds ``capacity`` tuples already there, after expiry.
+        Number of the first tuple that finds ``capacity`` tuples in the window, after expiry.
     """
     if not len(timestamps):
         return 0, None
@@ -43,12 +43,12 @@ def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[i
 
 
 def require_capacity(window: Window, manifest: Manifest) -> None:
-    """Raise unless a count-based window fits.
+    """Raise unless the accelerator can hold a count-based window.
 
     Raises
     ------
     CapacityError
-        If it is larger than the capacity.
+        If the window is larger than the capacity.
     """
     if isinstance(window, CountWindow) and window.size > manifest.capacity:
         raise CapacityError(
@@ -60,12 +60,12 @@ def require_capacity(window: Window, manifest: Manifest) -> None:
 
 
 def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> None:
-    """Raise unless a time-based window always fits, over two whole tables.
+    """Raise unless the accelerator can always hold a time-based window over two whole tables.
 
     Raises
     ------
     WindowOverflowError
-        If it will not, naming the row that overflows it first.
+        If the window outgrows the capacity. The error names the first row that finds no room.
     """
     if isinstance(window, CountWindow):
         return
@@ -84,5 +84,5 @@ def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> N
 
 
 def side_label(side: Side) -> str:
-    """Name a side in messages, by both its names."""
+    """Return a name of a side for messages, such as ``R (left)``."""
     return f"{side.name} ({'left' if side is Side.R else 'right'})"

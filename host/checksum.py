@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files with a checksum beside them, so that a damaged one is noticed before it is used.
+"""Files with a checksum beside them, so that a damaged file is noticed before it is used.
 
-The checksum of ``NAME`` is in ``NAME.sha256``, in the form that ``sha256sum --check`` reads.
+The checksum of ``NAME`` is in ``NAME.sha256``, in the format that ``sha256sum --check`` reads.
 """
 
 import hashlib
@@ -13,17 +13,17 @@ __all__ = ["checksum_file", "is_intact", "matches", "publish"]
 
 
 def checksum_file(path: Path) -> Path:
-    """Return where the checksum of ``path`` is."""
+    """Return the path of the checksum of ``path``."""
     return path.with_name(f"{path.name}.sha256")
 
 
 def matches(contents: bytes, path: Path) -> bool:
-    """Tell whether ``contents``, read from ``path``, are what was once written there."""
+    """Return whether ``contents``, read from ``path``, agree with the recorded checksum."""
     return hashlib.sha256(contents).hexdigest() in _recorded(path)
 
 
 def is_intact(path: Path) -> bool:
-    """Tell whether there is a file at ``path`` that agrees with its checksum."""
+    """Return whether there is a file at ``path`` that agrees with its checksum."""
     try:
         return matches(path.read_bytes(), path)
     except OSError:
@@ -31,14 +31,15 @@ def is_intact(path: Path) -> bool:
 
 
 def publish(source: Path, place: Path) -> None:
-    """Put a copy of ``source``, an executable file, at ``place`` with its checksum.
+    """Copy ``source``, an executable file, to ``place`` and record its checksum.
 
-    At every moment, the file at ``place`` is an old or a new one with its checksum beside it.
+    At every moment, the file at ``place`` is either the old or the new one, and its checksum is
+    recorded.
 
     Raises
     ------
     OSError
-        If there is no room, for example.
+        If a file cannot be written, for example because the disk is full.
     """
     contents = source.read_bytes()
     digest = hashlib.sha256(contents).hexdigest()
@@ -49,7 +50,7 @@ def publish(source: Path, place: Path) -> None:
 
 
 def _recorded(path: Path) -> set[str]:
-    """Return the checksums that the file at ``path`` may have: two while it is replaced."""
+    """Return the recorded checksums of ``path``; there are two while the file is being replaced."""
     try:
         lines = checksum_file(path).read_text("utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of columns: which one a query means, and what the columns of an answer are called.
+"""Find the columns that a query names, and choose the names of the result's columns.
 
-A query names a column exactly as its input does. The names of an answer are compared without regard
-to case, because Spark and SQL read it so: a right name that the left input has in any case gets the
-suffix. Columns of *one* input that differ in nothing but case stay as they are.
+A query must name a column exactly as its input does. Names of the result are compared without
+regard to case, as in Spark and SQL: a right column gets the suffix if a left column has the same
+name in any case. Columns of *one* input whose names differ only in case keep their names.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ __all__ = ["output_names", "require_column", "require_distinct"]
 
 
 def require_distinct(names: Sequence[str], table: str) -> None:
-    """Raise unless all columns of a table, which messages call ``table``, have different names.
+    """Raise unless all columns of a table have different names; messages call it ``table``.
 
     Raises
     ------
     UsageError
-        Naming the first one that stands twice.
+        If a name repeats; the error names the first one.
     """
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
@@ -32,14 +32,14 @@ def require_distinct(names: Sequence[str], table: str) -> None:
 
 
 def require_column(names: Sequence[str], name: str, table: str) -> None:
-    """Raise unless exactly one column of a table, which messages call ``table``, is ``name``.
+    """Raise unless exactly one column of a table has the name; messages call it ``table``.
 
     Raises
     ------
     UnknownColumnError
-        If there is none.
+        If there is no such column.
     UsageError
-        If there are several.
+        If there are several such columns.
     """
     if name not in names:
         raise UnknownColumnError(name, names, table=table)
@@ -49,26 +49,26 @@ def require_column(names: Sequence[str], name: str, table: str) -> None:
 def output_names(
     left: Sequence[str], right: Sequence[str], suffix: str, how: JoinType
 ) -> list[str]:
-    """Return the names of an answer: the left columns', then the right ones' if there are pairs.
+    """Return the result's column names: the left ones, then the right ones if the result has pairs.
 
     Parameters
     ----------
     left, right : sequence of str
-        The columns of both inputs.
+        Column names of both inputs.
     suffix : str
-        Appended to a right name that the left input has.
+        Text appended to a right name that the left input also has.
     how : JoinType
-        Whether there are pairs.
+        Type of the join, which decides whether the result has pairs.
 
     Raises
     ------
     UsageError
-        If a name stands twice in an input, or would stand twice in the answer.
+        If a name repeats in an input, or would repeat in the result.
     """
     require_distinct(left, "the left input")
     require_distinct(right, "the right input")
     taken = {name.casefold() for name in left}
-    chosen: dict[str, str] = {}  # by the answer's name without case: the input's, likewise
+    chosen: dict[str, str] = {}  # from the result's casefolded name to the input's
     names = list(left)
     for name in right if how.has_pairs else ():
         given = name + suffix if name.casefold() in taken else name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which simulated accelerator a query gets when no device is named."""
+"""Choose the simulated accelerator for a query that names no device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ __all__ = ["DefaultDevice", "default_device"]
 
 @dataclass(frozen=True)
 class DefaultDevice:
-    """A simulated accelerator, and why it.
+    """A simulated accelerator, and the reason for its choice.
 
     Parameters
     ----------
     bundle : Path
-        Its folder.
+        Folder of the bundle.
     reason : str
-        For an explanation.
+        Reason for the choice, for an explanation.
     """
 
     bundle: Path
@@ -32,36 +32,36 @@ class DefaultDevice:
 
     @property
     def uri(self) -> str:
-        """The device's address."""
+        """URI of the device."""
         return f"sim:{self.bundle}"
 
 
 def default_device(
     query: JoinQuery, *, tuples: int = 0, build: bool = False, directory: Path | None = None
 ) -> DefaultDevice:
-    """Choose the smallest bundle of the suitable engine that serves a query.
+    """Choose the smallest bundle of the suitable engine that can serve a query.
 
-    That is the default one if its window and its key fields are enough, and is built when it is
-    first needed. If they are not, one of the bundles on this machine is taken; if none of these
-    serves either, one is built if that is allowed. Otherwise the default one is returned, and
-    whoever plans the query on it meets the error that says what to do.
+    The default bundle is chosen if its window and its key fields suffice; it is built when it is
+    first needed. Otherwise, a bundle on this machine is chosen. If none of them suffices, one is
+    built if ``build`` allows it. Otherwise, the default bundle is returned, and planning the query
+    on it raises the error that says what to do.
 
     Parameters
     ----------
     query : JoinQuery
-        What is joined.
+        The join.
     tuples : int
-        Tuples of a side that its window holds at the most, as far as known; a count-based window
-        says itself.
+        Largest number of tuples of a side in the window, if known. Ignored for a count-based
+        window, whose size is known.
     build : bool
-        Whether a larger bundle is built if need be.
+        Whether to build a larger bundle if necessary.
     directory : Path, optional
-        Where bundles are kept.
+        Folder of the bundles.
 
     Raises
     ------
     MissingToolError, BuildError
-        If a bundle is needed and cannot be built.
+        If a bundle must be built and cannot be.
     """
     suitable = suitable_engine(query)
     if isinstance(query.window, CountWindow):
@@ -89,7 +89,7 @@ def default_device(
 
 @dataclass(frozen=True)
 class _Needs:
-    """What a query asks of a bundle, besides being like ``model``."""
+    """The requirements of a query, in addition to a bundle that is like ``model``."""
 
     model: Manifest
     tuples: int
@@ -111,7 +111,7 @@ class _Needs:
         return min(key.bits for key in self.model.keys)
 
     def options(self) -> Sequence[str]:
-        """Return options of the builder, over those of the preset."""
+        """Return the builder's options that override those of the preset."""
         options: list[str] = []
         if self.tuples > self.model.capacity:
             share = -(-self.tuples // self.model.storage.cores)

@@ -12,7 +12,7 @@ from host.manifest import Manifest
 
 __all__ = ["KINDS", "add_parser", "main"]
 
-#: Kinds of devices, by the form of their URI.
+#: Kinds of devices, by the form of their URIs.
 KINDS = {
     "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
     "software:": "the reference join; always there, windows of any size",
@@ -30,7 +30,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def main(options: argparse.Namespace) -> int:
-    """Print the lists."""
+    """Print the kinds of devices and the bundles on this machine."""
     del options
     print("Kinds of devices:")
     for form, meaning in KINDS.items():
@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _lack(folder: Path) -> str:
-    """Say why a bundle cannot be simulated as it is."""
+    """Return why a bundle cannot be simulated as it is; empty if it can."""
     try:
         read_library(folder)
     except MissingManifestError:
@@ -55,7 +55,7 @@ def _lack(folder: Path) -> str:
 
 
 def describe(manifest: Manifest) -> str:
-    """One line about an accelerator."""
+    """Return one line about an accelerator."""
     storage = manifest.storage
     keys = ", ".join(
         f"{key.name} {'int' if key.signed else 'uint'}{key.bits}" for key in manifest.keys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m host doctor`: which tools are there, which are needed, and how to get them.
+"""`python -m host doctor`: list the tools that are installed and needed, and how to get them.
 
-Nothing is imported to find its version: packages are asked for their metadata, programs are run.
-So the answer is quick, and comes on a machine where half of the tools are missing.
+To find versions, nothing is imported: packages are looked up in their metadata, and programs are
+run. The command is therefore quick, and works on a machine that lacks half of the tools.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Tool:
     Parameters
     ----------
     name : str
-        What people call it; for a package, its name on the package index.
+        Common name of the tool; for a package, its name on the package index.
     needed : str
         Version range, such as ``">=5.48,<6"``; empty for any version.
     purpose : str
-        What it is for.
+        What the tool is used for.
     source : str
-        How to get it.
+        How to get the tool.
     command : tuple of str
-        Prints the version. Empty for a Python package.
+        Command that prints the version. Empty for a Python package.
     required : bool
-        Whether `make demo` and `make test` need it.
+        Whether `make demo` and `make test` need the tool.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What :func:`examine` found out about one tool."""
+    """The result of :func:`examine` for one tool."""
 
     name: str
     found: str | None
@@ -66,7 +66,7 @@ class Finding:
 
     @property
     def state(self) -> str:
-        """One word for the table."""
+        """State of the tool in one word, for the table."""
         if self.ok:
             return "ok"
         if self.found is not None:
@@ -178,9 +178,10 @@ def release(version: str) -> tuple[int, ...]:
 
 
 def satisfies(version: str, needed: str) -> bool:
-    """Say whether ``version`` lies in the range ``needed``.
+    """Return whether ``version`` lies in the range ``needed``.
 
-    Knows what this kit writes: ``>=1.2``, ``<3``, ``==1.2.*``, joined by commas.
+    Only the forms that this kit uses are supported: ``>=1.2``, ``<3`` and ``==1.2.*``, joined by
+    commas.
     """
     for clause in filter(None, needed.split(",")):
         parts = re.fullmatch(r"(>=|<|==)(.+)", clause)
@@ -197,9 +198,9 @@ def satisfies(version: str, needed: str) -> bool:
 
 
 def find(tool: Tool) -> str | None:
-    """Return the version of ``tool`` that a command of this kit would use, None if there is none.
+    """Return the version of ``tool`` that a command of this kit would use; None if it is missing.
 
-    A program that is there but does not tell its version is of version ``"?"``.
+    A program that does not print its version has version ``"?"``.
     """
     if tool.name == "python":
         return platform.python_version()
@@ -224,13 +225,13 @@ def find(tool: Tool) -> str | None:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return None  # a stub, as some systems put in place of what they lack
+        return None  # a stub, which some systems install in place of a missing program
     version = re.search(r"\d+(\.\d+)+", answer.stdout + answer.stderr)
     return version[0] if version else "?"
 
 
 def examine(tools: Sequence[Tool]) -> list[Finding]:
-    """Find each of ``tools`` and compare its version with the one needed."""
+    """Find each of ``tools`` and compare its version with the version needed."""
     findings = []
     for tool in tools:
         found = find(tool)
@@ -282,7 +283,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def main(args: argparse.Namespace) -> int:
-    """Print the findings; return 1 if a required tool does not do."""
+    """Print the findings; return 1 if a required tool is missing or has the wrong version."""
     findings = examine(TOOLS)
     bad = [each for each in findings if each.required and not each.ok]
     if args.json:

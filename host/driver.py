@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join of two inputs on a device: a graph of execution streams from Arrow to Arrow.
+"""Join two inputs on a device with a graph of execution streams, from Arrow to Arrow.
 
-Two sources -> accelerator -> materialize. The graph is driven by one scheduler, so feeding the
-device and draining it cannot deadlock, and buffers stay bounded.
+The graph is: two sources -> accelerator -> materialize. One scheduler drives it, so feeding and
+draining the device cannot deadlock, and buffers stay bounded.
 """
 
 from collections.abc import Iterator
@@ -52,27 +52,29 @@ Int64s = npt.NDArray[np.int64]
 class TableJoin(JoinRun):
     """One join of two inputs, checked and planned.
 
-    By the type of the query rows may come alone: the columns of the other side are null then. Such
-    a row is kept until it leaves the window.
+    Some types of join also emit rows that come alone, with nulls in the columns of the other side.
+    Such a row is kept until it leaves the window.
 
-    Whole tables are looked at first, so that any values that can be encoded are; such a join can be
-    run several times. If the query declares its inputs sorted, and one is a reader or iterator of
-    batches, both are streamed: memory follows the window and the buffers, not the inputs. What
-    neither the types of the columns nor ``ranges`` settle is then checked batch by batch.
+    Whole tables are inspected before they are planned, so any values that can be encoded are
+    accepted. Such a join can be run several times. If the query declares its inputs sorted and one
+    of them is a reader or iterator of batches, both inputs are streamed. Memory then depends on the
+    window and the buffers, not on the size of the inputs. Values that neither the column types nor
+    ``ranges`` vouch for are checked batch by batch.
 
     Parameters
     ----------
     left, right : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
-        The rows. An iterable without any batch has no schema, so give a reader or a table if there
-        may be none. Unless sorted, batches are gathered into a table.
+        The rows. An iterable must hold at least one batch, because its schema is that of the
+        first; if there may be none, give a reader or a table. Batches of unsorted inputs are
+        gathered into a table.
     query : JoinQuery
-        What to join.
+        The join.
     device : Device
-        An open device, used by nobody else meanwhile; it stays open.
+        An open device, which nobody else uses meanwhile; it stays open.
     ranges : tuple of mapping
-        For streams: what is known of columns, see :func:`~host.encode.plan.plan_streams`.
+        For streams: known ranges of columns; see :func:`~host.encode.plan.plan_streams`.
     options
-        ``trace``, ``record``, ``deadline``, ``report``, ``batch_rows`` and ``buffer_rows``, see
+        ``trace``, ``record``, ``deadline``, ``report``, ``batch_rows`` and ``buffer_rows``; see
         :class:`~host.join_run.JoinRun`.
 
     Raises
@@ -81,7 +83,7 @@ class TableJoin(JoinRun):
         If the query does not suit the inputs or the device.
     WindowOverflowError
         If a time-based window holds more rows than the device's capacity; for streams, when the
-        row that overflows it comes.
+        first row arrives that finds no room.
     """
 
     def __init__(
@@ -112,18 +114,19 @@ class TableJoin(JoinRun):
 
 
 class TaggedJoin(JoinRun):
-    """One join of one stream that holds the rows of both sides, in their order of arrival.
+    """Join of one stream that holds the rows of both sides in their order of arrival.
 
-    Memory follows the window and the buffers, not the stream; see :class:`TableJoin` for values.
+    Memory depends on the window and the buffers, not on the length of the stream. Values are
+    checked as in the streams of :class:`TableJoin`.
 
     Parameters
     ----------
     batches : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
-        The rows, as ``layout`` says; on a tie left rows first.
+        The rows, in the form that ``layout`` describes; on a tie left rows come first.
     layout : TaggedLayout
-        Where the columns of both sides stand.
+        Positions of the columns of both sides.
     query : JoinQuery
-        What to join.
+        The join.
     device : Device
         An open device.
     options
@@ -171,9 +174,9 @@ def join_tables(
 def join_batches(
     left: Input, right: Input, query: JoinQuery, device: Device, **options: Any
 ) -> Iterator[pa.RecordBatch]:
-    """Join two tables, yielding batches in order; see :class:`TableJoin`.
+    """Join two tables and return an iterator of batches, in order; see :class:`TableJoin`.
 
-    Bad input raises here, before the first batch is asked for.
+    Errors in the input's schema or the query are raised here, before the first batch is requested.
     """
     return TableJoin(left, right, query, device, **options).batches()
 
@@ -181,7 +184,7 @@ def join_batches(
 def _tables_join(
     left: pa.Table, right: pa.Table, query: JoinQuery, device: Device, options: JoinOptions
 ) -> tuple[PreparedJoin, list[Supply]]:
-    """Plan the join of whole tables; return it with the columns that are sent, in order."""
+    """Plan the join of whole tables; return the plan and the columns to send, in order."""
     manifest = device.manifest
     left, right = left.combine_chunks(), right.combine_chunks()
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of time, exact to the nanosecond, and how they are written."""
+"""Durations, exact to the nanosecond, and their text form."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,7 +10,7 @@ from host.errors import UsageError
 
 __all__ = ["Duration", "as_duration", "parse_duration"]
 
-#: Nanoseconds of each unit, by its spellings; the first is how it is printed.
+#: Nanoseconds in each unit, by its spellings; the first spelling is used for output.
 UNITS: dict[tuple[str, ...], int] = {
     ("d", "day", "days"): 86_400_000_000_000,
     ("h", "hour", "hours"): 3_600_000_000_000,
@@ -28,12 +28,12 @@ _NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 
 @dataclass(frozen=True, order=True)
 class Duration:
-    """A length of time; may be negative, as a bound of a difference.
+    """A length of time, which may be negative, as the bound of a difference.
 
     Parameters
     ----------
     nanoseconds : int
-        Its length.
+        Length in nanoseconds.
     """
 
     nanoseconds: int
@@ -42,7 +42,7 @@ class Duration:
         return Duration(-self.nanoseconds)
 
     def __str__(self) -> str:
-        """Write it in the largest unit that divides it."""
+        """Return the duration in the largest unit that divides it."""
         for names, size in UNITS.items():
             if self.nanoseconds % size == 0 and self.nanoseconds:
                 return f"{self.nanoseconds // size}{names[0]}"
@@ -61,14 +61,14 @@ def parse_duration(text: str, what: str = "") -> Duration:
     Parameters
     ----------
     text : str
-        The duration.
+        Text of the duration.
     what : str
-        What it is the length of, to begin a message with.
+        Beginning of an error message: what the duration is for.
 
     Raises
     ------
     UsageError
-        If it is none, or finer than a nanosecond.
+        If the text is not a duration, or is finer than a nanosecond.
     """
     body = text.strip().lower()
     sign = -1 if body.startswith("-") else 1

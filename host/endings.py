@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command ends that did not get to its end: one sentence, and an exit code."""
+"""Turn the error that ended a command into one sentence and an exit code."""
 
 import argparse
 import os
@@ -10,17 +10,17 @@ from host.errors import JoinError
 
 __all__ = ["INTERRUPTED", "OutputFile", "ending", "was_interrupted"]
 
-#: Exit code after an interrupt from the keyboard, as shells have it.
+#: Exit code after an interrupt from the keyboard, as in shells.
 INTERRUPTED = 130
 
 
 class OutputFile:
-    """The file that a command is to write, to be able to say whether it has.
+    """The output file of a command, to find out whether the command has changed it.
 
     Parameters
     ----------
     options : argparse.Namespace
-        Of the command; one without ``output`` writes no file.
+        Options of the command. A command without the option ``output`` writes no file.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -29,7 +29,7 @@ class OutputFile:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether there is such a file, and it is as it was, or still missing."""
+        """Whether the command has an output file, and that file is unchanged or still missing."""
         return self._path is not None and self._identity() == self._before
 
     def _identity(self) -> tuple[int, int] | None:
@@ -41,7 +41,7 @@ class OutputFile:
 
 
 def was_interrupted(error: BaseException) -> bool:
-    """Whether ``error`` is an interrupt by the user, or came of one while things were put away."""
+    """Return whether ``error`` is a keyboard interrupt, or was raised while handling one."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, KeyboardInterrupt):
@@ -51,12 +51,13 @@ def was_interrupted(error: BaseException) -> bool:
 
 
 def ending(error: BaseException, output: OutputFile) -> tuple[str, int] | None:
-    """Return the sentence to print of an error that ended a command, and the exit code.
+    """Return the sentence to print for an error that ended a command, and the exit code.
 
     Returns
     -------
     tuple of (str, int) or None
-        None for what is no mistake of the user nor of the machine: a defect is to be seen whole.
+        None for an error that neither the user nor the machine caused: a defect needs its
+        traceback.
     """
     if was_interrupted(error):
         return f"interrupted{'; nothing was written' if output.is_untouched else ''}.", INTERRUPTED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine suits a query, when no device is named."""
+"""Choose the engine for a query that names no device."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ __all__ = ["EngineChoice", "suitable_engine"]
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and why it.
+    """An engine, and the reason for its choice.
 
     Parameters
     ----------
     engine : str
         ``"index"`` or ``"scan"``.
     reason : str
-        For an explanation.
+        Reason for the choice, for an explanation.
     """
 
     engine: str
@@ -25,10 +25,10 @@ class EngineChoice:
 
 
 def suitable_engine(query: JoinQuery) -> EngineChoice:
-    """Choose the index where a term bounds what can match from both sides, else the scan.
+    """Choose the index if a term bounds the difference on both sides, otherwise the scan.
 
-    Without such a term all tuples of the window are in one bucket, which an index reads one by one
-    and a scan many at a time.
+    Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
+    a scan reads many at a time.
     """
     for term in sorted(query.terms, key=lambda term: not term.is_equality):
         if term.low is not None and term.high is not None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact arithmetic on 64-bit columns.
 
-Differences of 64-bit values need 65 bits, which NumPy does not have. Every comparison of the kit is
-therefore turned into a comparison of *places*: unsigned numbers that are ordered as the values
-are, and that can be shifted by a constant with saturation.
+Differences of 64-bit values need 65 bits, which NumPy does not support. Therefore the kit compares
+*places*: unsigned numbers in the same order as the values, which can be shifted by a constant with
+saturation.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def as_integers(values: npt.ArrayLike) -> npt.NDArray[np.int64] | UInt64s:
     Raises
     ------
     TypeError
-        If they are not integers.
+        If the values are not integers.
     """
     array = np.asarray(values)
     if array.size == 0 and array.dtype.kind == "f":
@@ -52,7 +52,7 @@ def shifted(at: UInt64s, by: int) -> tuple[UInt64s, npt.NDArray[np.bool_]]:
     places : array of uint64
         The sums, saturated at both ends.
     beyond : array of bool
-        Where the true sum lies outside 64 bits.
+        Whether the true sum lies outside 64 bits.
     """
     step = np.uint64(min(abs(by), _TOP))
     if by >= 0:

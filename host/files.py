@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in files: the format by the ending, the output whole or not at all."""
+"""Read and write tables in files; a file's ending decides its format, and writing is atomic."""
 
 from collections.abc import Callable, Iterable
 import json
@@ -17,7 +17,7 @@ from host.text_files import encoding_error
 
 __all__ = ["FORMATS", "format_of", "read_table", "write_table"]
 
-#: Endings that are understood.
+#: Supported endings.
 FORMATS = (".parquet", ".csv", ".json")
 
 
@@ -27,7 +27,7 @@ def format_of(path: str | Path) -> str:
     Raises
     ------
     UsageError
-        If it is none of them, or Arrow cannot open a file of that name.
+        If the ending is not supported, or Arrow cannot open a file of that name.
     """
     try:
         str(path).encode()
@@ -40,14 +40,15 @@ def format_of(path: str | Path) -> str:
 
 
 def read_table(path: str | Path) -> pa.Table:
-    """Read a table.
+    """Read a table from a file.
 
-    JSON is one object a line, or one array of objects; types are inferred alike for both.
+    A JSON file holds one object per line, or one array of objects; types are inferred in the same
+    way.
 
     Raises
     ------
     UsageError
-        If the file is missing, or is not what its ending says.
+        If the file is missing, or its content does not match its ending.
     """
     readers: dict[str, Callable[[Path], pa.Table]] = {
         ".parquet": pq.read_table,
@@ -56,12 +57,12 @@ def read_table(path: str | Path) -> pa.Table:
     }
     reader = readers[format_of(path)]
     try:
-        # PyArrow takes names such as "file:/a" for addresses, but never those of absolute places.
+        # PyArrow takes relative names such as "file:/a" for URIs, but never absolute paths.
         return reader(Path(path).absolute())
     except FileNotFoundError as error:
         raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
     except OSError as error:
-        # PyArrow also raises OSError for content that makes no sense.
+        # PyArrow also raises OSError for invalid content.
         reason = error.strerror or str(error)
         raise UsageError(f"File {str(path)!r} cannot be read: {reason}.") from error
     except (pa.ArrowException, ValueError) as error:
@@ -72,10 +73,10 @@ def read_table(path: str | Path) -> pa.Table:
 
 
 def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
-    """Write batches as they come; return the number of rows.
+    """Write batches as they arrive; return the number of rows.
 
-    The file appears under its name when all is written; if anything raises, there is no new
-    file, and an old one is as it was.
+    The file appears under its name when all rows are written. If an error is raised, no new file
+    appears, and an existing file stays unchanged.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str 
 
 def _read_csv(path: Path) -> pa.Table:
     table = csv.read_csv(path)
-    # PyArrow takes text that is no UTF-8 for binary values, which a CSV file cannot have.
+    # PyArrow reads text that is not UTF-8 as binary values, which a CSV file cannot hold.
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if pa.types.is_binary(kind):
             raise ValueError(f"column {name!r} holds bytes that are no text")
@@ -110,7 +111,7 @@ def _read_json(path: Path) -> pa.Table:
         return pa.table({})
     if not first.startswith(b"["):
         table = arrow_json.read_json(path)
-        table.validate(full=True)  # PyArrow reads text that is no UTF-8 as it stands
+        table.validate(full=True)  # PyArrow does not check that text is UTF-8
         return table
     rows = json.loads(path.read_bytes())
     if not all(isinstance(row, dict) for row in rows):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cycles of a simulated device would take in hardware."""
+"""Convert the cycles of a simulated device into time in hardware."""
 
 from host.manifest import Manifest
 
@@ -9,14 +9,14 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def hardware_time(cycles: int, manifest: Manifest) -> str | None:
-    """Say how long a number of cycles takes on a device; None if there is nothing to say.
+    """Describe how long a number of cycles takes in hardware; None if that is not known.
 
     Parameters
     ----------
     cycles : int
-        Clock cycles that devices ran, one after another; zero of a device without a clock.
+        Clock cycles that the devices ran, added up; zero for a device without a clock.
     manifest : Manifest
-        Of the devices; they, or their twin, may never have been routed.
+        Manifest of the devices. It has no clock if neither they nor a twin was ever routed.
     """
     clock = manifest.clock
     if not cycles or clock is None:
@@ -34,6 +34,6 @@ def hardware_time(cycles: int, manifest: Manifest) -> str | None:
 
 
 def _with_unit(seconds: float) -> str:
-    """Write a time in the largest unit of which there is one."""
+    """Return a time as text, in the largest unit that does not make it less than one."""
     size, unit = next((each for each in _UNITS if seconds >= 0.95 * each[0]), _UNITS[-1])
     return f"{seconds / size:,.1f} {unit}"

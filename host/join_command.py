@@ -57,7 +57,7 @@ def main(options: argparse.Namespace) -> int:
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
     with Status("join") as status, ExitStack() as held:
-        # A build tells of itself, line by line.
+        # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
             device = held.enter_context(
@@ -103,12 +103,12 @@ class _Work:
 
 
 class _Passed:
-    """What has passed the device so far, in words.
+    """Text about the progress of a join on its device.
 
     Parameters
     ----------
     total : int
-        Rows of both inputs.
+        Number of rows of both inputs.
     """
 
     def __init__(self, total: int = 0) -> None:
@@ -116,7 +116,7 @@ class _Passed:
         self._progress = Progress(0, 0, 0)
 
     def note(self, progress: Progress) -> None:
-        """Take the newest numbers."""
+        """Record the latest progress."""
         self._progress = progress
 
     def __call__(self) -> str:
@@ -128,7 +128,7 @@ class _Passed:
 def _streamed(
     options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
 ) -> _Work | None:
-    """Stream sorted Parquet files, whatever their size; None if the files must be read whole."""
+    """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
     paths = options.left, options.right
     if options.verify or not query.sorted or {format_of(path) for path in paths} != {".parquet"}:
         return None
@@ -146,7 +146,7 @@ def _streamed(
         try:
             execution.graph()
         except KeyRangeError:
-            return None  # with all values at hand their common divisor may still make them fit
+            return None  # with whole tables, a common divisor may make the values fit
         counts = [side.execution().traits.rows or 0 for side in (left, right)]
         plan = prepared[-1].plan
         text = f"{_heading(query, device, plan, (counts[0], counts[1]))}\n{joined.explain()}"
@@ -163,7 +163,7 @@ def _streamed(
 def _gathered(
     options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
 ) -> _Work:
-    """Read both files whole."""
+    """Prepare a join of two files that are read whole."""
     tables = []
     for path in (options.left, options.right):
         with status.stage(f"reading {path}"):
@@ -188,13 +188,13 @@ def _gathered(
 
 
 def explain(join: TableJoin, rows: tuple[int, int]) -> str:
-    """Say how ``join``, of so many ``rows``, is run."""
+    """Describe how ``join``, of so many ``rows``, is run."""
     streams = [f"streams  {line}" for line in join.describe().splitlines()]
     return "\n".join([_heading(join.query, join.device, join.encoded, rows), *streams])
 
 
 def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
-    """Say what is joined, on what, and what becomes of the columns."""
+    """Describe the query, the device and the encoding of the columns."""
     manifest = device.manifest
     storage = manifest.storage
     cores = f"{storage.cores} core{'s' if storage.cores > 1 else ''}"

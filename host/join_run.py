@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A join that can be run: its graph of execution streams, and what can be told of the last run."""
+"""A join that can be run: its graph of execution streams, and measurements of the last run."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Latency:
-    """What a trace shows, in clock cycles of the device.
+    """Latencies from a trace, in clock cycles of the device.
 
     Parameters
     ----------
     processing : array of int64
-        By tuple that is no halo, in the order of arrival: from its acceptance to the star behind
-        its results.
+        For each tuple that is no halo row, in the order of arrival: cycles from its acceptance to
+        the star behind its results.
     visiting : array of int64
-        By pair: from the acceptance of the later tuple to the emission of the pair.
+        For each pair: cycles from the acceptance of the later tuple to the emission of the pair.
     emitted : array of int64
-        By pair: the cycle of its emission, since the device was opened.
+        For each pair: cycle of its emission, counted since the device was opened.
     """
 
     processing: Int64s
@@ -42,20 +42,20 @@ class Latency:
 
 @dataclass(frozen=True)
 class JoinResult:
-    """A join that has been run.
+    """Result of a join.
 
     Parameters
     ----------
     table : pa.Table
         The left columns, then the right columns.
     pairs : tuple of array of int64
-        Row of the left table, and of the right table, of every result; -1 for no row.
+        Row numbers in the left and in the right table, for every result; -1 where there is no row.
     counters : mapping of str to int
-        What the device's counters have grown by.
+        Increase of the device's counters.
     cycles, device_seconds : int, float
-        Clock cycles, and time, that the device has worked.
+        Clock cycles and seconds that the device has worked.
     latency : Latency or None
-        If it was traced.
+        Latencies, if the join was traced.
     """
 
     table: pa.Table
@@ -67,30 +67,31 @@ class JoinResult:
 
 
 class JoinRun:
-    """Base of joins that are run on a device: a derived class makes and prepares the graph.
+    """Base of joins that run on a device; a derived class makes and prepares the graph.
 
     Parameters
     ----------
     device : Device
-        An open device, used by nobody else meanwhile; it stays open.
+        An open device, which nobody else uses meanwhile; it stays open.
     trace : bool
-        Whether to take the cycles in which tuples and results come and go; implies ``record``.
+        Whether to record the cycles in which tuples and results are transferred; implies
+        ``record``.
     record : bool
-        Whether to keep the row numbers of all results, for :attr:`pairs`.
+        Whether to keep the row numbers of all results for :attr:`pairs`.
     deadline : Deadline, optional
-        How long the device may make no progress.
+        Longest time without progress of the device.
     report : callable, optional
-        Is called with a :class:`Progress` now and then.
+        Called with a :class:`Progress` from time to time.
     batch_rows : int
-        Most rows of a result batch.
+        Largest number of rows in a result batch.
     buffer_rows : int
-        Rows in each buffer between two streams.
+        Capacity of each buffer between two streams, in rows.
     is_cut : callable, optional
-        Whether another join goes on with the input; see
+        Returns whether another join continues with the input; see
         :class:`~host.streams.device_join.JoinOptions`.
     """
 
-    #: Of the results.
+    #: Schema of the results.
     schema: pa.Schema
 
     def __init__(
@@ -121,16 +122,17 @@ class JoinRun:
         self._graph = ExecStreamGraph(buffer_rows)
 
     def _run(self, join: PreparedJoin) -> None:
-        """Prepare the graph, of which ``join`` is a part."""
+        """Prepare the graph, which contains ``join``."""
         self.schema = join.schema
         self.encoded = join.plan
         self._accelerator = join.accelerator
         self._graph.prepare()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run the join, yielding the results in order as they come.
+        """Run the join and yield the results in order as they arrive.
 
-        A reader that stops early just closes the iterator; the device can be used again.
+        A consumer that stops early only needs to close the iterator; the device can then be used
+        again.
         """
         self._before = self.device.counters()
         self._visits.clear()
@@ -138,11 +140,11 @@ class JoinRun:
 
     @property
     def staged(self) -> StagingCounters:
-        """What the staging of the last join's batches into input words has cost."""
+        """Counters of the last join's staging of batches into input words."""
         return self._accelerator.staged
 
     def describe(self) -> str:
-        """The streams and the buffers between them, a line each."""
+        """Return a description of the streams and buffers, one buffer per line."""
         return self._graph.plan()
 
     @property
@@ -152,35 +154,35 @@ class JoinRun:
 
     @property
     def device_seconds(self) -> float:
-        """Time that the device has worked for the last join, beside the host for the most part."""
+        """Seconds that the device has worked for the last join, mostly in parallel to the host."""
         return 0.0 if self._accelerator.watch is None else self._accelerator.watch.seconds
 
     @property
     def waited_seconds(self) -> float:
-        """Time for which the host had nothing to do but to wait for the device."""
+        """Seconds in which the host had nothing to do but wait for the device."""
         return 0.0 if self._accelerator.watch is None else self._accelerator.watch.waited
 
     @property
     def hash_note(self) -> str:
-        """What an index read too much in the last join, and that the next one hashes otherwise."""
+        """Note that an index read too many entries in the last join; empty if it did not."""
         return "" if self._accelerator.hashing is None else self._accelerator.hashing.note
 
     def counters(self) -> dict[str, int]:
-        """What the device's counters have grown by since the last join began."""
+        """Return the increase of the device's counters since the last join began."""
         now = self.device.counters()
         return {name: value - self._before.get(name, 0) for name, value in now.items()}
 
     @property
     def pairs(self) -> tuple[Int64s, Int64s]:
-        """Rows of the left and of the right input, of every result, if they were recorded.
+        """Row numbers of every result in the left and in the right input, if they were recorded.
 
-        Where a row comes alone, the other one is -1.
+        For a row that comes alone, the other row number is -1.
         """
         return self._visited("left"), self._visited("right")
 
     @property
     def latency(self) -> Latency | None:
-        """Latencies of the last join, if it was traced."""
+        """Latencies of the last join; None if it was not traced."""
         trace = self._accelerator.trace
         if trace is None:
             return None
@@ -198,7 +200,7 @@ class JoinRun:
         return np.concatenate([np.zeros(0, np.int64), *parts])
 
     def run(self) -> JoinResult:
-        """Run the join and gather everything."""
+        """Run the join and gather all results."""
         self._recording = True
         table = pa.Table.from_batches(list(self.batches()), schema=self.schema)
         return JoinResult(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows a join answers with: pairs, rows besides them, or rows instead of them."""
+"""Types of joins: whether the result has pairs, rows without a partner, or both."""
 
 from enum import Enum
 
@@ -9,19 +9,19 @@ from host.side import Side
 __all__ = ["NO_ROW", "JoinType"]
 
 NO_ROW = -1
-"""The number of the row that is missing where a row comes alone."""
+"""Row number that stands for the missing row where a row comes alone."""
 
 
 class JoinType(Enum):
     """Inner, outer, semi and anti joins.
 
-    A row is *matched* if it is in a pair of the inner join. An inner join answers with the pairs. A
-    left, right or full outer join answers with the pairs and, once, every row of the left side, of
-    the right side or of both that is not matched, with nulls for the columns of the other side.
-    A left semi join answers with every matched left row, a left anti join with every other one;
-    both once and with the left columns only.
+    A row is *matched* if it is in a pair of the inner join. The result of an inner join is these
+    pairs. The result of a left, right or full outer join also has, once, every unmatched row of the
+    left side, of the right side or of both, with nulls in the columns of the other side. The result
+    of a left semi join is every matched left row, that of a left anti join every unmatched left
+    row; both have each row once, and only the left columns.
 
-    The value is the name that messages and plans have.
+    The value of a member is its name in messages and plans.
     """
 
     INNER = "inner"
@@ -33,12 +33,12 @@ class JoinType(Enum):
 
     @classmethod
     def of(cls, how: "JoinType | str") -> "JoinType":
-        """Return the type called ``how``, in any spelling that Spark takes.
+        """Return the type called ``how``, in any spelling that Spark accepts.
 
         Raises
         ------
         UsageError
-            If there is none.
+            If there is no such type.
         """
         if isinstance(how, cls):
             return how
@@ -50,28 +50,28 @@ class JoinType(Enum):
         return found
 
     def tracks(self, side: Side) -> bool:
-        """Whether rows of ``side`` come alone: those that are not matched, or those that are."""
+        """Return whether rows of ``side`` come alone, be it the unmatched or the matched ones."""
         if self in (JoinType.INNER, JoinType.FULL):
             return self is JoinType.FULL
         return (side is Side.S) == (self is JoinType.RIGHT)
 
     @property
     def has_pairs(self) -> bool:
-        """Whether pairs are part of the answer, and so the right columns."""
+        """Whether the result has pairs, and therefore the right columns."""
         return self not in (JoinType.LEFT_SEMI, JoinType.LEFT_ANTI)
 
     @property
     def wants_matched(self) -> bool:
-        """Whether the rows that come alone are those that are matched."""
+        """Whether the rows that come alone are the matched ones."""
         return self is JoinType.LEFT_SEMI
 
     @property
     def answer(self) -> str:
-        """What the answer is made of, in words."""
+        """Description of the result, in words."""
         return _ANSWERS[self]
 
     def nulls(self, side: Side) -> bool:
-        """Whether the columns of ``side`` can be null for want of a row."""
+        """Return whether the columns of ``side`` can be null because a row is missing."""
         return self.has_pairs and self.tracks(side.other)
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest: all that host code knows about one generated accelerator."""
+"""The manifest: everything that host code knows about one generated accelerator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ __all__ = [
 #: Format number of the manifests that this version reads.
 FORMAT = 4
 
-#: How names of fields of the second result of a word begin.
+#: Prefix of the names of fields that belong to the second result in a word.
 SECOND = "two."
 
 
 @dataclass(frozen=True)
 class WordField:
-    """Place of one field in a word; zero bits wide if the accelerator has none."""
+    """Place of a field in a word; zero bits wide if the accelerator lacks the field."""
 
     offset: int
     bits: int
@@ -50,7 +50,7 @@ class Word:
 
     @property
     def columns(self) -> int:
-        """Numbers of 64 bits that hold one word."""
+        """Number of 64-bit numbers that hold one word."""
         return max(1, -(-self.bits // 64))
 
     def __getitem__(self, name: str) -> WordField:
@@ -59,7 +59,7 @@ class Word:
 
 @dataclass(frozen=True)
 class KeyField:
-    """A compared field: its name, width and signedness, and the integers that fit."""
+    """A compared field: its name, width in bits and signedness, and the range of its integers."""
 
     name: str
     bits: int
@@ -67,18 +67,18 @@ class KeyField:
 
     @property
     def low(self) -> int:
-        """Least value."""
+        """Smallest value."""
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
-        """Greatest value."""
+        """Largest value."""
         return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
 
 
 @dataclass(frozen=True)
 class Storage:
-    """How the cores store tuples, and how a result names a core."""
+    """The storage rule of the cores, and the encoding of a core in a result."""
 
     cores: int
     sub_window: int
@@ -91,13 +91,13 @@ class Storage:
 
     @property
     def capacity(self) -> int:
-        """Tuples of one side that all cores together hold."""
+        """Number of tuples of one side that all cores together hold."""
         return self.cores * self.sub_window
 
 
 @dataclass(frozen=True)
 class Index:
-    """The buckets of an index engine: how many bits number them, and how a field's part is told."""
+    """The buckets of an index engine: bits of their numbers, and layout of COORDINATE values."""
 
     bucket_bits: int
     coordinate: Word
@@ -142,20 +142,20 @@ class RoutedClock:
     Parameters
     ----------
     preset : str
-        Which preset was routed.
+        The preset that was routed.
     twin : bool
-        Whether the accelerator is not that preset but one that stands for it in simulation.
+        Whether the accelerator is not that preset itself but its stand-in for simulation.
     capacity : int
-        Tuples of one side that the preset holds.
+        Number of tuples of one side that the preset holds.
     device, speed : str, int
         The device and its speed grade.
     mhz : float
-        Clock of the slowest seed.
+        Clock of the slowest seed in MHz.
     report : str
         Path of the routing report in the kit's checkout.
     earlier_design : str or None
-        Which earlier design the report is of; None if it was of the design that the kit had when
-        the bundle was generated.
+        The earlier design that the report describes; None if the report describes the design of
+        the kit that generated the bundle.
     """
 
     preset: str
@@ -173,10 +173,10 @@ _UNHASHED = ("hash", "tools", "clock")
 
 
 def digest(values: Mapping[str, Any], verilog: str) -> str:
-    """Return the hash that a manifest of these ``values`` must carry.
+    """Return the hash that a manifest with these ``values`` must contain.
 
-    It covers the manifest without ``hash``, ``tools`` and ``clock``, as JSON with sorted keys and
-    no spaces, then a zero byte, then the Verilog.
+    The hash covers the manifest without ``hash``, ``tools`` and ``clock``, as JSON with sorted keys
+    and no spaces, then a zero byte, then the Verilog.
     """
     rest = {name: value for name, value in values.items() if name not in _UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -190,31 +190,32 @@ class Manifest:
     Attributes
     ----------
     kit, hash : str
-        Version of the generator, and identity of the accelerator.
+        Version of the generator, and hash that identifies the accelerator.
     parameters : mapping
-        What was chosen at generation.
+        Parameters of the generation.
     input_word, result_word : Word
-        Layouts.
+        Layouts of the words.
     input_kinds, result_kinds, operations : mapping of str to int
-        Values of the fields ``kind`` and ``control.op``; of operations, those that it executes.
+        Values of the fields ``kind`` and ``control.op``. Of the operations, only those that the
+        accelerator executes.
     indices : mapping of str to int
-        By operation, how many indices there are; one that is not below is illegal.
+        Number of indices of each operation; a greater or equal index is illegal.
     storage : Storage
-        Storage rule.
+        The storage rule.
     counters : tuple of Counter
         Performance counters.
     files, tools : mapping of str to str
-        Parts of the bundle, and versions it was made with.
+        File names of the bundle's parts, and versions of the tools that made it.
     index : Index or None
-        Of an index engine.
+        Layout of the buckets; None if the engine is not an index.
     chain : Chain or None
-        Of a handshake join.
+        Description of a handshake join; None if the accelerator is a SplitJoin.
     clock : RoutedClock or None
-        Of a device, if the accelerator or its twin was routed.
+        Routed clock; None if neither the accelerator nor a twin was routed.
     path : Path or None
-        The bundle's folder, when it was read from one.
+        Folder of the manifest file; None if the manifest was not read from a file.
     values : mapping
-        The JSON document itself.
+        The whole JSON document.
     """
 
     kit: str
@@ -243,9 +244,9 @@ class Manifest:
         Parameters
         ----------
         path : path-like
-            The bundle's folder, or a manifest file.
+            Folder of the bundle, or path of a manifest file.
         verify : bool
-            Whether to check that the hash covers the manifest and the Verilog beside it.
+            Whether to check that the hash agrees with the manifest and the bundle's Verilog.
 
         Raises
         ------
@@ -283,7 +284,7 @@ class Manifest:
         Raises
         ------
         ForeignManifestError
-            If it is none, or one of another format.
+            If the document is not a manifest, or has another format.
         """
         if not isinstance(values, dict) or "format" not in values:
             raise ForeignManifestError(name, "has a manifest that is none of this kit")
@@ -338,12 +339,12 @@ class Manifest:
 
     @property
     def tuples_per_word(self) -> int:
-        """How many tuples an input word, and results a result word, can hold: one or two."""
+        """Largest number of tuples in an input word and of results in a result word: 1 or 2."""
         return int(self.parameters["tuples_per_word"])
 
     @property
     def result(self) -> Word:
-        """Layout of one result: a result word's first one stands in these places."""
+        """Layout of one result, which is that of the first result in a result word."""
         fields = self.result_word.fields
         first = {name: at for name, at in fields.items() if not name.startswith(SECOND)}
         second = fields.get(f"{SECOND}kind")
@@ -363,32 +364,32 @@ class Manifest:
 
     @property
     def capacity(self) -> int:
-        """Tuples of one side that all cores together hold."""
+        """Number of tuples of one side that all cores together hold."""
         return self.storage.capacity
 
     @property
     def engine(self) -> str:
-        """``"scan"`` or ``"index"``."""
+        """Kind of the engine: ``"scan"`` or ``"index"``."""
         return "scan" if self.index is None else "index"
 
     @property
     def probes(self) -> int:
-        """Probes in a full group."""
+        """Number of probes in a full group."""
         return int(self.parameters["probes"])
 
     @property
     def probe_bits(self) -> int:
-        """Width of a result's probe index."""
+        """Width of a result's probe index in bits."""
         return 0 if self.chain else self.result_word["probe"].bits
 
     @property
     def comparator(self) -> str:
-        """``"band"``, ``"equality"`` or ``"custom"``."""
+        """Kind of the comparator: ``"band"``, ``"equality"`` or ``"custom"``."""
         return str(self.parameters["comparator"])
 
     @property
     def predicate(self) -> str | None:
-        """``"module:function"`` of a custom comparator."""
+        """Predicate of a custom comparator as ``"module:function"``; else None."""
         reference = self.parameters.get("predicate")
         return None if reference is None else str(reference)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How precisely results are ordered."""
+"""The ordering precision of results."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ __all__ = ["Ordering"]
 
 @dataclass(frozen=True)
 class Ordering:
-    """Ordering precision; use :meth:`outer`, :meth:`relaxed` or :meth:`none`.
+    """Ordering precision; construct it with :meth:`outer`, :meth:`relaxed` or :meth:`none`.
 
     Parameters
     ----------
     period : int
-        Probes of a side from one star to the next; zero for no ordering.
+        Number of probes of a side per star; zero for no ordering.
     """
 
     period: int
@@ -26,19 +26,22 @@ class Ordering:
 
     @classmethod
     def outer(cls) -> "Ordering":
-        """Results in the order of their probes; a star after every probe."""
+        """Return the precision with results in the order of their probes: a star per probe."""
         return cls(1)
 
     @classmethod
     def relaxed(cls, period: int) -> "Ordering":
-        """A star every ``period`` probes of a side; between stars as the device likes."""
+        """Return the precision with a star every ``period`` probes of a side.
+
+        The order of the results between two stars is up to the device.
+        """
         if period < 1:
             raise ValueError(f"Relaxed ordering needs a period of at least 1, not {period!r}")
         return cls(period)
 
     @classmethod
     def none(cls) -> "Ordering":
-        """No ordering; stars only as often as the device itself needs them."""
+        """Return the precision without ordering; the device sends only the stars that it needs."""
         return cls(0)
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a command writes: none of them is an input, and each appears whole or not at all.
+"""Checks and writing of a command's output files: none is an input, and each appears atomically.
 
 Every command that reads and writes files calls :func:`require_outputs` before it reads anything.
 """
@@ -19,24 +19,25 @@ __all__ = ["atomic_output", "inputs_of", "require_outputs"]
 
 @contextmanager
 def atomic_output(path: str | Path) -> Iterator[Path]:
-    """Yield a file to write beside ``path``, which it replaces if the block ends well.
+    """Yield the path of a temporary file that replaces ``path`` if the block raises no error.
 
     Raises
     ------
     FailureError
-        If it cannot be written: the disk is full, for example. An older file is as it was.
+        If the file cannot be written, for example because the disk is full. An existing file stays
+        unchanged.
     """
     try:
         with atomic_file(path) as place:
             yield place
     except OSError as error:
-        # PyArrow's own text is longer than the reason.
+        # PyArrow's own message is longer than the reason alone.
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise FailureError(f"Writing {str(path)!r} failed: {reason}.") from error
 
 
 def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
-    """Return the places that a join on the command line reads, by option."""
+    """Return the paths that a join on the command line reads, by option."""
     places = {"--left": Path(options.left), "--right": Path(options.right)}
     kind, _, bundle = (options.device or "").partition(":")
     if kind in ("sim", "software") and bundle:
@@ -47,21 +48,22 @@ def inputs_of(options: argparse.Namespace) -> dict[str, Path]:
 def require_outputs(
     outputs: Mapping[str, str | Path], inputs: Mapping[str, str | Path] | None = None
 ) -> None:
-    """Raise unless each output can be written without harm to an input or another output.
+    """Raise unless each output can be written without overwriting an input or another output.
 
-    Files are told apart by what the operating system says they are, not by their names: symbolic
-    links, hard links, ``..`` and names that differ only in case make no difference. A folder that
-    is read is protected with all that is in it.
+    Files are compared by what the operating system says they are, not by their names. Symbolic
+    links, hard links, ``..`` and names that differ only in case make no difference. If an input is
+    a folder, everything in it is protected.
 
     Parameters
     ----------
     outputs, inputs : mapping of str to path-like
-        Places by the option that names them.
+        Paths, by the options that name them.
 
     Raises
     ------
     UsageError
-        If an output is an input, lies in one or holds one, is another output, or cannot be written.
+        If an output is an input, lies in an input or contains one, if it is another output, or if
+        it cannot be written.
     """
     for option, output in outputs.items():
         for source, place in (inputs or {}).items():
@@ -97,7 +99,7 @@ def _require_writable(option: str, path: Path) -> None:
 
 
 def _relation(output: Path, source: Path) -> str | None:
-    """Return how an output would harm an input, in words; None if it would not."""
+    """Return in words how an output would overwrite an input; None if it would not."""
     if _is_same(output, source):
         return "is the same file as"
     if output.is_dir() and _lies_in(source, output):
@@ -118,7 +120,7 @@ def _is_same(one: Path, other: Path) -> bool:
     if one.exists() or other.exists():
         return False
     first, second = Path(os.path.realpath(one)), Path(os.path.realpath(other))
-    # On some file systems these would become one file.
+    # On some file systems, names that differ only in case mean one file.
     return first.name.casefold() == second.name.casefold() and (
         first.parent == second.parent or _is_same_folder(first.parent, second.parent)
     )
@@ -133,12 +135,12 @@ def _lies_in(path: Path, folder: Path) -> bool:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files below a folder, also those that it holds by a link, each folder once."""
+    """Yield all files below a folder, including those behind links, and visit each folder once."""
     seen: set[tuple[int, int]] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
         status = os.stat(place)
         if (status.st_dev, status.st_ino) in seen:
-            folders.clear()  # links lead in a circle
+            folders.clear()  # links form a cycle
             continue
         seen.add((status.st_dev, status.st_ino))
         yield from (Path(place, file) for file in files)

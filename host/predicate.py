@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs match: difference bands, and any function of two tuples.
+"""Predicates that decide which pairs match: difference bands, and any function of two tuples.
 
-A predicate function is written once, with ``&``, ``|``, ``~`` and comparisons, and called on
-Amaranth values by the hardware generator and on NumPy arrays here.
+A predicate function is written once, with ``&``, ``|``, ``~`` and comparisons. The hardware
+generator calls it with Amaranth values, and this module calls it with NumPy arrays.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ class Bounds:
     Parameters
     ----------
     low, high : int or None
-        None leaves that end open. ``low > high`` is allowed and never holds.
+        None leaves that end open. ``low > high`` is allowed; no difference is then in bounds.
     """
 
     low: int | None = None
@@ -58,7 +58,7 @@ class Bounds:
         return self.low is None and self.high is None
 
     def hold(self, difference: int) -> bool:
-        """Whether ``difference``, a Python integer, is within the bounds."""
+        """Return whether ``difference``, a Python integer, is within the bounds."""
         return (self.low is None or self.low <= difference) and (
             self.high is None or difference <= self.high
         )
@@ -66,21 +66,21 @@ class Bounds:
     def partners(
         self, values: npt.NDArray[Any], side: Side
     ) -> tuple[UInt64s, UInt64s, npt.NDArray[np.bool_]]:
-        """Say which values of the other side match each of ``values``.
+        """Return the range of the other side's values that match each of ``values``.
 
         Parameters
         ----------
         values : array of int64 or uint64
-            A field of tuples of ``side``.
+            Values of a field in tuples of ``side``.
         side : Side
-            Where they come from.
+            Side of the tuples.
 
         Returns
         -------
         first, last : array of uint64
-            Least and greatest matching value, as :func:`host.exact.places`.
+            Smallest and largest matching value, as :func:`host.exact.places`.
         none : array of bool
-            Where no 64-bit value matches, whatever ``first`` and ``last`` say.
+            Whether no 64-bit value matches; ``first`` and ``last`` are then meaningless.
         """
         at = places(values).reshape(np.shape(values))
         # r - s within low..high:  s within r - high .. r - low,  r within s + low .. s + high.
@@ -108,15 +108,15 @@ OPEN = Bounds()
 
 @dataclass(frozen=True)
 class DifferenceBand:
-    """Pairs whose differences ``r - s`` are within bounds, for all fields.
+    """Predicate that bounds the difference ``r - s`` of each field.
 
-    Calling it with two tuples (objects with one attribute per field: integers or arrays that
-    broadcast) tells which match, exactly for all 64-bit values.
+    Call it with two tuples, that is objects with one attribute per field: integers, or arrays that
+    broadcast. It returns which pairs match, exactly for all 64-bit values.
 
     Parameters
     ----------
     bounds : mapping of str to Bounds
-        By field; fields that are absent are open.
+        Bounds by field; the difference of any other field is not bounded.
     """
 
     bounds: Mapping[str, Bounds]
@@ -132,7 +132,7 @@ class DifferenceBand:
 
     @property
     def closed_fields(self) -> tuple[str, ...]:
-        """Names of the fields that have a bound at either end."""
+        """Names of the fields that are bounded on at least one side."""
         return tuple(name for name, bounds in self.bounds.items() if not bounds.is_open)
 
     def __call__(self, r: Any, s: Any) -> Any:
@@ -147,12 +147,12 @@ class DifferenceBand:
         return np.ones(shape, dtype=np.bool_) if shape else True
 
 
-#: A band, or any function of two tuples that returns a boolean (array).
+#: A band, or any function of two tuples that returns a boolean or an array of booleans.
 Predicate: TypeAlias = DifferenceBand | Callable[[Any, Any], Any]
 
 
 def _within(r: Any, s: Any, bounds: Bounds) -> Any:
-    """Whether ``low <= r - s <= high``, for integers or arrays."""
+    """Return whether ``low <= r - s <= high``, for integers or arrays."""
     if isinstance(r, int) and isinstance(s, int):
         return bounds.hold(r - s)
     first, last, none = bounds.partners(np.asarray(r), Side.R)
@@ -163,9 +163,9 @@ def _within(r: Any, s: Any, bounds: Bounds) -> Any:
 def evaluate(predicate: Predicate, r: Keys, s: Keys) -> npt.NDArray[np.bool_]:
     """Apply ``predicate`` to pairs: element i of every column in ``r`` and ``s`` is pair i.
 
-    A function that is not a band computes on its own. It gets int64 arrays while all values are
-    below 2**30 in magnitude, so that products of differences are exact too, and arrays of Python
-    integers otherwise, which have no width.
+    A function that is not a band does its own arithmetic. It receives int64 arrays if all values
+    are below 2**30 in magnitude, so that products of differences are exact. Otherwise it receives
+    arrays of Python integers, which are not limited in size.
     """
     if isinstance(predicate, DifferenceBand):
         unknown = [name for name in predicate.closed_fields if name not in r]
@@ -181,7 +181,7 @@ def evaluate(predicate: Predicate, r: Keys, s: Keys) -> npt.NDArray[np.bool_]:
 
 
 def _unbounded(keys: Keys) -> SimpleNamespace:
-    """Columns whose arithmetic does not wrap, as attributes."""
+    """Return columns whose arithmetic does not overflow, as attributes of an object."""
     return SimpleNamespace(**{name: _widened(column) for name, column in keys.items()})
 
 
@@ -197,7 +197,7 @@ def load_predicate(reference: str) -> Callable[[Any, Any], Any]:
     Raises
     ------
     PredicateError
-        If there is no such module, or no such function in it.
+        If the module or the function does not exist.
     """
     module_name, separator, name = reference.partition(":")
     if not separator or not module_name or not name:

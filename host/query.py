@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join of two tables as a value: terms, order, window, ordering."""
+"""The description of a join of two tables: terms, order, window and ordering."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,11 +16,11 @@ from host.window import CountWindow, TimeWindow
 
 __all__ = ["Bound", "JoinQuery", "Term", "Width"]
 
-#: Bound of a difference: a number for numeric columns, a duration for temporal ones, None if open.
+#: Bound of a difference: a number for numeric columns, a duration for temporal ones, or None.
 Bound: TypeAlias = int | float | Decimal | Fraction | Duration | timedelta | None
 
-#: Width of the window: a count, or a distance of the order columns. ``TimeWindow`` goes with
-#: numeric order columns, a duration with temporal ones.
+#: Width of the window: a count, or a distance of the order columns. ``TimeWindow`` is for numeric
+#: order columns, a duration for temporal ones.
 Width: TypeAlias = CountWindow | TimeWindow | Duration | timedelta
 
 
@@ -31,10 +31,10 @@ class Term:
     Parameters
     ----------
     left, right : str
-        Columns of the left and of the right table.
+        Column of the left table, and column of the right table.
     low, high : int, float, Decimal, Fraction, Duration, timedelta or None
-        None leaves that end open. Both zero, the default: an equality. Temporal columns take
-        durations (or zero), all others take numbers.
+        Bounds of the difference. None leaves that end open. The default, zero for both, is an
+        equality. Temporal columns take durations (or zero), all others take numbers.
     """
 
     left: str
@@ -48,7 +48,8 @@ class Term:
             if isinstance(value, timedelta):
                 object.__setattr__(self, name, as_duration(value))
             elif isinstance(value, (float, Decimal)) and math.isfinite(value):
-                # The number as it is written, as decimals are compared with it too.
+                # Floats are taken as they are written, because they are also compared with
+                # decimals.
                 object.__setattr__(self, name, Fraction(str(value)))
             elif isinstance(value, bool) or not isinstance(
                 value, (int, Fraction, Duration, type(None))
@@ -73,35 +74,35 @@ class Term:
 
 @dataclass(frozen=True, kw_only=True)
 class JoinQuery:
-    """What pairs of rows are wanted, and in which order rows arrive.
+    """The wanted pairs of rows, and the order in which rows arrive.
 
-    Rows arrive by their order columns; on a tie left before right, then in the order of input.
-    A row is paired with those rows of the other table that are in its window at that moment and
-    fulfil all terms. A null in a term's column matches nothing, as in SQL; the row still counts
-    as one of the last rows of a count-based window.
+    Rows arrive in the order of their order columns; on a tie left before right, then in the order
+    of input. A row is paired with those rows of the other table that are in that table's window at
+    the moment and satisfy all terms. A null in a term's column matches nothing, as in SQL, but the
+    row still counts as one of the last rows of a count-based window.
 
     Parameters
     ----------
     terms : sequence of Term
-        All must hold; none pairs everything within the window.
+        Terms that must all hold. Without terms, all pairs within the window match.
     order : tuple of str
-        The left and the right column that order the rows.
+        The left and the right column that give the order of arrival.
     window : CountWindow, TimeWindow, Duration or timedelta
-        The last rows of each side, or those whose order columns differ by no more than this.
+        The last rows of each side, or the largest difference of the order columns.
     ordering : Ordering
-        Of the results: ``outer()``, by the arrival of the later row of a pair and then by the
-        arrival of the earlier one, is what costs nothing extra; with ``none()`` and
-        ``relaxed(n)`` pairs are handed on as soon as they are known. A row that comes alone comes
+        Ordering of the results. ``outer()`` orders them by the arrival of the later row of a pair
+        and then by that of the earlier one; it costs nothing extra. With ``none()`` and
+        ``relaxed(n)``, pairs are handed on as soon as they are known. A row that comes alone comes
         when it leaves the window, before the pairs of the row that pushes it out, or at the end;
         see :mod:`host.reference_types`.
     sorted : bool
-        Both tables are declared sorted by their order columns; if they are not, it is an error.
-        Otherwise they are sorted first.
+        Whether both tables are declared sorted by their order columns; it is an error if they are
+        not. Otherwise they are sorted first.
     suffix : str
-        Appended to the name of a right column that a left column has.
+        Text appended to the name of a right column if a left column has the same name.
     how : JoinType or str
-        Whether the pairs are wanted, and which rows besides or instead. A row with a null in a
-        term's column is one that is not matched.
+        Type of the join: whether pairs are wanted, and which rows besides or instead. A row with a
+        null in a term's column is unmatched.
     """
 
     terms: tuple[Term, ...] = ()
@@ -134,7 +135,7 @@ class JoinQuery:
 
     @property
     def least_fields(self) -> int:
-        """Key fields that the terms take: one for each difference, one for all equalities."""
+        """Number of key fields that the terms need: one per difference, one for all equalities."""
         equalities = sum(term.is_equality for term in self.terms)
         return len(self.terms) - equalities + min(equalities, 1)
 

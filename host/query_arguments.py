@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join of two tables on a command line: the same options for every command that joins."""
+"""Command-line options that describe a join, the same for every command that joins."""
 
 import argparse
 from fractions import Fraction
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def add_join_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what to join; :func:`query_from` reads them."""
+    """Add the options that describe a join; :func:`query_from` reads them."""
     files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
     files.add_argument("--left", required=True, metavar="FILE", help="the left table")
     files.add_argument("--right", required=True, metavar="FILE", help="the right table")
@@ -71,12 +71,12 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def query_from(options: argparse.Namespace) -> JoinQuery:
-    """Return the query that parsed ``options`` describe.
+    """Return the query described by parsed ``options``.
 
     Raises
     ------
     UsageError
-        If one of them cannot be read.
+        If an option cannot be read.
     """
     terms = [Term(*_names(text, "--equal")) for text in options.equal]
     terms += [_band(text) for text in options.band]
@@ -91,19 +91,19 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
 
 
 def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
-    """Read a number or a duration.
+    """Read a number or a duration from text.
 
     Parameters
     ----------
     text : str
-        Either of them.
+        Text of the number or duration.
     what : str
-        What it is the length of, to begin a message with.
+        Beginning of an error message: what the length is for.
 
     Raises
     ------
     UsageError
-        If it is neither.
+        If the text is neither.
     """
     text = text.strip()
     if not _NUMBER.fullmatch(text):

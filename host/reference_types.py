@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference join of every type: what outer, semi and anti joins mean, and in which order.
+"""The reference join of every type: the meaning and the order of outer, semi and anti joins.
 
-Pairs come by the arrival of their later row, then of the earlier one. A row that comes alone comes
-when it leaves the window, so that nothing that arrives later can match it: before the pairs of the
-row that pushes it out. That is, over a time-based window, the first row that is later than its time
-and the width of the window; over a count-based one, the row of its own side that is so many rows
-behind it. What no row pushes out comes at the end. Rows that leave together come in their order of
-arrival.
+Pairs come by the arrival of their later row, then of their earlier row. A row that comes alone
+comes when it leaves the window, because nothing that arrives later can match it. It comes before
+the pairs of the row that pushes it out.
+
+In a time-based window, a row is pushed out by the first row whose timestamp exceeds the sum of its
+timestamp and the lifespan. In a count-based window of n tuples, it is pushed out by the row of its
+own side that comes n rows after it. A row that is never pushed out comes at the end. Rows that
+leave together come in their order of arrival.
 """
 
 import numpy as np
@@ -28,7 +30,7 @@ Int64s = npt.NDArray[np.int64]
 def reference_rows(
     arrivals: Arrivals, matches: Matches, window: Window, how: JoinType
 ) -> tuple[Int64s, Int64s]:
-    """Return the results of a join of any type, given the pairs of the inner one.
+    """Return the results of a join of any type, given the pairs of the inner join.
 
     Parameters
     ----------
@@ -37,15 +39,15 @@ def reference_rows(
     matches : Matches
         The pairs of the inner join.
     window : CountWindow or TimeWindow
-        Of either side.
+        Window of either side.
     how : JoinType
-        Which rows are wanted.
+        Type of the join.
 
     Returns
     -------
     r, s : array of int64
-        Each result's tuples as numbers among those of their own sides, in strict order;
-        ``NO_ROW`` where there is none.
+        Tuples of each result, as numbers within their own sides, in strict order; ``NO_ROW`` for a
+        missing row.
     """
     pairs = matches.rows(arrivals)
     found = [pairs] if how.has_pairs else []
@@ -62,18 +64,18 @@ def reference_rows(
 
 
 def strict_order(arrivals: Arrivals, window: Window, r: Int64s, s: Int64s) -> Int64s:
-    """Return the order in which results come, as a permutation.
+    """Return the strict order of results, as a permutation.
 
     Parameters
     ----------
     arrivals : Arrivals
         Both streams, in the order of arrival.
     window : CountWindow or TimeWindow
-        Of either side.
+        Window of either side.
     r, s : array of int64
-        Tuples of each result, as numbers among those of their own sides, or ``NO_ROW``.
+        Tuples of each result, as numbers within their own sides, or ``NO_ROW``.
     """
-    later = np.empty(len(r), np.int64)  # the arrival at which a result comes
+    later = np.empty(len(r), np.int64)  # number of the arrival at which a result comes
     earlier = np.empty(len(r), np.int64)
     members = {side: np.flatnonzero(arrivals.side == side) for side in Side}
     both = (r != NO_ROW) & (s != NO_ROW)
@@ -87,7 +89,7 @@ def strict_order(arrivals: Arrivals, window: Window, r: Int64s, s: Int64s) -> In
 
 
 def _departures(arrivals: Arrivals, window: Window, members: Int64s) -> Int64s:
-    """Return, for all tuples of a side, the arrival that pushes each out of its window."""
+    """Return, for each tuple of a side, the number of the arrival that pushes it out."""
     if isinstance(window, CountWindow):
         beyond = np.full(min(window.size, len(members)), len(arrivals), np.int64)
         return np.concatenate([members[window.size :], beyond])

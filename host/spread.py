@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the values of a key field, and what follows for bounds of their difference."""
+"""Known facts about the values of a key field, and the tighter bounds that follow from them."""
 
 from dataclasses import dataclass
 
@@ -10,16 +10,16 @@ __all__ = ["Spread", "tightened"]
 
 @dataclass(frozen=True)
 class Spread:
-    """Values of both sides in one key field, counted from the least value of the field.
+    """Range of the values of both sides in a key field, relative to the field's smallest value.
 
     Parameters
     ----------
     top : int
-        No value is greater.
+        Upper limit of the values.
     step : int
-        Divides the difference of any two values.
+        A divisor of the difference of any two values.
     low : int
-        No value is less.
+        Lower limit of the values.
     """
 
     top: int
@@ -30,7 +30,7 @@ class Spread:
 def tightened(bounds: Bounds, spread: Spread | None) -> Bounds:
     """Return the tightest bounds that admit the same differences of such values.
 
-    Multiples of 1,000 that differ by ten at most are equal.
+    For example, multiples of 1,000 that differ by at most 10 are equal.
     """
     if spread is None or spread.step <= 1:
         return bounds

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A command that is interrupted while its modules are loaded says so in one line.
+"""Make a command that is interrupted while its modules are loaded say so in one line.
 
-Loading takes seconds on a busy machine, and all of it comes before the command's own ``try``. This
-module is loaded before any other of the kit, and changes nothing in programs that are not
-``python -m host`` or ``python -m spark_offload``.
+Loading takes seconds on a busy machine, and happens before the command's own ``try`` statement.
+This module is loaded before any other module of the kit. It changes nothing in programs other than
+``python -m host`` and ``python -m spark_offload``.
 """
 
 import sys
@@ -15,7 +15,7 @@ _PACKAGES = ("host", "spark_offload")
 
 
 def command_package() -> str | None:
-    """Return the package of the kit that this process runs as a command; None in other programs."""
+    """Return the package of the kit that runs as this process's command; None in other programs."""
     words = sys.orig_argv
     if "-m" not in words[:-1]:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command is doing, and how far it is, on standard error while it works."""
+"""Show on standard error what a command is doing and how far it is."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,28 +12,28 @@ from typing import Self, TextIO
 
 __all__ = ["Status"]
 
-#: Seconds between two looks on a terminal, where the line is written over.
+#: Seconds between two updates of the line on a terminal.
 GLANCE = 0.2
-#: Seconds between two lines where there is no terminal, as in a log.
+#: Seconds between two lines if the output is not a terminal, as in a log.
 PERIOD = 5.0
 
 
 class Status:
-    """A line that names the stage of a command, what has been counted, and the seconds so far.
+    """Status line with the stage of a command, its progress, and the seconds since the start.
 
-    On a terminal the line is there from the first moment, is written over as the numbers grow, and
-    goes when the command ends. Elsewhere a line is written every few seconds, so a command that is
-    done sooner writes none. A thread of its own writes them, as what is waited for may be one
-    long call.
+    On a terminal, the line appears within moments, is overwritten as the numbers grow, and
+    disappears when the command ends. Elsewhere, a line is written every few seconds, so a command
+    that takes less time writes none. A separate thread writes the lines, because the command may be
+    inside one long call.
 
     Parameters
     ----------
     command : str
-        Begins every line.
+        Beginning of every line.
     stream : text file, optional
-        Where to write; default: standard error, as it is when the status is entered.
+        Where to write; by default ``sys.stderr`` at the moment in which the status is entered.
     shown : bool
-        Whether to write at all.
+        Whether to write anything.
 
     Examples
     --------
@@ -71,14 +71,14 @@ class Status:
 
     @contextmanager
     def stage(self, name: str, count: Callable[[], str] | None = None) -> Iterator[None]:
-        """Name what is done by the body.
+        """Set the stage of the command while the body runs.
 
         Parameters
         ----------
         name : str
             A few words, such as ``reading left.csv``.
         count : callable, optional
-            Says how far it is; called now and then, by another thread.
+            Returns the progress as text; called from time to time by another thread.
         """
         before = self._stage, self._count
         self._set(name, count)
@@ -106,7 +106,8 @@ class Status:
             if line is None:
                 continue
             if is_terminal:
-                # The cursor goes back to where the line begins: what others write comes over it.
+                # The cursor returns to the beginning of the line, so that other output overwrites
+                # the line.
                 width = shutil.get_terminal_size().columns - 1
                 stream.write(f"\r\x1b[K{line[:width]}\r")
             else:
@@ -127,10 +128,10 @@ class Status:
 
 
 def _copied_descriptor(stream: TextIO) -> int | None:
-    """Return a descriptor that stays where it is while standard error is turned elsewhere."""
+    """Return a copied descriptor, which keeps its target when standard error is redirected."""
     try:
         return os.dup(stream.fileno())
-    except OSError:  # it has none, as in a test or a notebook
+    except OSError:  # the stream has no descriptor, as in a test or a notebook
         return None
 
 

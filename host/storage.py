@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The storage rule: where the cores keep a tuple, and which tuple a result means."""
+"""The storage rule: where the cores keep a tuple, and which tuple a result refers to."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class StorageRule:
-    """Round robin over the cores, then over the lanes and rows of a core's ring.
+    """Round robin over the cores, then over the lanes, then over the rows of a core's ring.
 
     Parameters
     ----------
     cores, lanes, ring_rows : int
-        Shape of the storage of one side.
+        Number of cores, lanes per row, and rows per ring in the storage of one side.
     """
 
     cores: int
@@ -30,13 +30,13 @@ class StorageRule:
 
     @classmethod
     def of(cls, manifest: Manifest | Storage) -> "StorageRule":
-        """Return the rule of an accelerator."""
+        """Return the storage rule of an accelerator."""
         storage = manifest.storage if isinstance(manifest, Manifest) else manifest
         return cls(storage.cores, storage.lanes, storage.ring_rows)
 
     @property
     def slots(self) -> int:
-        """Tuples in one core's ring."""
+        """Number of tuples in one core's ring."""
         return self.ring_rows * self.lanes
 
     def places(self, ordinals: Int64s) -> tuple[Int64s, Int64s, Int64s]:
@@ -45,22 +45,22 @@ class StorageRule:
         return core, (local // self.lanes) % self.ring_rows, local % self.lanes
 
     def ordinals(self, before: Int64s, core: Int64s, row: Int64s, lane: Int64s) -> Int64s:
-        """Return the numbers, within their side, of the tuples that pairs mean.
+        """Return the numbers, within their side, of the stored tuples of pairs.
 
         Parameters
         ----------
         before : array of int64
-            How many tuples of the stored side preceded the probe of each pair, since CLEAR or the
-            side's WINDOW or LIFESPAN.
+            For each pair, the number of tuples of the stored side that preceded the probe since
+            CLEAR, or since the side's WINDOW or LIFESPAN.
         core, row, lane : array of int64
-            As the pair has them (``core`` is the core's number).
+            Place of the stored tuple as the pair gives it (``core`` is the core's number).
 
         Raises
         ------
         DeviceError
-            If a pair means a place where nothing can be stored yet.
+            If a pair refers to a place where nothing can be stored yet.
         """
-        # Powers of two, which are common, are spared the division.
+        # Powers of two, which are common, avoid the division.
         held = before - core + (self.cores - 1) if self.cores > 1 else before
         newest = _quotient(held, self.cores) - 1
         slot = row * self.lanes + lane if self.lanes > 1 else row

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and streams that go into a join, and the schema of what comes out."""
+"""The tables and streams that a join reads, and the schema of its result."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -16,20 +16,20 @@ from host.side import Side
 
 __all__ = ["Input", "Supply", "as_table", "is_stream", "output_schema"]
 
-#: A table, or the batches of one.
+#: A table, or batches.
 Input: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
-#: Rows of a batch that is put together, because the rows of a table are not in order.
+#: Rows in each batch that is gathered from a table whose rows are not in order.
 GATHERED = 1 << 15
 
 
 def is_stream(rows: Input) -> bool:
-    """Whether batches come one after the other, as opposed to lying in memory."""
+    """Return whether batches arrive one after another, as opposed to being in memory."""
     return not isinstance(rows, (pa.Table, list, tuple))
 
 
 def as_table(rows: Input) -> pa.Table:
-    """Gather batches into a table."""
+    """Return the rows as a table; gather batches if necessary."""
     if isinstance(rows, pa.Table):
         return rows
     if isinstance(rows, pa.RecordBatchReader):
@@ -38,24 +38,24 @@ def as_table(rows: Input) -> pa.Table:
 
 
 class Supply:
-    """Batches of an input, as often as it can be read.
+    """The batches of an input, which some inputs can supply several times.
 
     Parameters
     ----------
     rows : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
-        A reader or an iterator can be read once; other iterables are iterated anew.
+        A reader or an iterator can be read once; any other iterable is iterated again.
     order : array of int64, optional
-        Of a table: its rows in the order in which they are wanted.
+        For a table only: its row numbers in the wanted order.
 
     Attributes
     ----------
     schema : pa.Schema
-        Of the batches.
+        Schema of the batches.
 
     Raises
     ------
     UsageError
-        If there is no batch, and so no schema.
+        If there is no batch, and therefore no schema.
     """
 
     def __init__(self, rows: Input, order: npt.NDArray[np.int64] | None = None) -> None:
@@ -82,12 +82,12 @@ class Supply:
                 self._rows, self._once = chain([first], batches), True
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Return the batches.
+        """Return an iterator over the batches.
 
         Raises
         ------
         UsageError
-            If they can be read once, and have been.
+            If the input can be read only once, and has been read.
         """
         if self._once and self._used:
             raise UsageError(
@@ -114,15 +114,15 @@ def output_schema(
     suffix: str = "_right",
     how: JoinType = JoinType.INNER,
 ) -> pa.Schema:
-    """Return the schema of a result: the left columns, then the right ones if there are pairs.
+    """Return the schema of a join: the left columns, then the right ones if the join has pairs.
 
-    Columns that are null where a row comes alone are nullable, whatever they are in the input.
+    A column that is null where a row comes alone is nullable, even if it is not in the input.
 
     Raises
     ------
     UsageError
-        If a name stands twice in an input, or would stand twice in the answer even with the suffix;
-        see :mod:`host.column_names`.
+        If a name repeats in an input, or would repeat in the result even with the suffix; see
+        :mod:`host.column_names`.
     """
     names = output_names(left.names, right.names, suffix, how)
     fields = [_nullable(field, how, Side.R) for field in left]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files that are not UTF-8: which line tells, and how to convert them."""
+"""Describe what is wrong with text files that are not UTF-8, and how to convert them."""
 
 import codecs
 from pathlib import Path
@@ -15,7 +15,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def encoding_error(path: Path) -> UsageError | None:
-    """Return the error of a text file that is not UTF-8, naming its first such line; else None."""
+    """Return the error for a text file that is not UTF-8, with its first such line; else None."""
     with path.open("rb") as stream:
         is_utf16 = stream.read(2) in _UTF16
         stream.seek(0)
@@ -24,7 +24,7 @@ def encoding_error(path: Path) -> UsageError | None:
                 line.decode()
             except UnicodeDecodeError as error:
                 if error.end == len(line) == _CHUNK:
-                    continue  # cut within a character, in a line of a mebibyte
+                    continue  # a line longer than a chunk, cut within a character
                 begin = max(0, error.start - _SHOWN // 2)
                 return _not_utf8(path, number, line[begin : begin + _SHOWN].rstrip(), is_utf16)
     return None

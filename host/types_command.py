@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m host types`: which column types can be used for what."""
+"""`python -m host types`: list the uses of each column type."""
 
 import argparse
 
@@ -15,7 +15,7 @@ from host.window import CountWindow
 
 __all__ = ["TYPES", "add_parser", "main", "supported", "table"]
 
-#: Types that are asked about, and what Spark calls them.
+#: A representative of each Arrow type, and its name in Spark.
 TYPES: dict[str, tuple[pa.DataType, str]] = {
     "int8 to int64": (pa.int32(), "byte, short, int, long"),
     "uint8 to uint64": (pa.uint32(), "-"),
@@ -32,12 +32,12 @@ TYPES: dict[str, tuple[pa.DataType, str]] = {
     "list, struct, map": (pa.list_(pa.int32()), "array, struct, map"),
 }
 
-#: What can be asked of a type, as terms and order columns of a query.
+#: Uses of a type, as a term or as an order column of a query.
 USES = ("equality", "difference", "order")
 
 
 def supported(dtype: pa.DataType, use: str) -> bool:
-    """Whether columns of a type can be used so: what the planning of a join says."""
+    """Return whether the planner accepts columns of a type for a use."""
     schema = pa.schema([("t", pa.int64()), ("k", dtype)])
     term, order = Term("k", "k"), ("t", "t")
     if use == "difference":

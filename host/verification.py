@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a join's answer is the reference join's."""
+"""Compare the result of a join with the reference join."""
 
 from dataclasses import dataclass
 
@@ -26,14 +26,14 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found.
+    """Outcome of a comparison.
 
     Parameters
     ----------
     agrees : bool
-        Whether both are alike.
+        Whether both results are equal.
     text : str
-        One sentence.
+        The outcome in one sentence.
     """
 
     agrees: bool
@@ -41,14 +41,15 @@ class Verdict:
 
 
 def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
-    """Return the rows of all results, by the reference join, in strict order.
+    """Return the row numbers of all results of the reference join, in strict order.
 
-    Columns are encoded for fields of 64 bits, whatever a device has. Where a result has no row of a
-    side, its number is -1.
+    Columns are encoded for 64-bit fields, whatever fields a device has. If a result has no row of a
+    side, its row number is -1.
     """
     encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
     sides = (encoded.left, encoded.right)
-    # Without terms there are no keys; the row numbers stand in, as nothing is said about them.
+    # Without terms there are no key fields; row numbers take their place, and no bound applies to
+    # them.
     r_keys, s_keys = (side.keys or {"row": side.row} for side in sides)
     arrivals = Arrivals.merge(r_keys, s_keys, sides[0].timestamp, sides[1].timestamp)
     matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
@@ -70,7 +71,7 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
 def compare_pairs(
     got: tuple[Int64s, Int64s], expected: tuple[Int64s, Int64s], *, ordered: bool
 ) -> Verdict:
-    """Compare rows of results, in their order or as sets."""
+    """Compare the row numbers of results, in order or as multisets."""
     if not ordered:
         got, expected = _sorted(got), _sorted(expected)
     if len(got[0]) == len(expected[0]) and all(

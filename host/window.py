@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a tuple stays: count-based and time-based windows."""
+"""Count-based and time-based windows."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,7 +24,7 @@ class CountWindow:
     Parameters
     ----------
     size : int
-        Tuples, at least one.
+        Number of tuples, at least one.
     """
 
     size: int
@@ -40,7 +40,7 @@ class TimeWindow:
     Parameters
     ----------
     lifespan : int
-        In units of the timestamp, at least zero.
+        Largest age of a tuple in units of the timestamp, at least zero.
     """
 
     lifespan: int
@@ -58,23 +58,23 @@ def window_starts(
     now: UInt64s | None = None,
     stored: UInt64s | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Return the ordinal of the oldest tuple in the window that each of many tuples sees.
+    """Return the ordinal of the oldest tuple in the window that each observing tuple sees.
 
     Parameters
     ----------
     window : CountWindow or TimeWindow
         Window of the stored side.
     before : array of int64
-        How many tuples of the stored side arrived before each observer.
+        For each observer, the number of tuples of the stored side that arrived before it.
     now : array of uint64
         Timestamp of each observer, as :func:`host.exact.places`; only for a time-based window.
     stored : array of uint64
-        Timestamps of the stored side, ascending, likewise.
+        Timestamps of the stored side in the same form, ascending; only for a time-based window.
 
     Returns
     -------
     array of int64
-        From 0 to ``before``; the window of observer i is ``starts[i] .. before[i] - 1``.
+        Values from 0 to ``before``; the window of observer i is ``starts[i] .. before[i] - 1``.
     """
     if isinstance(window, CountWindow):
         return np.maximum(before - window.size, 0)

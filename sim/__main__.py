@@ -146,14 +146,14 @@ def parser():
     command = commands.add_parser(
         "build",
         help="build the simulator library of a bundle",
-        description="Build the simulator library of a bundle, also in the place of a damaged one. "
+        description="Build the simulator library of a bundle, or replace a damaged one. "
         "Libraries are kept in $SPLITJOIN_CACHE/libraries; by default, in build/libraries of a "
         "checkout that can be written, else in the user's cache folder.",
     )
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
     command.add_argument("--output", metavar="DIR", help="generate the bundle there first")
     command.add_argument(
-        "--plain", action="store_true", help="compile its Verilog as it is: the same, but slower"
+        "--plain", action="store_true", help="compile its Verilog unchanged, for a slower library"
     )
     add_parameter_options(command)
     command.set_defaults(run=build)
@@ -161,8 +161,8 @@ def parser():
     command = commands.add_parser("bench", help="run the cocotb benches under Verilator")
     add_parameter_options(command)
     command.add_argument("--waves", action="store_true", help="keep waves (also WAVES=1)")
-    command.add_argument("--seed", type=int, metavar="N", help="of tuples and stalls")
-    command.add_argument("--tuples", type=int, default=400, metavar="N", help="per scenario")
+    command.add_argument("--seed", type=int, metavar="N", help="seed of tuples and stalls")
+    command.add_argument("--tuples", type=int, default=400, metavar="N", help="tuples per scenario")
     command.set_defaults(run=bench)
 
     command = commands.add_parser(
@@ -185,7 +185,7 @@ def parser():
     command.set_defaults(run=calibrate)
 
     command = commands.add_parser(
-        "soak", help="run random programs on random accelerators, beside a model of its own",
+        "soak", help="run random programs on random accelerators, and compare with a model",
         description="Run random programs of input words on random accelerators, and compare what "
         "comes out with a model that is written from docs/architecture.md alone.",
     )  # fmt: skip

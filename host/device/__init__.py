@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices, and how to open one."""
+"""Devices, and functions to open them."""
 
 import importlib
 from pathlib import Path
@@ -18,10 +18,10 @@ def open_device(uri: str) -> Device:
     Parameters
     ----------
     uri : str
-        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference
-        join with a manifest of its own, and always there. ``"software:BUNDLE"`` answers from the
-        reference join with the results of the bundle's hardware. ``"PACKAGE.MODULE:PLACE"``
-        (a dotted name) calls ``open_device(place)`` of that module, for devices of one's own.
+        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference join
+        with its own manifest, which is always available. ``"software:BUNDLE"`` is the reference
+        join with the results of the bundle's hardware. ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
+        calls ``open_device(place)`` of that module, for devices that are not the kit's.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def open_device(uri: str) -> Device:
 
 
 def device_kind(uri: str) -> str:
-    """Return ``"sim"``, ``"software"`` or, for devices of one's own, ``"module"``.
+    """Return the kind of a device: ``"sim"``, ``"software"``, or ``"module"`` for other devices.
 
     Raises
     ------
@@ -64,10 +64,10 @@ def device_kind(uri: str) -> str:
 
 
 def is_shared(uri: str) -> bool:
-    """Whether all processes of a machine that open ``uri`` get the same device, so in turns.
+    """Return whether all processes of a machine that open ``uri`` share one device.
 
-    Simulations and the reference join are made by whoever opens them; only devices of one's own
-    can be pieces of hardware.
+    Each process makes its own simulation or reference join. Only devices that are not the kit's can
+    be pieces of hardware, which processes must use in turns.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def is_shared(uri: str) -> bool:
 
 
 def _opened_by_module(name: str, place: str, uri: str) -> Device:
-    """Let a module that is not the kit's open the device."""
+    """Open a device with the function of a module that is not the kit's."""
     try:
         opener = importlib.import_module(name).open_device
     except (ImportError, AttributeError) as error:

@@ -16,15 +16,15 @@ __all__ = ["Device", "Exchange", "Stamps", "check_words"]
 
 
 class Exchange(NamedTuple):
-    """What one call of :meth:`Device.exchange` did.
+    """Result of one call of :meth:`Device.exchange`.
 
     Attributes
     ----------
     accepted, produced : int
-        Input words taken from the front of ``words``, result words put at the front of
-        ``results``.
+        Number of input words taken from the front of ``words``, and of result words put at the
+        front of ``results``.
     cycles : int
-        Clock cycles run; zero for a device without a clock.
+        Number of clock cycles run; zero for a device without a clock.
     """
 
     accepted: int
@@ -34,12 +34,13 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True)
 class Stamps:
-    """Where :meth:`Device.exchange` writes the cycle of every transfer.
+    """Arrays into which :meth:`Device.exchange` writes the cycle of every transfer.
 
     Parameters
     ----------
     accepted, produced : array of uint64
-        At least as long as ``words`` and ``results``. Cycles count since the device was opened.
+        Arrays at least as long as ``words`` and ``results``. Cycles count since the device was
+        opened.
     """
 
     accepted: UInt64s
@@ -47,19 +48,19 @@ class Stamps:
 
     @classmethod
     def for_arrays(cls, words: UInt64s, results: UInt64s) -> "Stamps":
-        """Return stamps that fit these arrays."""
+        """Return stamps for exchanges of these arrays."""
         return cls(np.zeros(len(words), np.uint64), np.zeros(len(results), np.uint64))
 
 
 class Device(ABC):
-    """An opened accelerator; a context manager that closes itself.
+    """An open accelerator; a context manager that closes the device.
 
     Attributes
     ----------
     uri : str
-        What it was opened as.
+        URI that the device was opened with.
     manifest : Manifest
-        Its description.
+        Description of the accelerator.
     """
 
     uri: str
@@ -76,8 +77,8 @@ class Device(ABC):
     ) -> Exchange:
         """Offer ``words`` in order and collect result words in order, without blocking.
 
-        Returns when it has run ``cycles`` clock cycles, when ``results`` is full, or when the last
-        result is a MARK. A caller loops, with a deadline of its own.
+        Returns when ``cycles`` clock cycles have run, when ``results`` is full, or when the last
+        result is a MARK. A caller calls it in a loop, with a deadline of its own.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class Device(ABC):
         results : array of uint64, (m, ceil(result bits / 64)), C-contiguous, writable
             Room for result words; m may be zero.
         cycles : int
-            Most clock cycles to run; a device without a clock ignores it.
+            Largest number of clock cycles to run; ignored by a device without a clock.
         stamps : Stamps, optional
             Receives the cycle in which each word was accepted and each result emitted.
 
@@ -98,25 +99,25 @@ class Device(ABC):
 
     @abstractmethod
     def counters(self) -> dict[str, int]:
-        """Return the performance counters by the names that the manifest gives them."""
+        """Return the performance counters, by their names in the manifest."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release the device; closing it again does nothing.
+        """Release the device; closing it again has no effect.
 
-        Closing does not wait for ever: where another thread is inside a call that does not return,
-        it raises after some seconds.
+        Closing does not wait forever. If another thread is inside a call that does not return,
+        closing raises after some seconds.
 
         Raises
         ------
         DeviceError
-            If the device is still at work.
+            If another thread is still inside a call.
         """
 
     def close_after(self, error: BaseException | None) -> None:
-        """Close the device at the end of work that ended with ``error``, or well.
+        """Close the device after work that ended with ``error``, or without one.
 
-        What closing raises is added to the error as a note, for the error came first.
+        An error raised by closing is added to ``error`` as a note, because ``error`` came first.
         """
         try:
             self.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs wait here for their group to close, then leave in the order of the hardware."""
+"""Hold pairs until their group closes, then emit them in the order of the hardware."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -27,27 +27,27 @@ class Pairs(NamedTuple):
 
     @classmethod
     def empty(cls) -> "Pairs":
-        """No pairs."""
+        """Return no pairs."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 class _Side:
-    """Probes of one side: how many came, and where groups and periods began."""
+    """State of one side's probes: their number, and where the open group and period began."""
 
     def __init__(self) -> None:
-        self.probes = 0  # since the device was opened
-        self.grouped = 0  # those in closed groups
-        self.starred = 0  # those before the last star
-        self.pairs = Pairs.empty()  # of open groups; probes numbered since the device was opened
+        self.probes = 0  # number of probes since the device was opened
+        self.grouped = 0  # number of probes in closed groups
+        self.starred = 0  # number of probes before the last star
+        self.pairs = Pairs.empty()  # pairs of open groups; probes count since opening
 
 
 class Emission:
-    """Turns pairs into results, group by group.
+    """Turns pairs into result words, group by group.
 
     Parameters
     ----------
     manifest : Manifest
-        Layout of the words, and the storage rule.
+        Manifest with the layout of the words and the storage rule.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -57,7 +57,7 @@ class Emission:
         self.none = np.zeros((0, self._codec.result.columns), np.uint64)
 
     def add(self, side: Side, probes: int, pairs: Pairs) -> None:
-        """Take the pairs that the next ``probes`` probes of ``side`` found, numbered from zero."""
+        """Add the pairs of the next ``probes`` probes of ``side``, whose probes count from zero."""
         state = self._sides[side]
         state.pairs = Pairs(
             np.concatenate([state.pairs.probe, pairs.probe + state.probes]),
@@ -66,7 +66,7 @@ class Emission:
         state.probes += probes
 
     def mark(self, overflowed: Mapping[Side, bool], *, disorder: bool, illegal: bool) -> UInt64s:
-        """Return a mark."""
+        """Return a mark as a result word."""
         flags = sum(overflowed[side] << side for side in Side)
         return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal)
 
@@ -78,18 +78,18 @@ class Emission:
         disorder: bool,
         illegal: bool,
     ) -> tuple[UInt64s, int]:
-        """Return the words of closed groups and their stars, and how many of them are pairs.
+        """Return the words of closed groups and their stars, and the number of pairs among them.
 
         Parameters
         ----------
         closings : Closings
-            The groups.
+            The closed groups.
         overflow : array of bool
-            Whether each one's star says that the window it met has overflown.
+            For each group, whether its star reports that the window its probes met has overflowed.
         disorder : bool
-            Whether the stars say that time went backwards.
+            Whether the stars report decreasing timestamps.
         illegal : bool
-            Whether they say that a word was illegal.
+            Whether the stars report an illegal word.
         """
         if not len(closings.side):
             return self.none, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the software device remembers of one side: the tuples that a later probe can still meet."""
+"""The software device's memory of one side: the tuples that a later probe can still meet."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ class History:
     window : CountWindow or TimeWindow
         The side's window.
     capacity : int
-        Tuples that the cores hold; older ones are gone, whatever the window says.
+        Number of tuples that the cores hold; older tuples are lost, whatever the window is.
 
     Attributes
     ----------
     count : int
-        Tuples since the window began; the next one gets this ordinal.
+        Number of tuples since the window began, which is the ordinal of the next one.
     base : int
-        Ordinal of the oldest tuple remembered.
+        Ordinal of the oldest stored tuple.
     """
 
     def __init__(self, window: Window, capacity: int) -> None:
@@ -39,18 +39,18 @@ class History:
         self.count = 0
         self.base = 0
         self._columns: dict[str, npt.NDArray[Any]] = {}
-        self._begin = 0  # of the remembered tuples in the columns
+        self._begin = 0  # range of the stored tuples in the columns
         self._end = 0
 
     @property
     def keys(self) -> Keys:
-        """Key fields of the tuples remembered, oldest first."""
+        """Key fields of the stored tuples, oldest first."""
         columns = {name: column for name, column in self._columns.items() if name != "timestamp"}
         return {name: column[self._begin : self._end] for name, column in columns.items()}
 
     @property
     def time(self) -> UInt64s:
-        """Their timestamps."""
+        """Timestamps of the stored tuples."""
         return self._columns["timestamp"][self._begin : self._end]
 
     def append(self, keys: Keys, time: UInt64s) -> None:
@@ -67,12 +67,12 @@ class History:
         self.count += size
 
     def starts(self, before: Int64s, now: UInt64s) -> Int64s:
-        """Return the ordinal of the oldest tuple that each of several observers meets.
+        """Return the ordinal of the oldest tuple that each of several observing tuples meets.
 
         Parameters
         ----------
         before : array of int64
-            Ordinal of the first tuple that comes after each observer, at most ``count``.
+            Ordinal of the first tuple that arrives after each observer, at most ``count``.
         now : array of uint64
             Timestamp of each observer.
         """
@@ -80,12 +80,12 @@ class History:
         return np.maximum(local, before - self.capacity)
 
     def overflows(self, before: Int64s, now: UInt64s) -> npt.NDArray[np.bool_]:
-        """Tell which of the side's own tuples, the ordinals ``before``, find the window full."""
+        """Return which of the side's own tuples, given by their ordinals, find the window full."""
         local = window_starts(self.window, before - self.base, now, self.time) + self.base
         return before - local >= self.capacity
 
     def forget(self, now: UInt64s) -> None:
-        """Drop what no tuple from ``now``, one timestamp, on can meet."""
+        """Forget the tuples that no tuple with a timestamp of ``now`` or later can meet."""
         if self.count:
             oldest = int(self.starts(np.array([self.count]), now)[0])
             self._begin += oldest - self.base

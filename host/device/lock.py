@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One holder at a time for every device of a machine, whichever processes want it.
+"""Give every device of a machine to one holder at a time, across processes.
 
-A device has a file named after its address, and whoever has the file's lock has the device. The
-operating system frees the lock of a process that ends, however it ends. The file tells who holds
-the device, and whether it failed in the hands of its last holder.
+A device has a file that is named after its URI. The holder of the file's lock holds the device. The
+operating system frees the lock when its process ends, however it ends. The file says who holds the
+device, and whether the device failed while its last holder used it.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,44 +21,44 @@ from host.errors import DeviceBusyError, DeviceError, DeviceLockError
 __all__ = ["AVOIDED_SECONDS", "DeviceClaim", "claim_device"]
 
 AVOIDED_SECONDS = 600.0
-"""For so long a device that has failed is taken only if all others have failed too."""
+"""Seconds for which a device that has failed is taken only if all others have failed too."""
 
 PAUSE_SECONDS = 0.05
-"""Between two looks at devices that are held."""
+"""Seconds between two attempts to get a device that is held."""
 
 
 class DeviceClaim:
-    """A device that is held; made by :func:`claim_device`, a context manager that releases it.
+    """A claim on a device from :func:`claim_device`; a context manager that releases the device.
 
     Parameters
     ----------
     name : str
-        Address of the device.
+        URI of the device.
     folder : LockFolder
-        Where its lock file is.
+        Folder of the lock file.
     descriptor : int
-        The open and locked file.
+        Descriptor of the open and locked file.
     holder : str
-        Who holds it, for those who wait.
+        Description of the holder, for processes that wait.
     """
 
     def __init__(self, name: str, folder: LockFolder, descriptor: int, holder: str) -> None:
         self.name = name
         self._folder = folder
         self._descriptor: int | None = descriptor
-        # A failure stands until the device has served someone.
+        # A recorded failure stays in the note until the device has been used without an error.
         self._note = replace(
             read_note(descriptor), holder=holder, process=os.getpid(), since=time.time()
         )
         write_note(descriptor, self._note)
 
     def release(self, *, failed: bool = False) -> None:
-        """Let go of the device; releasing it again does nothing.
+        """Release the device; releasing it again has no effect.
 
         Parameters
         ----------
         failed : bool
-            Whether the device failed, so that others are preferred for some time.
+            Whether the device failed, so that other devices are preferred for some time.
 
         Raises
         ------
@@ -80,10 +80,10 @@ class DeviceClaim:
             )
 
     def release_after(self, error: BaseException | None) -> None:
-        """Let go of the device at the end of work that ended with ``error``, or well.
+        """Release the device after work that ended with ``error``, or without one.
 
-        A :exc:`~host.errors.DeviceError` says that the device has failed. What releasing it raises
-        is added to the error as a note, for the error came first.
+        A :exc:`~host.errors.DeviceError` means that the device has failed. An error raised by the
+        release is added to ``error`` as a note, because ``error`` came first.
         """
         try:
             self.release(failed=isinstance(error, DeviceError))
@@ -113,29 +113,29 @@ def claim_device(
     folder: Path | None = None,
     report: Callable[[str], None] | None = None,
 ) -> DeviceClaim:
-    """Wait until one of several devices is free, and hold it.
+    """Wait until one of several devices is free, and claim it.
 
-    Devices that have failed lately are taken only if all of them have, or in the end.
+    A device that has failed recently is taken only if all devices have, or when the time is up.
 
     Parameters
     ----------
     names : sequence of str
-        Addresses of the devices, the preferred one first.
+        URIs of the devices, the preferred one first.
     holder : str
-        Who wants it, for those who will have to wait.
+        Description of the holder, for processes that will have to wait.
     seconds : float
-        How long to wait, at most.
+        Longest time to wait.
     remedy : str
-        What the user can do if that is not enough.
+        What the user can do if no device becomes free.
     folder : Path, optional
-        Where the files are; see :class:`~host.device.lock_file.LockFolder`.
+        Folder of the lock files; see :class:`~host.device.lock_file.LockFolder`.
     report : callable, optional
-        Is called once with a sentence, if there is something to wait for.
+        Called once with a sentence if it is necessary to wait.
 
     Raises
     ------
     DeviceBusyError
-        If none became free.
+        If no device became free.
     DeviceLockError
         If the lock files cannot be used.
     """
@@ -169,7 +169,7 @@ def claim_device(
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:
-    """Return when a device failed, as its locked file says, or the file as it is found."""
+    """Return when a device failed, by its locked file or, if None, by a look at the file."""
     note = _note(folder, name) if descriptor is None else read_note(descriptor)
     return note.failed or 0.0
 
@@ -183,7 +183,7 @@ def _note(folder: LockFolder, name: str) -> LockNote:
 
 
 def _holders(folder: LockFolder, names: Sequence[str]) -> dict[str, str]:
-    """Return who holds the devices, as far as the files tell."""
+    """Return the holders of the devices, as far as the lock files name them."""
     notes = ((name, _note(folder, name).text) for name in names)
     return {name: text for name, text in notes if text is not None}
 
@@ -191,4 +191,4 @@ def _holders(folder: LockFolder, names: Sequence[str]) -> dict[str, str]:
 def _waiting(folder: LockFolder, names: Sequence[str], seconds: float) -> str:
     held = "; ".join(f"{name!r} is held by {by}" for name, by in _holders(folder, names).items())
     listing = ", ".join(map(repr, names))
-    return f"waiting up to {seconds:g} s for {listing}; {held or 'nobody says that he holds it'}"
+    return f"waiting up to {seconds:g} s for {listing}; {held or 'no holder is recorded'}"

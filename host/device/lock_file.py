@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lock files of devices, in a folder that all users of a machine share.
 
-Because everybody can write into that folder, nothing in it is trusted: symbolic links are not
-followed, and whatever is no regular file with one name is refused before a byte of it is changed.
+Everybody can write to that folder, so nothing in it is trusted. Symbolic links are not followed. A
+file that is not a regular file with a single name is refused before any of it is changed.
 """
 
 from contextlib import suppress
@@ -22,19 +22,19 @@ LOCK_FOLDER = "SPLITJOIN_LOCK_FOLDER"
 """Environment variable that names another folder, for all processes that share devices."""
 
 _DEFAULT = Path("/tmp/splitjoin-devices")
-"""One place, whatever ``TMPDIR`` says, for two processes with different ones share devices too.
+"""Default folder. It ignores ``TMPDIR``, so that processes with different values share devices.
 
 It is not below ``/run/lock``, which ordinary users cannot write to on every system.
 """
 
 _SHARED = 0o1777
-"""As ``/tmp`` itself: anyone may add files, and none may remove another's."""
+"""Permissions as those of ``/tmp``: anyone may add files, but not remove another user's files."""
 
 _SETTLING_SECONDS = 1.0
-"""For so long the folder may lack its rights, which its maker sets after having made it."""
+"""Seconds for which the folder may lack its permissions, which its creator sets after making it."""
 
 LONGEST_NAME = 200
-"""Characters of a file name; the name of a longer address is its hash."""
+"""Largest number of characters in a file name; a longer URI is replaced by its hash."""
 
 
 class LockFolder:
@@ -43,13 +43,13 @@ class LockFolder:
     Parameters
     ----------
     path : Path, optional
-        Where it is; unless given, what ``SPLITJOIN_LOCK_FOLDER`` names, or a folder in ``/tmp``.
-        It is made if there is none.
+        Path of the folder, which is made if it does not exist. By default, the folder named by
+        ``SPLITJOIN_LOCK_FOLDER``, or else a folder in ``/tmp``.
 
     Raises
     ------
     DeviceLockError
-        If somebody else could remove lock files there, or it cannot be used.
+        If another user could remove lock files from the folder, or the folder cannot be used.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -66,12 +66,12 @@ class LockFolder:
             time.sleep(0.01)
 
     def lock(self, device: str) -> int | None:
-        """Lock the file of a device; return its descriptor, or None if another one holds it.
+        """Lock the file of a device; return its descriptor, or None if another process holds it.
 
         Raises
         ------
         DeviceLockError
-            If what has the file's name is no file to write a note into.
+            If the file's name belongs to something that cannot be used as a lock file.
         """
         while True:
             descriptor = self.open(device)
@@ -85,11 +85,12 @@ class LockFolder:
                 raise
             if self.has(device, descriptor):
                 return descriptor
-            # The file was removed or replaced before it was locked: others lock the new one.
+            # The file was removed or replaced before it was locked; other processes lock the new
+            # file.
             os.close(descriptor)
 
     def has(self, device: str, descriptor: int) -> bool:
-        """Whether an open file is still the one that others find under the device's name."""
+        """Return whether an open file is still the one that others find under the device's name."""
         try:
             found = os.stat(self._place(device), follow_symlinks=False)
         except FileNotFoundError:
@@ -97,19 +98,20 @@ class LockFolder:
         return os.path.samestat(found, os.fstat(descriptor))
 
     def open(self, device: str) -> int:
-        """Open the file of a device, which is made if there is none; return its descriptor."""
+        """Open the file of a device, which is made if it does not exist; return its descriptor."""
         place = self._place(device)
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         while True:
             try:
-                # Without O_CREAT first: Linux refuses that for another user's file in /tmp.
+                # The first attempt omits O_CREAT, which Linux refuses for another user's file in
+                # /tmp.
                 try:
                     descriptor = os.open(place, flags)
                 except FileNotFoundError:
                     descriptor = os.open(place, flags | os.O_CREAT | os.O_EXCL, 0o666)
-                    os.fchmod(descriptor, 0o666)  # whatever the umask is
+                    os.fchmod(descriptor, 0o666)  # regardless of the umask
             except FileExistsError:
-                continue  # somebody else has made it meanwhile
+                continue  # another process has made the file meanwhile
             except OSError as error:
                 reason = "is a symbolic link" if place.is_symlink() else f"cannot be used: {error}"
                 raise self._refusal(device, reason) from error
@@ -121,7 +123,7 @@ class LockFolder:
                 raise self._refusal(device, "is no regular file")
             if found.st_nlink:
                 raise self._refusal(device, "has other names too (hard links)")
-            # It has just been removed.
+            # The file has just been removed.
 
     def _place(self, device: str) -> Path:
         name = quote(device, safe=" :,=", errors="surrogateescape")
@@ -136,11 +138,11 @@ class LockFolder:
         )
 
     def _fault(self) -> str | None:
-        """Say what is wrong with the folder, which is made if there is none."""
+        """Return what is wrong with the folder, or None; make the folder if it does not exist."""
         try:
             with suppress(FileExistsError):
                 self.path.mkdir()
-                self.path.chmod(_SHARED)  # whatever the umask is
+                self.path.chmod(_SHARED)  # regardless of the umask
             found = self.path.lstat()
         except OSError as error:
             return f"cannot be made: {error}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The note in a device's lock file: who holds the device, and whether it has failed.
+"""The note in a device's lock file: the holder of the device, and whether the device has failed.
 
-Every user of the machine can write into the file, so what stands there is only believed if all of
-it is what this module writes. Anything else counts as no note at all.
+Every user of the machine can write to the file. The note is therefore used only if all of it has
+the form that this module writes. Anything else is treated as an empty note.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -15,26 +15,26 @@ from typing import Any
 __all__ = ["LockNote", "read_note", "write_note"]
 
 LONGEST_NOTE = 4096
-"""Bytes of a note; a longer one is none of this kit's."""
+"""Largest size of a note in bytes; the kit does not write longer ones."""
 
 LONGEST_HOLDER = 200
-"""Characters of a holder's name, which messages quote."""
+"""Largest number of characters in a holder's description, which messages quote."""
 
 LARGEST_PROCESS = (1 << 31) - 1
-"""Greatest number that a process can have."""
+"""Largest process number."""
 
 
 @dataclass(frozen=True)
 class LockNote:
-    """What the lock file of a device says.
+    """The contents of a device's lock file.
 
     Parameters
     ----------
     holder, process, since : str, int, float
-        Who holds the device, in which process, and since when (seconds of the epoch); None if
-        nobody does.
+        Description and process number of the device's holder, and the time of the claim (seconds
+        since the epoch); None if nobody holds the device.
     failed : float
-        When the device failed in the hands of its last holder; None if it served.
+        Time at which the device failed its last holder; None if it did not fail.
     """
 
     holder: str | None = None
@@ -44,7 +44,7 @@ class LockNote:
 
     @property
     def text(self) -> str | None:
-        """The holder as messages name it; None if nobody says that he holds the device."""
+        """Description of the holder for messages; None if the note does not name one."""
         if self.holder is None or self.process is None or self.since is None:
             return None
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
@@ -64,7 +64,8 @@ def read_note(descriptor: int) -> LockNote:
 def write_note(descriptor: int, note: LockNote) -> None:
     """Replace the note in a lock file.
 
-    A full disk is no reason to refuse a device: the lock holds, and only the note is missing.
+    A full disk is no reason to refuse a device: the lock is effective, and only the note is
+    missing.
     """
     said = {name: value for name, value in asdict(note).items() if value is not None}
     if note.holder is not None:
@@ -74,11 +75,11 @@ def write_note(descriptor: int, note: LockNote) -> None:
         if said:
             os.pwrite(descriptor, json.dumps(said).encode(), 0)
     except OSError:
-        os.ftruncate(descriptor, 0)  # half a note would be no note either
+        os.ftruncate(descriptor, 0)  # do not leave a part of a note
 
 
 def _checked(values: Any) -> LockNote | None:
-    """Return the note with these values, or None unless each of them is as it is written."""
+    """Return the note with these values; None unless each has the form that this module writes."""
     names = {each.name for each in fields(LockNote)}
     if not isinstance(values, dict) or not values.keys() <= names:
         return None
@@ -101,5 +102,5 @@ def _is_past(moment: Any) -> bool:
 
 
 def _printable(holder: str) -> str:
-    """Return a name without what would move the cursor of a terminal that it is printed on."""
+    """Return a description without characters that would control a terminal."""
     return "".join(each if each.isprintable() else "?" for each in holder)[:LONGEST_HOLDER]

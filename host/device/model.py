@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an accelerator does, without its time: input in batches, results out."""
+"""A model of an accelerator without timing: batches of input in, results out."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ __all__ = ["AcceleratorModel"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Position of a fault that does not happen.
+#: Position of a fault that does not occur.
 NEVER = 1 << 62
 
 
@@ -32,14 +32,14 @@ class AcceleratorModel:
     Parameters
     ----------
     manifest : Manifest
-        Which one.
+        Manifest of the accelerator.
     custom : function, optional
-        Its predicate, if its comparator is a custom one.
+        Predicate of a custom comparator.
 
     Attributes
     ----------
     counters : dict of str to int
-        Those counters that do not count cycles.
+        The counters that do not count cycles.
     """
 
     def __init__(self, manifest: Manifest, custom: Callable[[Any, Any], Any] | None = None) -> None:
@@ -57,7 +57,7 @@ class AcceleratorModel:
 
     @property
     def predicate(self) -> Predicate:
-        """Which pairs match at this place in the stream."""
+        """The predicate at this place in the stream."""
         if self._custom is not None:
             return self._custom
         if self.manifest.comparator == "equality":
@@ -67,7 +67,7 @@ class AcceleratorModel:
     def tuples(
         self, sides: npt.NDArray[np.uint8], keys: Keys, timestamp: npt.NDArray[Any]
     ) -> UInt64s:
-        """Take tuples, and return the results of the groups that they close, one row each."""
+        """Process tuples; return the results of the groups that they close, one per row."""
         time = places(timestamp)
         count = self._until_disorder(time)
         sides, time = sides[:count], time[:count]
@@ -89,7 +89,7 @@ class AcceleratorModel:
         return self._emit(self._grouper.feed(sides), faults, disorder=False)
 
     def control(self, operation: str, index: int, value: int) -> UInt64s:
-        """Execute a control word, and return the results that it causes, one row each."""
+        """Execute a control word; return the results that it causes, one per row."""
         if operation in ("BOUND_LOW", "BOUND_HIGH"):
             self._set_bound(operation, index, value)
             return self._emission.none
@@ -114,12 +114,12 @@ class AcceleratorModel:
         return np.concatenate(words)
 
     def drop_illegal(self) -> None:
-        """Take a word that means nothing: all that follow up to CLEAR say that it came."""
+        """Process an illegal word, which all stars and marks report until CLEAR."""
         self._illegal = True
         self.counters["illegal"] += 1
 
     def _window(self, operation: str, value: int) -> Window:
-        """Return the window that a control word asks for, or the nearest one that there is."""
+        """Return the window that a control word sets, limited to the supported range."""
         if operation == "LIFESPAN":
             longest = (1 << self.manifest.timestamp_bits) - 1
             return TimeWindow(min(max(value, 0), longest))
@@ -157,7 +157,7 @@ class AcceleratorModel:
             self._bounds[key.name] = Bounds(bounds.low, high)
 
     def _until_disorder(self, time: UInt64s) -> int:
-        """Return how many tuples come before time goes backwards; later ones are dropped."""
+        """Return the number of tuples before a timestamp decreases; later tuples are dropped."""
         if self._disorder:
             return 0
         if not self.manifest.timestamp_bits or not len(time):
@@ -171,7 +171,7 @@ class AcceleratorModel:
         return int(falls[0])
 
     def _overflow(self, side: Side, first: int, mine: Int64s, time: UInt64s) -> int:
-        """Return which of the tuples makes its side's window overflow; a large number if none."""
+        """Return the position of the tuple that overflows its side's window; NEVER if none does."""
         history = self._histories[side]
         if isinstance(history.window, CountWindow) or not len(mine):
             return NEVER
@@ -194,7 +194,7 @@ class AcceleratorModel:
         return Pairs(probe, stored)
 
     def _emit(self, closings: Closings, faults: dict[Side, int], *, disorder: bool) -> UInt64s:
-        """Return the words of closed groups; a star knows of the faults before its last word."""
+        """Return the words of closed groups; a star reports the faults before its group's end."""
         overflow = np.zeros(len(closings.side), np.bool_)
         for side in Side:
             late = self._overflowed[side] | (closings.position > faults.get(side, NEVER))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which processor a compiled file is for, as its header says (ELF: Linux and most other Unixes)."""
+"""The processor that a compiled file is for, from its ELF header (Linux and most other Unixes)."""
 
 from functools import cache
 import sys
 
 __all__ = ["processor_of", "this_processor"]
 
-#: Names by the field ``e_machine`` of the header.
+#: Names of processors by the header's field ``e_machine``.
 NAMES = {
     3: "x86",
     8: "MIPS",
@@ -19,12 +19,12 @@ NAMES = {
     258: "LoongArch",
 }
 
-#: Bytes of a file that :func:`processor_of` looks at.
+#: Number of bytes of a file that :func:`processor_of` reads.
 HEADER = 20
 
 
 def processor_of(contents: bytes) -> str | None:
-    """Return the processor that an ELF file is for; None if ``contents`` are no ELF file."""
+    """Return the processor that an ELF file is for; None if ``contents`` is not an ELF file."""
     if len(contents) < HEADER or contents[:4] != b"\x7fELF":
         return None
     order = "big" if contents[5] == 2 else "little"
@@ -35,7 +35,7 @@ def processor_of(contents: bytes) -> str | None:
 
 @cache
 def this_processor() -> str | None:
-    """Return the processor that this Python runs on; None if its own file does not tell."""
+    """Return the processor that this Python runs on; None if its executable does not tell."""
     try:
         with open(sys.executable, "rb") as program:
             return processor_of(program.read(HEADER))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated accelerator: the simulator library of a bundle, called on whole arrays."""
+"""The simulated accelerator: a bundle's simulator library, called on whole arrays."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,34 +21,34 @@ __all__ = ["SimulatedDevice"]
 class SimulatedDevice(Device):
     """Clock-cycle-accurate simulation of a bundle.
 
-    Every instance is a simulation of its own, right after reset. Different instances may be used
-    by different threads at once (the interpreter's lock is released while one runs); a single one
-    serves them one after another. A word that was not accepted must be the first one of the next
-    call.
+    Every instance is a separate simulation, which starts after reset. Different threads may use
+    different instances at the same time, because the interpreter's lock is released while one runs.
+    Threads that share an instance use it one after another. A word that was not accepted must be
+    the first word of the next call.
 
     Parameters
     ----------
     bundle : path-like
         Folder with the manifest and the library.
     uri : str, optional
-        What it was opened as.
+        URI that the device was opened with.
     seed : int
-        Seed of the stalls and, when not zero, of what memories and registers hold at the start.
+        Seed of the stalls and, unless zero, of the initial contents of memories and registers.
     stall_in, stall_out : int
-        For tests: in how many of 256 cycles an input word is withheld (until it is offered; then
-        it stays) and a result word is not taken.
+        For tests: number of cycles out of 256 in which an input word is withheld (an offered word
+        stays until it is accepted), and in which no result word is taken.
 
     Raises
     ------
     ManifestError
-        If the bundle is missing, foreign or stale, or its library is.
+        If the bundle or its library is missing, foreign or stale.
 
     Attributes
     ----------
     turn_seconds : float
         Longest time for which a call waits until the call of another thread has returned.
     close_seconds : float
-        Longest time for which :meth:`close` waits for that.
+        Longest time for which :meth:`close` waits until another thread's call has returned.
     """
 
     turn_seconds = 300.0
@@ -81,7 +81,7 @@ class SimulatedDevice(Device):
         cycles: int,
         stamps: Stamps | None = None,
     ) -> Exchange:
-        """See :meth:`Device.exchange`; the simulation stands still between two calls."""
+        """See :meth:`Device.exchange`; the simulation is paused between two calls."""
         check_words(self.manifest, words, results)
         accepted_at = _stamp_address(stamps.accepted, len(words)) if stamps else None
         produced_at = _stamp_address(stamps.produced, len(results)) if stamps else None
@@ -101,7 +101,7 @@ class SimulatedDevice(Device):
         return Exchange(done.accepted, done.produced, done.cycles)
 
     def counters(self) -> dict[str, int]:
-        """Return the performance counters; reading one takes a clock cycle."""
+        """Return the performance counters; reading a counter takes two clock cycles."""
         with self._alone() as handle:
             return {
                 counter.name: self._library.splitjoin_counter(handle, counter.address)
@@ -110,7 +110,7 @@ class SimulatedDevice(Device):
 
     @property
     def cycle(self) -> int:
-        """Clock cycles since the device was opened."""
+        """Number of clock cycles since the device was opened."""
         with self._alone() as handle:
             return int(self._library.splitjoin_cycle(handle))
 
@@ -139,20 +139,21 @@ class SimulatedDevice(Device):
             self._running.release()
 
     def __del__(self) -> None:
-        # No thread is inside a call, for it would refer to the device. At the exit of the
-        # interpreter one may have been stopped there: then the process takes the memory with it.
+        # No thread is inside a call, because the call would refer to the device. When the
+        # interpreter exits, a thread may have been stopped inside a call; the process then frees
+        # the memory.
         if getattr(self, "_handle", None) is not None and self._running.acquire(blocking=False):
             self._destroy()
 
     def _destroy(self) -> None:
-        """Free the simulation; the caller has it to himself."""
+        """Free the simulation, which nobody else may be using."""
         handle, self._handle = self._handle, None
         if handle is not None:
             self._library.splitjoin_destroy(handle)
 
     @contextmanager
     def _alone(self) -> Iterator[int]:
-        """Wait until nobody else uses the simulation."""
+        """Wait until nobody else uses the simulation, and yield its handle."""
         if self._closing:
             raise DeviceError(f"Device {self.uri!r} is closed.")
         if not self._running.acquire(timeout=self.turn_seconds):

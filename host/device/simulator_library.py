@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator library of a bundle, found, checked and loaded."""
+"""Find, check and load the simulator library of a bundle."""
 
 from collections import Counter
 import ctypes
@@ -25,7 +25,7 @@ LIBRARY = "splitjoin.so"
 
 
 class Done(ctypes.Structure):
-    """What one call of ``splitjoin_exchange`` did."""
+    """Result of one call of ``splitjoin_exchange``."""
 
     _fields_ = [
         ("accepted", ctypes.c_uint64),
@@ -56,16 +56,16 @@ _PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     ),
 }
 
-#: Libraries of this process, by a hash of their contents; how many came from each path.
+#: Libraries of this process by a hash of their contents, and the number of loads from each path.
 _loaded: dict[bytes, ctypes.CDLL] = {}
 _loads: Counter[Path] = Counter()
 _loading = threading.Lock()
 
 
 def read_library(folder: Path) -> bytes:
-    """Return the contents of a bundle's simulator library, if they can be loaded on this machine.
+    """Return the contents of a bundle's simulator library if it can be loaded on this machine.
 
-    Nothing is loaded: a damaged library would end the process.
+    Nothing is loaded, because loading a damaged library would end the process.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def read_library(folder: Path) -> bytes:
     Raises
     ------
     ManifestError
-        If there is no library, or it is damaged, or is for another processor.
+        If the library is missing, damaged, or made for another processor.
     """
     path = folder / LIBRARY
     try:
@@ -101,7 +101,7 @@ def read_library(folder: Path) -> bytes:
 
 
 def is_usable(folder: Path) -> bool:
-    """Tell whether a bundle has a simulator library that can be loaded on this machine."""
+    """Return whether a bundle has a simulator library that can be loaded on this machine."""
     try:
         read_library(folder)
     except ManifestError:
@@ -110,22 +110,22 @@ def is_usable(folder: Path) -> bool:
 
 
 def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
-    """Load the library of a bundle after checking that it belongs to it.
+    """Load the library of a bundle after checking that it belongs to the bundle.
 
-    A process that had loaded another library from the same place, before the bundle was replaced,
-    gets the one that is there now.
+    If the bundle was replaced after this process had loaded its library, the new library is loaded
+    as well.
 
     Parameters
     ----------
     bundle : Path
         Folder of the bundle, or a file in it.
     manifest : Manifest
-        What is in it.
+        Manifest of the bundle.
 
     Raises
     ------
     ManifestError
-        If there is no library, or it was built from something else, or does not load.
+        If the library is missing, was built from another bundle, or cannot be loaded.
     """
     folder = bundle if bundle.is_dir() else bundle.parent
     path = folder / LIBRARY
@@ -160,10 +160,10 @@ def _remedy(folder: Path) -> str:
 
 
 def _unused_name(path: Path) -> str:
-    """Return a spelling of ``path`` that this process has not loaded anything by.
+    """Return a spelling of ``path`` under which this process has not loaded a library.
 
-    By a name that it knows, the dynamic loader gives what it loaded by that name, whatever the file
-    has become.
+    For a known name, the dynamic loader returns the library that it loaded before, even if the file
+    has changed since.
     """
     _loads[path] += 1
     return f"{path.parent}/{'./' * (_loads[path] - 1)}{path.name}"

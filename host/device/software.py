@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The software device: an accelerator's answers, from the reference join."""
+"""The software device: it computes an accelerator's results with the reference join."""
 
 import atexit
 from contextlib import ExitStack
@@ -18,32 +18,32 @@ from host.words import WordCodec, unpack_field
 
 __all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]
 
-# The packages may lie in an archive; then the manifest is a temporary file until the process ends.
+# If the package is in an archive, the manifest is a temporary file until the process ends.
 _unpacked = ExitStack()
 atexit.register(_unpacked.close)
-#: Description of the accelerator that ``software:`` pretends to be: one core without a limit.
+#: Manifest of the accelerator that ``software:`` stands for: one core without a practical limit.
 SOFTWARE_MANIFEST: Path = _unpacked.enter_context(as_file(files("host.device") / "software.json"))
 
-#: Tuples joined at once: the least after a control word, and the most.
+#: Least number of tuples joined at once, used after a control word, and the largest number.
 FEWEST, MOST = 1 << 10, 1 << 16
-#: Results at once above which the next batch of tuples is smaller.
+#: Number of results of a batch above which the next batch of tuples is smaller.
 MANY = 1 << 18
 
 
 class SoftwareDevice(Device):
-    """Answers from the reference join, with the results of a bundle's hardware.
+    """Computes the results of a bundle's hardware with the reference join.
 
-    The results are the same ones, in the same order, while the period of the stars is at most
-    ``probes``; with a longer period the pairs between two stars may come in another order. After an
-    overflow or disorder, stars and marks carry the error as in hardware, and the pairs, which
-    nobody may use, can differ. There is no clock: ``cycles`` and all stamps are zero.
+    The results and their order equal those of the hardware while the period of the stars is at most
+    ``probes``. With a longer period, the pairs between two stars may come in another order. After
+    an overflow or disorder, stars and marks report the error as in hardware, and the pairs, which
+    are then unreliable, can differ. The device has no clock: ``cycles`` and all stamps are zero.
 
     Parameters
     ----------
     bundle : path-like
-        Bundle or manifest file.
+        Folder of the bundle, or path of the manifest file.
     uri : str, optional
-        What the device is called in messages.
+        URI of the device in messages.
     """
 
     def __init__(self, bundle: str | Path, *, uri: str | None = None) -> None:
@@ -71,7 +71,7 @@ class SoftwareDevice(Device):
         cycles: int,
         stamps: Stamps | None = None,
     ) -> Exchange:
-        """Offer ``words``, collect ``results``; see :meth:`Device.exchange`."""
+        """Offer ``words`` and collect ``results``; see :meth:`Device.exchange`."""
         if self._closed:
             raise DeviceError(f"Device {self.uri!r} is closed.")
         check_words(self.manifest, words, results)
@@ -104,19 +104,19 @@ class SoftwareDevice(Device):
         return Exchange(accepted, produced, 0)
 
     def counters(self) -> dict[str, int]:
-        """Return the counters; those that count cycles are zero."""
+        """Return the counters; counters of cycles are zero."""
         if self._closed:
             raise DeviceError(f"Device {self.uri!r} is closed.")
         known = self._model.counters
         return {counter.name: known.get(counter.name, 0) for counter in self.manifest.counters}
 
     def close(self) -> None:
-        """Forget everything."""
+        """Close the device and drop all waiting results."""
         self._closed = True
         self._waiting = self._waiting[:0]
 
     def _tuples(self, words: UInt64s) -> UInt64s:
-        """Join tuples; choose the size of the next batch by the number of results."""
+        """Join tuples, and adapt the size of the next batch to the number of results."""
         answers = self._model.tuples(*self._codec.unpack_tuples(words))
         if len(answers) > MANY:
             self._batch = max(1, self._batch // 4)
@@ -125,8 +125,8 @@ class SoftwareDevice(Device):
         return self._codec.join_results(answers)
 
     def _deliver(self, results: UInt64s) -> tuple[int, bool]:
-        """Hand over what waits; say how much, and whether it ends with a mark."""
-        # A mark can only be the last of the words that wait: each control word is executed alone.
+        """Deliver waiting results; return their number, and whether the last one is a mark."""
+        # Only the last waiting word can be a mark, because each control word is executed alone.
         count = min(len(results), len(self._waiting))
         results[:count] = self._waiting[:count]
         self._waiting = self._waiting[count:]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device at work beside its caller."""
+"""Run the exchanges of a device in a thread beside its caller."""
 
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -13,7 +13,7 @@ from host.exact import UInt64s
 __all__ = ["DeviceThread", "Finished"]
 
 _START_SECONDS = 1.0
-"""Waiting for an exchange to begin only saves time, so it is given up soon."""
+"""Longest wait, in seconds, for an exchange to begin. The wait only saves time."""
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class Finished:
     Parameters
     ----------
     done : Exchange
-        What the device did.
+        Result of the exchange.
     words, results : array of uint64
-        What it was given.
+        Arrays that were passed to the exchange.
     stamps : Stamps or None
-        Likewise.
+        Stamps that were passed to the exchange.
     seconds : float
-        How long the device worked.
+        Duration of the exchange.
     waited : float
-        For how much of that the caller had nothing else to do.
+        Seconds that the caller waited for the end of the exchange.
     """
 
     done: Exchange
@@ -68,23 +68,23 @@ class _Request:
 
 
 class DeviceThread:
-    """Runs the exchanges of a device in a thread of its own, one at a time.
+    """Runs the exchanges of a device in a separate thread, one at a time.
 
-    A card works while its host prepares the next words and decodes the last results, and so does a
-    simulated device, which lets go of the interpreter's lock. A device that keeps the lock works in
-    turn with its host, as it would without a thread.
+    A card works while its host prepares the next words and decodes the last results. So does a
+    simulated device, which releases the interpreter's lock. A device that keeps the lock alternates
+    with its host, as it would without a thread.
 
     Parameters
     ----------
     device : Device
-        An open device. Nobody else may use it while an exchange is under way.
+        An open device, which nobody else may use during an exchange.
 
     Attributes
     ----------
     is_stuck : bool
-        Whether the device's driver had not returned from an exchange when that was waited for.
+        Whether the device's driver did not return from an exchange in time.
     close_seconds : float
-        Longest time for which :meth:`close` waits for an exchange under way.
+        Longest time for which :meth:`close` waits for a running exchange.
     """
 
     close_seconds = 30.0
@@ -101,21 +101,21 @@ class DeviceThread:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is an exchange that has not been finished."""
+        """Whether an exchange has begun and not been finished."""
         return self._running is not None
 
     def begin(
         self, words: UInt64s, results: UInt64s, *, cycles: int, stamps: Stamps | None = None
     ) -> None:
-        """Begin an exchange; the arrays belong to it until it is finished."""
+        """Begin an exchange; the arrays must not be used until it is finished."""
         assert self._running is None
         self._running = _Request(words, results, cycles, stamps)
         self._requests.put(self._running)
-        # Without this the thread would wait for the interpreter's lock until it is next let go.
+        # Without this wait, the thread would have to wait for the interpreter's lock.
         self._running.began.wait(_START_SECONDS)
 
     def finish(self, seconds: float) -> Finished:
-        """Wait for the exchange that was begun, and return what it did.
+        """Wait for the running exchange, and return its result.
 
         Parameters
         ----------
@@ -125,10 +125,10 @@ class DeviceThread:
         Raises
         ------
         DeviceTimeoutError
-            If the device's driver has not returned by then. Its counters cannot be read, for the
-            device is still in use.
+            If the device's driver has not returned in time. Its counters cannot be read, because
+            the device is still in use.
         Exception
-            What the exchange raised.
+            Any error that the exchange raised.
         """
         request = self._running
         assert request is not None
@@ -150,20 +150,20 @@ class DeviceThread:
         )
 
     def close(self) -> None:
-        """Let the thread end; closing it again does nothing.
+        """End the thread; closing it again has no effect.
 
-        A thread whose device's driver is stuck cannot be interrupted. It ends as soon as the driver
-        returns; it is a daemon, so a program can exit before that.
+        A thread whose device's driver is stuck cannot be interrupted. The thread ends when the
+        driver returns. It is a daemon, so the program can exit before that.
 
         Raises
         ------
         DeviceTimeoutError
-            If the driver does not return from an exchange that nobody has finished. Its counters
-            cannot be read, for the device is still in use.
+            If the driver does not return from an unfinished exchange. Its counters cannot be read,
+            because the device is still in use.
         """
         self._requests.put(None)
         if self.is_stuck:
-            return  # whoever waited for the exchange has been told
+            return  # the caller of `finish` got the error
         self._thread.join(self.close_seconds)
         if self._thread.is_alive():
             self.is_stuck = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device opened when it is this process's turn."""
+"""Open a device when it is this process's turn."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from host.errors import UsageError
 __all__ = ["WAIT_DEFAULT", "open_in_turn", "parse_wait"]
 
 WAIT_DEFAULT = "10min"
-"""For so long a device is waited for unless the user says otherwise."""
+"""Default of the longest wait for a device."""
 
 
 def parse_wait(text: str, option: str) -> Duration:
-    """Read how long to wait for a device, as the value of an option.
+    """Read the longest wait for a device from the value of an option.
 
     Raises
     ------
     UsageError
-        If it is no duration, or a negative one.
+        If the text is not a duration, or is a negative one.
     """
     try:
         wait = parse_duration(text)
@@ -46,22 +46,22 @@ def open_in_turn(
     Parameters
     ----------
     uri : str
-        The device.
+        URI of the device.
     holder : str
-        Who wants it, for those who will have to wait.
+        Description of the holder, for processes that will have to wait.
     seconds : float
-        How long to wait for a device that another process holds.
+        Longest time to wait for a device that another process holds.
     remedy : str
-        What the user can do if that is not enough.
+        What the user can do if the device does not become free.
     report : callable, optional
-        Is called once with a sentence, if there is something to wait for.
+        Called once with a sentence if it is necessary to wait.
 
     Raises
     ------
     DeviceBusyError
         If the device did not become free.
     DeviceError
-        If it does not open, or its lock cannot be used.
+        If the device cannot be opened, or its lock cannot be used.
     """
     if not is_shared(uri):
         with open_device(uri) as device:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of tables as key fields and timestamps of an accelerator, exactly or not at all.
+"""Encode columns of tables as key fields and timestamps of an accelerator, exactly or not at all.
 
-An encoding is *planned* first and then applied batch by batch. The plan of whole tables looks at
-all values: they are brought to one unit and rebased to their common minimum; if the span still
-does not fit a field they are divided by their greatest common divisor, and the bounds with them;
-what is only tested for equality falls back to codes shared by both sides. The plan of streams
-knows the schemas, and ranges if somebody gives them; every batch is then checked.
+An encoding is *planned* first and then applied batch by batch. The plan of whole tables uses all
+values. They are converted to one unit and rebased to their common minimum. If the span still does
+not fit a field, the values and the bounds are divided by the greatest common divisor of the values.
+If that does not help, values that are only tested for equality become codes that both sides share.
+The plan of streams uses the schemas, and ranges if they are given; every batch is then checked.
 """
 
 from host.encode.batches import BatchEncoder, EncodedBatch

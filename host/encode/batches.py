@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of both sides as tuples, batch by batch, as a plan says."""
+"""Encode the rows of both sides as tuples, batch by batch, with a plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ UInt64s = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Tuples of one side, in their order of arrival.
+    """Tuples of one side in their order of arrival.
 
     Parameters
     ----------
     first : int
-        Row of the first one, if no row was left out.
+        Row number of the first tuple if no row was left out.
     rows : array of int64 or None
-        Row of each, if some were left out.
+        Row number of each tuple if rows were left out.
     times : array of uint64
-        Timestamps; they never decrease.
+        Timestamps, which never decrease.
     keys : mapping of str to FieldValues
-        Key fields; anything in the place of a null.
+        Key fields; the value at the place of a null is undefined.
     valid : array of bool or None
-        Which tuples may match at all, having no null; None if all may.
+        Whether each tuple can match at all, because it has no null; None if all can.
     all_times : array of uint64
-        Timestamps of all rows, those that were left out too.
+        Timestamps of all rows, including those that were left out.
     """
 
     first: int
@@ -53,29 +53,29 @@ class EncodedBatch:
         return len(self.times)
 
     def row_numbers(self, begin: int, end: int) -> Int64s:
-        """Rows of some tuples, counted since the stream's beginning."""
+        """Return the row numbers of some tuples, counted from the beginning of the stream."""
         if self.rows is None:
             return np.arange(self.first + begin, self.first + end)
         return self.rows[begin:end]
 
 
 class _SideState:
-    """What is remembered of one side from batch to batch."""
+    """The state of one side that is kept from batch to batch."""
 
     def __init__(self) -> None:
         self.rows = 0
-        self.last: tuple[int, object] | None = None  # time of the last row, and as a Python value
+        self.last: tuple[int, object] | None = None  # last time: integer, Python value
 
 
 class BatchEncoder:
-    """Encodes the batches of one execution.
+    """Encoder of the batches of one execution.
 
     Parameters
     ----------
     plan : EncodingPlan
-        How.
+        Plan of the encoding.
     whole : bool
-        Whether rows that can match nothing become tuples even where no window needs them.
+        Whether rows that cannot match are encoded even if no window depends on them.
     """
 
     def __init__(self, plan: EncodingPlan, *, whole: bool = False) -> None:
@@ -86,9 +86,9 @@ class BatchEncoder:
         self._sides = (_SideState(), _SideState())
 
     def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        """Learn from the first batches, with their sides, before any of them is encoded.
+        """Learn from the first batches, given with their sides, before any of them is encoded.
 
-        Give those of both sides, unless a side has no rows at all.
+        The first batches of both sides must be given, unless a side has no rows at all.
         """
         self._times.settle([(side, self._order(side, batch)) for side, batch in batches])
         for field in self._fields.values():
@@ -100,7 +100,7 @@ class BatchEncoder:
         Raises
         ------
         UsageError
-            If a value does not fit, or a time is null or goes backwards, naming the row.
+            If a value does not fit, or a time is null or decreases; the error names the row.
         """
         state = self._sides[side]
         first = state.rows
@@ -113,13 +113,14 @@ class BatchEncoder:
         state.rows += batch.num_rows
         if valid is None or self._whole:
             return EncodedBatch(first, None, times, keys, valid, times)
-        # It can neither match nor push a tuple out of a window: it is not sent at all.
+        # These rows can neither match nor push a tuple out of a time-based window, so they are not
+        # sent.
         kept = np.flatnonzero(valid)
         keys = {name: field.of_rows(kept) for name, field in keys.items()}
         return EncodedBatch(first, kept + first, times[kept], keys, None, times)
 
     def times(self, side: int, batch: pa.RecordBatch) -> tuple[UInt64s, Bools | None]:
-        """Return timestamps of all rows of a table, and which may match; None: all may."""
+        """Return the timestamps of all rows of a table, and which can match; None if all can."""
         return self._times.encode(side, self._order(side, batch), 0), self._valid(side, batch)
 
     def _order(self, side: int, batch: pa.RecordBatch) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays whose values are compared otherwise than they lie in memory, in a form that is."""
+"""Convert arrays whose values are not compared bit by bit into a form that is."""
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ __all__ = [
 
 Int64s = npt.NDArray[np.int64]
 
-#: Decimals are measured in units of ten to the minus this.
+#: Decimals are measured in units of ten to the power of minus this number.
 DECIMAL_DIGITS = 38
 
 
@@ -31,22 +31,22 @@ def canonical_binary(array: pa.Array) -> pa.Array:
 
 
 def canonical_float(array: pa.Array) -> pa.Array:
-    """Return floating-point numbers as int64 that are equal where SQL has them equal.
+    """Return floating-point numbers as int64 that are equal where SQL treats the numbers as equal.
 
-    All NaN are equal to each other, and -0.0 is equal to 0.0; nulls stay.
+    All NaN are equal to each other, and -0.0 is equal to 0.0. Nulls are kept.
     """
     valid = array.is_valid().to_numpy(zero_copy_only=False)
     return pa.array(canonical_bits(doubles(array)), mask=None if valid.all() else ~valid)
 
 
 def doubles(array: pa.Array) -> Float64s:
-    """Return floating-point numbers as doubles; NaN in the place of nulls."""
+    """Return floating-point numbers as doubles; nulls become NaN."""
     values: Float64s = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return values
 
 
 def canonical_bits(values: Float64s) -> Int64s:
-    """Return the bits of doubles, those of all NaN alike, and -0.0 as 0.0."""
+    """Return the bits of doubles, with the same bits for all NaN, and with -0.0 as 0.0."""
     canonical = values + 0.0  # turns -0.0 into 0.0
     canonical[np.isnan(canonical)] = np.nan
     bits: Int64s = canonical.view(np.int64)
@@ -54,12 +54,12 @@ def canonical_bits(values: Float64s) -> Int64s:
 
 
 def unscaled(array: pa.Array, name: str) -> pa.Array:
-    """Return decimals as int64, in units of their last digit; nulls stay.
+    """Return decimals as int64, in units of their last digit; nulls are kept.
 
     Raises
     ------
     KeyRangeError
-        If one has more digits than 64 bits hold.
+        If a decimal in these units does not fit in 64 bits.
     """
     kind = array.type
     wide = array.cast(pa.decimal128(DECIMAL_DIGITS, kind.scale))

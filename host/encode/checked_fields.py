@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key fields of streams whose values are checked, as no type vouches for them."""
+"""Key fields of streams whose values must be checked, because their types allow too many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class CheckedField(FieldPlan):
-    """A field of distances from an origin, given or settled by the first values; all checked.
+    """A field of distances from an origin, given or taken from the first values; all are checked.
 
     Parameters
     ----------
     factors : tuple of int
-        Ticks of a unit of the left and of the right column.
+        Number of ticks in a unit of the left and of the right column.
     divisor : int
-        Ticks of a unit of the field.
+        Number of ticks in a unit of the field.
     minimum : int or None
-        The origin, in ticks; None if the first values settle it.
+        Origin in ticks; None if the first values determine it.
     top : int or None
-        Greatest distance from the origin, in units of the field, if it is known.
+        Largest distance from the origin in units of the field, if known.
     """
 
     field: KeyField
@@ -58,7 +58,7 @@ class CheckedField(FieldPlan):
 
 
 class _Floating(FieldEncoder):
-    """An encoder that places the first values in the middle of the room that there is."""
+    """An encoder that places the first values in the middle of the field's range."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class _Floating(FieldEncoder):
         self._plan = plan
         self._term = plan.terms[0]
         self._minimum = minimum
-        self._room = room  # ticks from the least to the greatest value
+        self._room = room  # range of the field, in ticks
         self._place = place_of(plan.field)
 
     def settle(self, batches: Batches) -> None:
@@ -95,7 +95,7 @@ class _Floating(FieldEncoder):
         return array, integer_view(array)
 
     def _strangers(self, side: int, array: pa.Array, view: Array) -> npt.NDArray[np.bool_] | None:
-        """Which values are outside the room; None if none are."""
+        """Return which values are outside the field's range; None if none are."""
         minimum, factor = self._minimum or 0, self._plan.factors[side]
         least, most = -(-minimum // factor), (minimum + self._room) // factor
         values = _present(array)
@@ -151,7 +151,7 @@ class _CheckedEncoder(_Floating):
 
 @dataclass(frozen=True)
 class MixedField(FieldPlan):
-    """An equality: one half of the field holds values near the first ones, the other half codes."""
+    """An equality whose field holds values near the first ones in one half, codes in the other."""
 
     field: KeyField
     factors: tuple[int, int]
@@ -186,6 +186,6 @@ class _MixedEncoder(_Floating):
 
 
 def _present(array: pa.Array) -> Array:
-    """The values that are not null; a view if all are."""
+    """Return the values that are not null, as a view if no value is null."""
     valid, view = validity(array), integer_view(array)
     return view if valid is None else view[valid]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A key field of codes that grow with every new value of a stream."""
+"""A key field of codes that are assigned to the new values of a stream."""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -21,7 +21,7 @@ __all__ = ["CodedStreamField", "refuse_codes"]
 
 @dataclass(frozen=True)
 class CodedStreamField(FieldPlan):
-    """A field of codes for one or several equalities, which grow with every new value."""
+    """A field of codes for one or more equalities; every new value gets the next code."""
 
     field: KeyField
 
@@ -30,7 +30,7 @@ class CodedStreamField(FieldPlan):
 
 
 class _CodedEncoder(FieldEncoder):
-    """One dictionary a term, and one for each further term that is joined to those before it."""
+    """Has a dictionary per term, and one per further term to combine it with earlier ones."""
 
     def __init__(self, plan: CodedStreamField) -> None:
         self._plan = plan
@@ -55,7 +55,7 @@ class _CodedEncoder(FieldEncoder):
             if codes is None:
                 codes, count = own, len(known)
             else:
-                # Codes are counted, so 32 bits hold each of two.
+                # Codes are counted from zero, so each of the two fits in 32 bits.
                 both = (codes << np.uint64(32)) | own
                 pairs = self._pairs[index - 1]
                 codes = pairs.of_integers(pa.array(both), keep=keep)
@@ -75,7 +75,7 @@ def refuse_codes(
     first: int,
     fits: npt.NDArray[np.bool_],
 ) -> NoReturn:
-    """Raise, naming the first value of a batch whose code does not fit the field."""
+    """Raise an error that names the first value of a batch whose code does not fit the field."""
     raise KeyRangeError(
         term.columns[side].name,
         f"{count} distinct values (with those of {term.columns[1 - side].name!r})",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equality of any values as equality of small codes shared by both sides."""
+"""Codes for values of any kind, equal on both sides if the values are equal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ UInt64s = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Codes:
-    """Equal codes where values are equal; nulls have code zero, and must be told apart elsewhere.
+    """Codes that are equal where values are equal; nulls have code zero and need a mask.
 
     Parameters
     ----------
     left, right : array of uint64
-        Codes below ``count``.
+        Codes, which are less than ``count``.
     count : int
         Number of codes.
     """
@@ -47,23 +47,23 @@ def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
 
 
 def codes_of_columns(left: Column, right: Column) -> Codes:
-    """Number the values of two columns of a coded kind, or of two integer columns of any width."""
+    """Number the values of two columns of a coded kind, or of two integer columns."""
     if left.kind.is_coded:
         return dense(left.data, right.data)
     arrays = [column.integers for column in (left, right)]
     low = dense(*(_chunked(array.view(np.uint64)) for array in arrays))
-    # The lower 64 bits and the sign are equal if, and only if, the values are.
+    # Two values are equal if and only if their lower 64 bits and their signs are equal.
     signs = [(array < 0).astype(np.uint64) for array in arrays]
     return combined([low, Codes(signs[0], signs[1], 2)])
 
 
 def codes_of_distances(left: UInt64s, right: UInt64s) -> Codes:
-    """Number the values of two integer or temporal columns, given by their distances."""
+    """Number the values of two integer or temporal columns, given as distances."""
     return dense(_chunked(left), _chunked(right))
 
 
 def combined(terms: Sequence[Codes]) -> Codes:
-    """One code for several: equal where all of them are."""
+    """Return one code for several, equal where all of them are equal."""
     result = terms[0]
     for term in terms[1:]:
         if result.count * term.count > 1 << 64:

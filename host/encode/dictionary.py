@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codes of values that become known batch by batch."""
+"""Codes for values that become known batch by batch."""
 
 from collections.abc import Hashable, Iterable
 
@@ -15,9 +15,9 @@ UInt64s = npt.NDArray[np.uint64]
 
 
 class GrowingCodes:
-    """Numbers distinct values from zero, in the order in which they first come.
+    """Numbers distinct values from zero, in the order of their first appearance.
 
-    A batch's own distinct values are found by Arrow; only these go through a Python dictionary.
+    Arrow finds the distinct values of each batch; only these are looked up in a Python dictionary.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class GrowingCodes:
         return len(self._codes)
 
     def of_values(self, array: pa.Array) -> UInt64s:
-        """Return the code of every value; a null has that of some other value."""
+        """Return the code of every value; a null gets the code of some other value."""
         return self._spread(array.dictionary_encode())
 
     def of_integers(
@@ -35,7 +35,7 @@ class GrowingCodes:
     ) -> UInt64s:
         """Return the code of every value, a number or a time, multiplied by ``factor``.
 
-        Only values that ``keep`` selects, and no nulls, become known.
+        Only values that ``keep`` selects and that are not null get new codes.
         """
         view = integer_view(values)
         known = validity(values)

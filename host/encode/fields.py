@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which terms of a query go into which key field, and what is known of a field."""
+"""Assign the terms of a query to key fields; base classes of the plans of fields."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TermTypes:
-    """A term with what its two columns are."""
+    """A term with the types of its two columns."""
 
     term: Term
     left: ColumnType
@@ -42,25 +42,25 @@ class TermTypes:
 
     @property
     def columns(self) -> tuple[ColumnType, ColumnType]:
-        """Both columns, by side."""
+        """Types of the left and of the right column."""
         return self.left, self.right
 
     @property
     def is_float_difference(self) -> bool:
-        """Whether it bounds a difference of floating-point numbers."""
+        """Whether the term bounds a difference of floating-point numbers."""
         return self.left.kind is Kind.FLOAT and not self.term.is_equality
 
 
 class FieldEncoder(ABC):
-    """Encodes one key field during one execution; what it learns belongs to that execution."""
+    """Encoder of one key field in one execution; what it learns belongs to that execution."""
 
     def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        """Learn from the first batches, with their sides, before any of them is encoded."""
-        del batches  # nothing to learn here
+        """Learn from the first batches, given with their sides, before any of them is encoded."""
+        del batches  # by default, there is nothing to learn
 
     @abstractmethod
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        """Return the field of all rows of ``batch``, whose first is row ``first`` of its side.
+        """Return the field for all rows of ``batch``, which begins at row ``first`` of its side.
 
         Raises
         ------
@@ -71,16 +71,16 @@ class FieldEncoder(ABC):
 
 @dataclass(frozen=True)
 class FieldPlan(ABC):
-    """How terms become one key field.
+    """Plan of one key field.
 
     Parameters
     ----------
     name : str
-        The key field.
+        Name of the key field.
     terms : tuple of TermTypes
-        What it stands for.
+        Terms that the field stands for.
     bounds : Bounds
-        Of the field's ``left - right``.
+        Bounds of the field's difference ``left - right``.
     note : str
         How values become the field, for explanations.
     """
@@ -92,25 +92,25 @@ class FieldPlan(ABC):
 
     @property
     def meaning(self) -> str:
-        """The terms and the note, for explanations."""
+        """Description of the field for explanations: the terms and the note."""
         return f"{', '.join(str(term.term) for term in self.terms)}: {self.note}"
 
     @property
     def is_exact(self) -> bool:
-        """Whether the pairs for which the field is within its bounds are those of the terms.
+        """Whether the pairs with the field within its bounds are exactly the pairs of the terms.
 
-        Otherwise there are others too, and :mod:`host.encode.recheck` leaves them out.
+        Otherwise there are more pairs, and :mod:`host.encode.recheck` removes the others.
         """
         return True
 
     @property
     def spread(self) -> Spread | None:
-        """What is known of the field's values before they come; None if that is nothing."""
+        """Facts about the field's values that are known in advance; None if there are none."""
         return None
 
     @abstractmethod
     def start(self) -> FieldEncoder:
-        """Return what encodes the field during one execution."""
+        """Return an encoder of the field for one execution."""
 
 
 def rough_terms(fields: Sequence[FieldPlan]) -> tuple[TermTypes, ...]:
@@ -126,7 +126,7 @@ def assigned(
     Raises
     ------
     UsageError
-        If the accelerator cannot compare like that, or has too few fields.
+        If the accelerator's comparator does not suit, or the accelerator has too few fields.
     """
     fields = manifest.keys
     _require_comparator(terms, manifest)
@@ -165,7 +165,7 @@ def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
 
 
 def require_coded_equality(term: TermTypes) -> bool:
-    """Whether the term compares values as codes; then raise unless it is an equality."""
+    """Return whether the term compares values as codes; if so, raise unless it is an equality."""
     if not term.left.kind.is_coded:
         return False
     for bound in (term.term.low, term.term.high):
@@ -186,12 +186,12 @@ def bounds_of(term: TermTypes, tick: int, divisor: int) -> Bounds:
 
 
 def place_of(field: KeyField) -> int:
-    """How far below zero the least value of the field is."""
+    """Return how far the smallest value of the field is below zero."""
     return 1 << (field.bits - 1) if field.signed else 0
 
 
 def wider(field: KeyField, top: int) -> str:
-    """Say how to get a field that holds values up to ``top``."""
+    """Return advice how to get a field that holds values up to ``top``."""
     if top.bit_length() > 64:
         return "the values lie too far apart for any field, 64 bits are the most"
     return (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key fields of floating-point numbers whose difference is bounded.
 
-A key field holds whole numbers, so the accelerator finds all pairs that can match and a few more;
-:mod:`host.encode.recheck` leaves out those.
+A key field holds integers, so the accelerator finds all matching pairs and a few more;
+:mod:`host.encode.recheck` removes the others.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ __all__ = ["FloatBandField", "FloatLimitField", "plan_float_field"]
 Batches = Sequence[tuple[int, pa.RecordBatch]]
 
 QUANTA = 7
-"""A band is from 2 ** (QUANTA - 1) to 2 ** QUANTA quanta wide."""
+"""The width of a band is between 2 ** (QUANTA - 1) and 2 ** QUANTA quanta."""
 
 FINEST = 40
-"""The quantum is not finer than the middle of the band times 2 ** -FINEST: sums stay exact."""
+"""A quantum is at least the middle of the band times 2 ** -FINEST, so that sums stay exact."""
 
 
 def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
-    """Plan the field of a term with floating-point columns that is no equality."""
+    """Plan the field of a term on floating-point columns that is not an equality."""
     what = f"In '{term.term}', bound"
     low, high = (
         None if bound is None else float(bound)
@@ -49,7 +49,7 @@ def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
         assert shift is not None
         note = "the first bits of the values in their order; pairs are checked exactly afterwards"
         return FloatLimitField(field.name, (term,), bounds, note, field, shift, sign)
-    # Bounds from which no rounded difference that is within them lies outside.
+    # Widen the bounds so that every difference that rounds to within them lies within.
     most = sys.float_info.max
     widest = (
         max(math.nextafter(low, -math.inf), -most),
@@ -71,17 +71,17 @@ def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
 
 @dataclass(frozen=True)
 class FloatBandField(FieldPlan):
-    """A field of quanta from an origin near the first values; what lies beyond stays at the ends.
+    """A field of quanta from an origin near the first values; values beyond it become its ends.
 
-    Differences are from the middle of the band, which is therefore no difference. So two values
-    that lie within the band do so in the field too, wherever its ends are.
+    Differences are relative to the middle of the band, so that equal field values stand for the
+    middle. Two values within the band are therefore within it in the field too, even at its ends.
 
     Parameters
     ----------
     exponent : int
-        A quantum is two to this power.
+        A quantum is two to the power of this number.
     shift : int
-        The middle of the band, in quanta.
+        Middle of the band, in quanta.
     """
 
     field: KeyField
@@ -109,7 +109,7 @@ class _BandEncoder(FieldEncoder):
             self._learn(self._quanta(side, batch))
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        del first  # every value has a place
+        del first  # every value can be encoded
         quanta = self._quanta(side, batch)
         self._learn(quanta)
         distance = quanta - (0.0 if self._origin is None else self._origin)
@@ -125,7 +125,7 @@ class _BandEncoder(FieldEncoder):
         return quanta
 
     def _learn(self, quanta: Float64s) -> None:
-        """Take the first number as the middle of the field."""
+        """Use the first finite number as the middle of the field."""
         if self._origin is not None:
             return
         finite = np.isfinite(quanta)
@@ -135,16 +135,16 @@ class _BandEncoder(FieldEncoder):
 
 @dataclass(frozen=True)
 class FloatLimitField(FieldPlan):
-    """A field of the first bits of numbers in their order, those of the right plus the bound.
+    """A field of the first bits of ordered numbers; the bound is added to those of the right side.
 
-    NaN is above all numbers, and its difference from any is above every bound, as in Spark.
+    NaN is above all numbers, and its difference from any number is above every bound, as in Spark.
 
     Parameters
     ----------
     shift : float
         The bound.
     sign : int
-        1 if the difference is at least the bound, -1 if it is at most that, 0 if there is none.
+        1 for a lower bound of the difference, -1 for an upper bound, 0 for no bound.
     """
 
     field: KeyField
@@ -166,12 +166,12 @@ class _LimitEncoder(FieldEncoder):
         self._place = place_of(plan.field)
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        del first  # every value has a place
+        del first  # every value can be encoded
         values = _values(self._columns[side], batch)
         if side == 1 and self._plan.sign:
             away = -math.inf * self._plan.sign
             limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
-            # The difference from NaN is above the bound, and no number is below this.
+            # The difference from NaN is above the bound; no number is below minus infinity.
             values = np.where(np.isnan(values), -np.inf, limit)
         return FieldValues(
             _ranks(values) >> np.uint64(64 - self._plan.field.bits), place=self._place
@@ -183,7 +183,7 @@ def _values(column: ColumnType, batch: pa.RecordBatch) -> Float64s:
 
 
 def _ranks(values: Float64s) -> UInt64s:
-    """Return whole numbers in the order of ``values``; NaN is the greatest, -0.0 is 0.0."""
+    """Return integers in the order of ``values``; NaN is the largest, and -0.0 equals 0.0."""
     bits = canonical_bits(values)
     ordered = bits ^ ((bits >> np.int64(63)) & np.int64((1 << 63) - 1))
     ranks: UInt64s = ordered.view(np.uint64) ^ np.uint64(1 << 63)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Arrow types can be compared, and their columns as 64-bit integers."""
+"""The Arrow types that can be compared, and their columns as 64-bit integers."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -27,7 +27,7 @@ __all__ = [
     "validity",
 ]
 
-#: For messages.
+#: Supported types, for messages.
 SUPPORTED = (
     "int8 to int64, uint8 to uint64, bool, date32, date64, timestamp, time, duration, decimal, "
     "float, string, binary"
@@ -40,7 +40,7 @@ DAY = 86_400_000_000_000
 
 
 class Kind(Enum):
-    """What a column measures; only columns of one kind can be compared."""
+    """What a column measures. Only columns of the same kind can be compared."""
 
     INTEGER = "integer"
     BOOLEAN = "boolean"
@@ -56,22 +56,22 @@ class Kind(Enum):
 
     @property
     def is_temporal(self) -> bool:
-        """Whether differences are durations."""
+        """Whether differences of this kind are durations."""
         return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.DURATION)
 
     @property
     def is_coded(self) -> bool:
-        """Whether values are compared for equality only, as codes."""
+        """Whether values are compared as codes, for equality only."""
         return self in (Kind.FLOAT, Kind.TEXT, Kind.BINARY)
 
     @property
     def is_order(self) -> bool:
-        """Whether a column can give the order of arrival."""
+        """Whether a column of this kind can give the order of arrival."""
         return not self.is_coded and self is not Kind.DECIMAL
 
     @property
     def plural(self) -> str:
-        """Values of this kind, for messages."""
+        """Plural name of values of this kind, for messages."""
         return {
             Kind.FLOAT: "floating-point numbers",
             Kind.TEXT: "strings",
@@ -81,7 +81,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class ColumnType:
-    """What is known of a column before any of its rows.
+    """Properties of a column that are known without its rows.
 
     Parameters
     ----------
@@ -92,10 +92,10 @@ class ColumnType:
     dtype : DataType
         Type of the values, decoded if they are dictionary-encoded.
     kind : Kind
-        What they measure.
+        What the values measure.
     tick : int
-        Nanoseconds of its unit if it is temporal, units of ``10 ** -38`` if it is decimal, else
-        one.
+        Size of the column's unit: in nanoseconds for a temporal kind, in ``10 ** -38`` for a
+        decimal, else one.
     """
 
     name: str
@@ -105,11 +105,11 @@ class ColumnType:
     tick: int
 
     def read(self, batch: pa.RecordBatch) -> pa.Array:
-        """Return this column of ``batch``, ready to be compared."""
+        """Return this column of ``batch`` in the form in which it is compared."""
         return self.comparable(batch.column(self.column))
 
     def comparable(self, array: pa.Array) -> pa.Array:
-        """Return ``array`` in the form in which its values are compared: decoded, and so on."""
+        """Return ``array`` in the form in which its values are compared, for example decoded."""
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         if self.kind is Kind.TEXT:
@@ -122,7 +122,7 @@ class ColumnType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Least and greatest value that the type can have; not for kinds that are coded."""
+        """Smallest and largest value of the type; not defined for coded kinds."""
         if self.kind is Kind.BOOLEAN:
             return 0, 1
         if self.kind is Kind.DECIMAL:
@@ -136,14 +136,14 @@ class ColumnType:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column of a table, ready to be compared.
+    """A column of a table in the form in which it is compared.
 
     Parameters
     ----------
     type : ColumnType
-        What it is.
+        Type of the column.
     data : ChunkedArray
-        The column, in the form in which it is compared.
+        Values, in the form in which they are compared.
     """
 
     type: ColumnType
@@ -156,12 +156,12 @@ class Column:
 
     @property
     def kind(self) -> Kind:
-        """What it measures."""
+        """What the column measures."""
         return self.type.kind
 
     @cached_property
     def valid(self) -> npt.NDArray[np.bool_] | None:
-        """Which rows are not null; None if all are."""
+        """Whether each row is not null; None if no row is null."""
         if self.data.null_count == 0:
             return None
         mask: npt.NDArray[np.bool_] = self.data.is_valid().to_numpy()
@@ -169,12 +169,12 @@ class Column:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no value at all."""
+        """Whether the column has no value, only nulls or no rows."""
         return self.data.null_count == len(self.data)
 
     @cached_property
     def integers(self) -> npt.NDArray[Any]:
-        """The values as int64 or uint64; nulls take the place of some value that there is."""
+        """Values as int64 or uint64; a null becomes the column's first value."""
         if self.is_empty:
             return np.zeros(len(self.data), np.int64)
         data = self.data
@@ -190,16 +190,16 @@ class Column:
 
 
 def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
-    """Return what column ``name`` is, in a table which messages call ``side``.
+    """Return the type of column ``name`` in a table that messages call ``side``.
 
     Raises
     ------
     UnknownColumnError
-        If there is none of that name.
+        If there is no column of that name.
     UsageError
-        If there are several.
+        If there are several such columns.
     UnsupportedTypeError
-        If its type cannot be compared.
+        If the type of the column cannot be compared.
     """
     require_column(schema.names, name, f"the {side} table")
     dtype = schema.field(name).type
@@ -211,12 +211,12 @@ def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
 
 
 def read_column(table: pa.Table, name: str, side: str) -> Column:
-    """Return column ``name`` of ``table``, which messages call ``side``; see :func:`column_type`.
+    """Return column ``name`` of ``table``; messages call the table ``side``.
 
     Raises
     ------
     UsageError
-        If there is none, or it cannot be compared.
+        If there is no such column, or it cannot be compared; see :func:`column_type`.
     """
     found = column_type(table.schema, name, side)
     chunks = [found.comparable(chunk) for chunk in table.column(name).chunks]
@@ -225,7 +225,7 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
 
 
 def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
-    """Return one row by the names of its columns, for messages."""
+    """Return one row as a dict by column names, for messages."""
     return {
         name: column[number].as_py()
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
@@ -233,10 +233,9 @@ def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
 
 
 def integer_view(array: pa.Array) -> npt.NDArray[Any]:
-    """Return the values of an integer or temporal array as they lie in its buffer, not copied.
+    """Return the values of an integer or temporal array as a view of its buffer.
 
-    Booleans, which are bits in Arrow, become bytes. What stands in the place of a null may be
-    anything.
+    Booleans, which are bits in Arrow, become bytes. The value at the place of a null is undefined.
     """
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
@@ -249,7 +248,7 @@ def integer_view(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Which values of ``array`` are not null; None if all are."""
+    """Return whether each value of ``array`` is not null; None if none is null."""
     if not array.null_count:
         return None
     mask: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)

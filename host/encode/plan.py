@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rows become tuples: planned from whole tables, or from the schemas of streams."""
+"""Plan how rows become tuples, from whole tables or from the schemas of streams."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -29,26 +29,26 @@ from host.window import CountWindow, Window
 
 __all__ = ["EncodingPlan", "plan_streams", "plan_tables"]
 
-#: Positions of rows, in the order in which they arrive; None: as they stand.
+#: Positions of rows in their order of arrival; None if that is the order of the table.
 Order = npt.NDArray[np.int64] | None
 
 
 @dataclass(frozen=True)
 class EncodingPlan:
-    """A query in the terms of one accelerator, and how rows of either side become its tuples.
+    """A query in the terms of one accelerator, and the encoding of the rows of either side.
 
     Parameters
     ----------
     times : TimePlan
-        Of the order columns.
+        Encoding of the order columns.
     terms : tuple of TermTypes
-        Of the query, in its order.
+        Terms of the query, in its order.
     fields : tuple of FieldPlan
-        Of the key fields that are used.
+        Encoding of each key field that is used.
     window : CountWindow or TimeWindow
-        In units of the timestamps; the same for both sides.
+        Window in units of the timestamps, the same for both sides.
     checked : bool
-        Whether it is known that no time is null and, if declared, that none goes backwards.
+        Whether it is already known that no time is null and that declared orders hold.
     """
 
     times: TimePlan
@@ -59,17 +59,17 @@ class EncodingPlan:
 
     @property
     def bounds(self) -> Mapping[str, Bounds]:
-        """By key field; fields that are absent are open."""
+        """Bounds by key field; other fields are not bounded."""
         return {field.name: field.bounds for field in self.fields}
 
     @property
     def spreads(self) -> Mapping[str, Spread]:
-        """What is known of values, by key field."""
+        """Known facts about the values, by key field."""
         return {field.name: field.spread for field in self.fields if field.spread is not None}
 
     @property
     def rough_terms(self) -> tuple[TermTypes, ...]:
-        """Terms that do not hold for all pairs which the accelerator finds."""
+        """Terms for which the accelerator may also find pairs that do not satisfy them."""
         return rough_terms(self.fields)
 
     @property
@@ -78,7 +78,7 @@ class EncodingPlan:
         return not isinstance(self.window, CountWindow)
 
     def columns(self, side: int) -> tuple[str, ...]:
-        """Columns of one side's table that the encoding reads."""
+        """Return the columns of one side's table that the encoding reads."""
         named = [self.times.columns[side], *(term.columns[side] for term in self.terms)]
         return tuple(dict.fromkeys(column.column for column in named))
 
@@ -94,13 +94,13 @@ class EncodingPlan:
 def plan_tables(
     left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest
 ) -> EncodingPlan:
-    """Plan the encoding of two tables, looking at all that they hold.
+    """Plan the encoding of two whole tables, from all of their values.
 
     Raises
     ------
     UsageError
-        If a column is missing, has a type that cannot be compared, holds a null or goes backwards
-        where it gives the order, or if a value does not fit.
+        If a column is missing or has a type that cannot be compared, if an order column holds a
+        null or a decreasing value, or if a value does not fit.
     """
     tables = (left, right)
     order = tuple(
@@ -129,22 +129,22 @@ def plan_streams(
     *,
     ranges: tuple[Ranges, Ranges] = ({}, {}),
 ) -> EncodingPlan:
-    """Plan the encoding of two sorted streams, of which only the schemas are known.
+    """Plan the encoding of two sorted streams from their schemas.
 
-    An integer type that is narrow enough for its field needs no knowledge, nor does text. For
-    other columns a range may be given; without one, the first values settle the origin, and every
-    batch is checked. Values far from the first ones are no harm to an equality.
+    Text, and integers of a type that is narrow enough for the field, need no further knowledge. For
+    other columns, a range may be given. Without a range, the first values determine the origin, and
+    every batch is checked. In an equality, values far from the first ones are allowed.
 
     Parameters
     ----------
     left, right : pa.Schema
-        Of the streams.
+        Schemas of the streams.
     query : JoinQuery
-        What to join.
+        The join.
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     ranges : tuple of mapping of str to ColumnRange or (low, high)
-        Of columns of the left and of the right stream; a value outside is an error later.
+        Ranges of columns of the left and of the right stream; a later value outside is an error.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def plan_streams(
 
 
 def _types(schemas: tuple[pa.Schema, pa.Schema], query: JoinQuery) -> tuple[TermTypes, ...]:
-    """Return all terms with what their columns are."""
+    """Return all terms with the types of their columns."""
     left, right = schemas
     return tuple(
         TermTypes(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What somebody knows of a column's values before they come, and which values a range takes."""
+"""Ranges of a column's values that are known before the values arrive."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -19,14 +19,14 @@ Array = npt.NDArray[Any]
 
 
 class ColumnRange(NamedTuple):
-    """All values lie between ``low`` and ``high``, and whole ``step`` units from ``low``.
+    """All values lie between ``low`` and ``high``, a whole number of steps from ``low``.
 
     Attributes
     ----------
     low, high : int, date, datetime, …
-        As integers in the column's unit, or as Python values of its type.
+        Limits as integers in the column's unit, or as Python values of its type.
     step : int
-        In the column's unit.
+        Step in the column's unit.
     """
 
     low: Any
@@ -34,21 +34,21 @@ class ColumnRange(NamedTuple):
     step: int = 1
 
 
-#: Of one table: the ranges of some columns, as ``ColumnRange`` or as ``(low, high)``.
+#: Ranges of some columns of one table, as ``ColumnRange`` or as ``(low, high)``.
 Ranges: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 class Span(NamedTuple):
-    """Values of a pair of columns, in ticks.
+    """Range of the values of a pair of columns, in ticks.
 
     Attributes
     ----------
     low, high : int
-        Least and greatest value.
+        Smallest and largest value.
     step : int
-        Divides the distance of any two.
+        A divisor of the difference of any two values.
     known : bool
-        Whether a range was given for both columns, as opposed to what their types can hold.
+        Whether a range was given for both columns. If not, it is the range of their types.
     """
 
     low: int
@@ -62,7 +62,7 @@ def span_of(
     factors: tuple[int, int],
     ranges: tuple[Ranges, Ranges],
 ) -> Span:
-    """Return what is known of the values of both columns together."""
+    """Return the range of the values of both columns together."""
     parts = []
     for column, factor, given in zip(columns, factors, ranges, strict=True):
         entry = given.get(column.column)
@@ -83,7 +83,7 @@ def span_of(
 
 
 def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:
-    """Which ``values``, integers of any type, are not between any two whole numbers."""
+    """Return which ``values``, integers of any type, are not between two integers."""
     info = np.iinfo(values.dtype)
     if low > info.max or high < info.min:
         return np.ones(len(values), np.bool_)
@@ -91,7 +91,7 @@ def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:
 
 
 def _ticks(value: Any, column: ColumnType) -> int:
-    """Return a value of the column's type as an integer in its unit."""
+    """Return a value of the column's type as an integer in the column's unit."""
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, Decimal):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms that the accelerator compares roughly, checked on the values of the pairs that it finds."""
+"""Check terms that the accelerator compares only roughly on the values of the pairs it finds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Recheck:
-    """A term on floating-point columns, and where these stand.
+    """A term on floating-point columns, and the positions of these columns.
 
     Parameters
     ----------
     term : TermTypes
         The term.
     places : (int, int)
-        Its columns among those of the left and of the right rows.
+        Positions of the term's columns among the columns of the left and of the right rows.
     """
 
     term: TermTypes
@@ -38,10 +38,10 @@ class Recheck:
         return cls(term, (left.get_field_index(mine), right.get_field_index(other)))
 
     def holds(self, columns: Sequence[pa.Array]) -> Bools:
-        """Tell for which pairs the term holds, from both columns of the pairs.
+        """Return for which pairs the term holds, from both columns of the pairs.
 
-        As Spark has it: the difference of doubles is compared with the bounds, and NaN is above
-        all numbers.
+        As in Spark, the difference of doubles is compared with the bounds, and NaN is above all
+        numbers.
         """
         left, right = (doubles(column) for column in columns)
         with np.errstate(invalid="ignore", over="ignore"):

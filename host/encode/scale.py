@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two columns brought to one unit and one origin, without losing a difference."""
+"""Convert two columns to one unit and one origin, keeping all differences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ def require_same_kind(left: ColumnType, right: ColumnType) -> None:
 
 
 def common_tick(left: ColumnType, right: ColumnType) -> tuple[int, tuple[int, int]]:
-    """Return the unit of both columns, and how many of it a unit of either column is."""
+    """Return the common unit of both columns, and how many of it a unit of each column has."""
     tick = gcd(left.tick, right.tick)
     return tick, (left.tick // tick, right.tick // tick)
 
@@ -51,14 +51,14 @@ class Scale:
     Parameters
     ----------
     tick : int
-        Nanoseconds of a tick if the columns are temporal, units of ``10 ** -38`` if they are
-        decimal, else one.
+        Size of a tick: in nanoseconds for temporal columns, in ``10 ** -38`` for decimals, else
+        one.
     factors : tuple of int
-        Ticks of a unit of the left and of the right column.
+        Number of ticks in a unit of the left and of the right column.
     minimum, span : int
-        The origin, and the greatest distance from it, in ticks.
+        Origin, and largest distance from it, in ticks.
     divisor : int
-        Ticks of one unit of the distances; divides every one of them.
+        Number of ticks in a unit of the distances, which divides all of them.
     """
 
     tick: int
@@ -69,7 +69,7 @@ class Scale:
 
     @property
     def top(self) -> int:
-        """Greatest distance, in units."""
+        """Largest distance, in units."""
         return self.span // self.divisor
 
     def common_step(self, columns: Sequence[Column]) -> int:
@@ -79,11 +79,11 @@ class Scale:
         )
 
     def reduced(self, columns: Sequence[Column]) -> "Scale":
-        """Divide by the greatest common divisor of all distances of both ``columns``."""
+        """Return the scale divided by the greatest common divisor of all distances."""
         return replace(self, divisor=self.divisor * self.common_step(columns))
 
     def distances(self, column: Column, side: int) -> UInt64s:
-        """Distances of all values of ``column``, in units; exact, as they fit 64 bits."""
+        """Return the distances of all values of ``column``, in units; they are exact in 64 bits."""
         if column.is_empty:
             return np.zeros(len(column.data), np.uint64)
         result = column.integers.view(np.uint64)
@@ -94,12 +94,12 @@ class Scale:
 
 
 def scale_of(columns: Sequence[Column]) -> Scale | None:
-    """Bring two columns of one kind, not text, to one unit and origin.
+    """Return the common unit and origin of two columns of one kind that is not coded.
 
     Returns
     -------
     Scale or None
-        None if the values lie 2**64 units or more apart.
+        None if values are 2**64 ticks or more apart.
     """
     tick, factors = common_tick(columns[0].type, columns[1].type)
     extremes = [
@@ -114,7 +114,7 @@ def scale_of(columns: Sequence[Column]) -> Scale | None:
 
 
 def coded_difference(column: ColumnType, what: str) -> UsageError:
-    """Return the error of a difference of values that have none, such as text."""
+    """Return the error for a difference of values without differences, such as text."""
     return UsageError(f"{what}: {column.kind.plural} can be compared for equality only.")
 
 
@@ -124,7 +124,8 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
     Raises
     ------
     UsageError
-        If a number bounds temporal columns, or a duration others, or a part of a day dates.
+        If a number bounds temporal columns, a duration bounds other columns, or a bound of dates
+        is not a whole number of days.
     """
     if bound is None:
         return None
@@ -153,17 +154,17 @@ def bound_in_ticks(bound: Bound, column: ColumnType, tick: int, what: str) -> Fr
 
 
 def _example(column: ColumnType) -> str:
-    """Return a duration that suits the column, for messages."""
+    """Return an example of a duration for the column, for messages."""
     return "1d" if column.kind is Kind.DATE else "30s or 180min"
 
 
 def _full(columns: Sequence[Column]) -> list[tuple[int, Column]]:
-    """Those columns that have a value, with their sides."""
+    """Return the columns that have a value, with their sides."""
     return [(side, column) for side, column in enumerate(columns) if not column.is_empty]
 
 
 def _common_divisor(arrays: list[UInt64s]) -> int:
-    """Greatest common divisor of all values; a few values settle it when it is one."""
+    """Return the greatest common divisor of all values; a sample suffices if it has divisor 1."""
     for sample in (256, None):
         common = 0
         for array in arrays:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How terms become key fields of streams, of which types and perhaps ranges are known."""
+"""Plan the key fields of streams from the types of columns and from given ranges."""
 
 from host.encode.checked_fields import CheckedField, MixedField
 from host.encode.coded_field import CodedStreamField
@@ -25,12 +25,12 @@ __all__ = ["plan_stream_field"]
 def plan_stream_field(
     field: KeyField, terms: tuple[TermTypes, ...], ranges: tuple[Ranges, Ranges]
 ) -> FieldPlan:
-    """Plan one field, knowing the types of its columns and the ranges of some.
+    """Plan one field from the types of its columns and the ranges of some of them.
 
     Raises
     ------
     UsageError
-        If a range does not fit, or values cannot be compared like that.
+        If a range does not fit, or the values cannot be compared as the terms require.
     """
     if terms[0].is_float_difference:
         return plan_float_field(field, terms[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key fields of whole tables: exact minima, common divisors and codes of all values."""
+"""Key fields of whole tables, from exact minima, common divisors and codes of all values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,22 +32,22 @@ __all__ = ["CodedTableField", "ScaledField", "TableColumns", "plan_table_field"]
 
 UInt64s = npt.NDArray[np.uint64]
 
-#: The columns of both tables that the query names, by what they are.
+#: The columns of both tables that the query names, by their types.
 TableColumns = Mapping[ColumnType, Column]
 
 
 @dataclass(frozen=True)
 class ScaledField(FieldPlan):
-    """A field of distances from an origin that is known, and so far that all values fit.
+    """A field of distances from a known origin; all values are known to fit.
 
     Parameters
     ----------
     scale : Scale
-        Tells the origin, and how far away values are at the most.
+        Scale with the origin and the largest distance.
     place : int
-        How far below zero the least value of the field is.
+        How far the smallest value of the field is below zero.
     step : int
-        Divides all distances.
+        A divisor of all distances.
     """
 
     scale: Scale
@@ -69,7 +69,7 @@ class _ScaledEncoder(FieldEncoder):
         self._place = plan.place
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        del first  # nothing can be wrong
+        del first  # every value fits
         scale = self._scale
         values = integer_view(self._columns[side].read(batch))
         return FieldValues(values, scale.factors[side], scale.minimum, scale.divisor, self._place)
@@ -77,7 +77,7 @@ class _ScaledEncoder(FieldEncoder):
 
 @dataclass(frozen=True, eq=False)
 class CodedTableField(FieldPlan):
-    """A field of codes, which have been given to all rows of both tables."""
+    """A field of codes that were assigned to all rows of both tables."""
 
     codes: tuple[UInt64s, UInt64s]
     place: int
@@ -86,7 +86,7 @@ class CodedTableField(FieldPlan):
         return _CodedTableEncoder(self)
 
     def arranged(self, orders: tuple[Any, Any]) -> "CodedTableField":
-        """Return the codes of both tables in other orders of their rows; None leaves one."""
+        """Return the field for other orders of the tables' rows; None leaves an order unchanged."""
         left, right = (
             codes if order is None else codes[order]
             for codes, order in zip(self.codes, orders, strict=True)
@@ -108,12 +108,12 @@ class _CodedTableEncoder(FieldEncoder):
 def plan_table_field(
     field: KeyField, terms: tuple[TermTypes, ...], columns: TableColumns
 ) -> FieldPlan:
-    """Plan one field, knowing all values.
+    """Plan one field from all values.
 
     Raises
     ------
     UsageError
-        If a value does not fit, or cannot be compared like that.
+        If a value does not fit, or the values cannot be compared as the terms require.
     """
     if terms[0].is_float_difference:
         return plan_float_field(field, terms[0])
@@ -132,13 +132,13 @@ def plan_table_field(
     bounds = bounds_of(term, scale.tick, scale.divisor)
     unit = f" / {scale.divisor}" if scale.divisor > 1 else ""
     note = f"(value - {scale.minimum}){unit}"
-    # What is compared for equality is hashed, whatever divides it.
+    # Values that are compared for equality are hashed, so their common divisor does not matter.
     step = 1 if term.term.is_equality else scale.common_step(pair)
     return ScaledField(field.name, terms, bounds, note, scale, place_of(field), step)
 
 
 def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns) -> CodedTableField:
-    """Equality terms as one column of codes."""
+    """Return the field of codes of one or more equality terms."""
     codes = combined([_codes(columns[term.left], columns[term.right]) for term in terms])
     top = (1 << field.bits) - 1
     if codes.count - 1 > top:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two tables as two sequences of tuples: encoded, sorted, and with a number for every row."""
+"""Encode two tables as two sequences of tuples: sorted, and with the row number of each tuple."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,18 +29,18 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class EncodedSide:
-    """Tuples of one table, in their order of arrival.
+    """Tuples of one table in their order of arrival.
 
     Parameters
     ----------
     row : array of int64
-        Row of the table.
+        Row number in the table.
     timestamp : array of uint64
-        Never decreases.
+        Timestamps, which never decrease.
     keys : mapping of str to array
         Key fields.
     valid : array of bool or None
-        Which tuples may match at all, having no null; None if all may.
+        Whether each tuple can match at all, because it has no null; None if all can.
     """
 
     row: Int64s
@@ -61,11 +61,11 @@ class EncodedJoin:
     left, right : EncodedSide
         Tuples of R and of S.
     bounds : mapping of str to Bounds
-        By key field; fields that are absent are open.
+        Bounds by key field; other fields are not bounded.
     window : CountWindow or TimeWindow
-        In units of the timestamps; the same for both sides.
+        Window in units of the timestamps, the same for both sides.
     fields : tuple of FieldPlan
-        How the terms were encoded.
+        Encoding of the terms.
     """
 
     left: EncodedSide
@@ -76,19 +76,19 @@ class EncodedJoin:
 
     @property
     def rough_terms(self) -> tuple[TermTypes, ...]:
-        """Terms that do not hold for all pairs whose fields are within the bounds."""
+        """Terms that some pairs with all fields within the bounds do not satisfy."""
         return rough_terms(self.fields)
 
 
 def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest) -> EncodedJoin:
     """Encode two whole tables for the accelerator that ``manifest`` describes.
 
-    Over a time-based window, rows that can match nothing are left out of an inner join.
+    For an inner join over a time-based window, rows that cannot match are left out.
 
     Raises
     ------
     UsageError
-        As :func:`~host.encode.plan.plan_tables`.
+        As for :func:`~host.encode.plan.plan_tables`.
     """
     plan = plan_tables(left, right, query, manifest)
     encoder = BatchEncoder(plan, whole=query.how is not JoinType.INNER)
@@ -102,14 +102,14 @@ def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest
 
 @dataclass(frozen=True)
 class Arrangement:
-    """In which order the rows of two tables arrive, and when.
+    """The order and the times in which the rows of two tables arrive.
 
     Parameters
     ----------
     orders : tuple of (array of int64 or None)
-        Rows by their arrival; None: as they stand.
+        Row numbers in the order of arrival; None if that is the order of the table.
     times, rows : tuple of array
-        Timestamps, ascending, and rows of the tuples that are sent.
+        Timestamps, ascending, and row numbers of the tuples that are sent.
     """
 
     orders: tuple[Int64s | None, Int64s | None]
@@ -118,7 +118,7 @@ class Arrangement:
 
 
 def arrange(plan: EncodingPlan, left: pa.Table, right: pa.Table) -> Arrangement:
-    """Say in which order the rows of two tables arrive."""
+    """Return the order in which the rows of two tables arrive."""
     encoder = BatchEncoder(plan)
     orders: list[Int64s | None] = []
     all_times, all_rows = [], []
@@ -146,7 +146,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _arranged(batch: EncodedBatch, signed: Mapping[str, bool]) -> EncodedSide:
-    """All fields computed, sorted by time."""
+    """Return a batch with all fields computed, sorted by time."""
     keys: dict[str, Array] = {}
     for name, values in batch.keys.items():
         column = values.block(slice(None))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order columns as timestamps, and the window in their units."""
+"""Encode the order columns as timestamps, and the window in their units."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,15 +41,15 @@ class TimePlan:
     Parameters
     ----------
     columns : tuple of ColumnType
-        By side.
+        Types of the left and of the right order column.
     factors : tuple of int
-        Ticks of a unit of either column.
+        Number of ticks in a unit of either column.
     divisor : int
-        Ticks of a unit of the timestamps.
+        Number of ticks in a unit of the timestamps.
     bits : int
-        Of the timestamps.
+        Width of the timestamps in bits.
     origin : int or None
-        Timestamp zero, in ticks; None: the least of the first values.
+        Timestamp zero, in ticks; None if the smallest of the first values is used.
     """
 
     columns: tuple[ColumnType, ColumnType]
@@ -59,17 +59,17 @@ class TimePlan:
     origin: int | None
 
     def start(self) -> "TimeEncoder":
-        """Return what encodes the times during one execution."""
+        """Return an encoder of the times for one execution."""
         return TimeEncoder(self)
 
 
 class TimeEncoder:
-    """Encodes the times of both sides during one execution.
+    """Encoder of the times of both sides in one execution.
 
     Parameters
     ----------
     plan : TimePlan
-        How.
+        Plan of the encoding.
     """
 
     def __init__(self, plan: TimePlan) -> None:
@@ -77,20 +77,20 @@ class TimeEncoder:
         self._origin = plan.origin
 
     def settle(self, firsts: Sequence[tuple[int, Array]]) -> None:
-        """Learn the origin from the first values, with their sides; later calls do nothing."""
+        """Learn the origin from the first values of the sides; later calls have no effect."""
         starts = [int(times[0]) * self._plan.factors[side] for side, times in firsts if len(times)]
         if self._origin is None and starts:
             self._origin = min(starts)
 
     def encode(self, side: int, values: Array, first: int) -> UInt64s:
-        """Return timestamps of ascending ``values``, whose first is row ``first`` of its side.
+        """Return timestamps of ascending ``values``, which begin at row ``first`` of their side.
 
         Raises
         ------
         KeyRangeError
-            If a time is too late.
+            If a time is too late, or not a whole number of steps from the origin.
         DisorderError
-            If it lies before the origin, so before the first row of all.
+            If a time is before the origin, and so before the first row of both sides.
         """
         plan, origin = self._plan, self._origin or 0
         factor = plan.factors[side]
@@ -141,24 +141,24 @@ class TimeEncoder:
 
 
 def require_temporal(column: ColumnType) -> None:
-    """Raise unless the column can give an order.
+    """Raise unless the column can give an order of arrival.
 
     Raises
     ------
     UnsupportedTypeError
-        If its kind gives no order of arrival.
+        If the column's kind gives no order of arrival.
     """
     if not column.kind.is_order:
         raise UnsupportedTypeError(column.name, column.dtype, ORDERED)
 
 
 def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> None:
-    """Raise unless every row of a whole ``table`` has a place in time, in order if so declared.
+    """Raise unless every row of a ``table`` has a time, and the times ascend if declared sorted.
 
     Raises
     ------
     NullOrderError, DisorderError
-        Naming the row.
+        The errors name the row.
     """
     require_temporal(column.type)
     if column.valid is not None:
@@ -181,7 +181,7 @@ def plan_table_times(
     Raises
     ------
     KeyRangeError
-        If they do not fit.
+        If the timestamps do not fit.
     """
     scale = scale_of(order)
     timed = not isinstance(query.window, CountWindow)
@@ -202,7 +202,7 @@ def plan_stream_times(
     manifest: Manifest,
     ranges: tuple[Ranges, Ranges],
 ) -> tuple[TimePlan, Window]:
-    """Plan the timestamps of streams, whose first row is the origin, and the window."""
+    """Plan the timestamps of streams, whose origin is the first row, and the window."""
     tick, factors = common_tick(*columns)
     timed = not isinstance(query.window, CountWindow)
     bits = manifest.timestamp_bits if timed else 64
@@ -212,7 +212,7 @@ def plan_stream_times(
 
 
 def _window(query: JoinQuery, column: ColumnType, tick: int, divisor: int, top: int) -> Window:
-    """Return the window in units of ``divisor`` ticks, no wider than all timestamps are."""
+    """Return the window in units of ``divisor`` ticks, limited to the range of timestamps."""
     if isinstance(query.window, CountWindow):
         return query.window
     width = query.window.lifespan if isinstance(query.window, TimeWindow) else query.window

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of a key field that are computed where they are needed, not before."""
+"""Values of a key field that are computed only where they are needed."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ _MASK = (1 << 64) - 1
 
 
 class FieldValues:
-    """One key field of the rows of a batch: ``(value * factor - minus) // divisor - place``.
+    """One key field of a batch's rows: ``(value * factor - minus) // divisor - place``.
 
-    The values stay where they lie, in an Arrow buffer; :meth:`block` computes some of them.
+    The values stay in an Arrow buffer, and :meth:`block` computes the field of some of them.
 
     Parameters
     ----------
     values : array of integers
-        Of any width.
+        Values of any width.
     factor, minus, divisor : int
-        How a value becomes a distance from zero.
+        How a value becomes a distance from the origin.
     place : int
-        Where the field's least value is below zero: by how much.
+        How far the smallest value of the field is below zero.
     """
 
     __slots__ = ("_divisor", "_factor", "_minus", "_place", "values")
@@ -44,7 +44,7 @@ class FieldValues:
         return len(self.values)
 
     def block(self, rows: slice) -> UInt64s:
-        """Return the field of some rows, modulo 2**64, in an array of its own."""
+        """Return the field of some rows, modulo 2**64, in a new array."""
         block: UInt64s = self.values[rows].astype(np.uint64)
         if self._factor != 1:
             block *= np.uint64(self._factor)
@@ -57,7 +57,7 @@ class FieldValues:
         return block
 
     def of_rows(self, rows: npt.NDArray[np.int64]) -> "FieldValues":
-        """Only those rows, copied."""
+        """Return the field of only the given rows, copied."""
         taken = FieldValues(self.values[rows], self._factor, 0, self._divisor)
         taken._minus, taken._place = self._minus, self._place
         return taken

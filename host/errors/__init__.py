@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that can go wrong, as exceptions that a command can print as they are.
+"""The exceptions of the kit, whose messages a command can print as they are.
 
-Each message is one sentence or two that name the rule, the value, the place and the remedy. The two
-branches are :class:`UsageError` (the request or its data must change; exit code 2) and
-:class:`FailureError` (the request was well formed, the run broke; exit code 1). All of them survive
-pickling, because Spark carries them from executors to the driver.
+Each message is one or two sentences that name the rule, the value, the place and the remedy. There
+are two branches: :class:`UsageError` (the request or its data must change; exit code 2) and
+:class:`FailureError` (the request was well formed, but the run failed; exit code 1). All exceptions
+can be pickled, because Spark carries them from executors to the driver.
 """
 
 from host.errors.base import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all errors of the kit have in common."""
+"""The base classes of all errors of the kit."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ class JoinError(Exception):
     Attributes
     ----------
     exit_code : int
-        What a command returns to the shell when it stops with this error.
+        Exit code of a command that stops with this error.
     """
 
     exit_code = 1
@@ -36,6 +36,6 @@ class UsageError(JoinError):
 
 
 class FailureError(JoinError):
-    """The request was well formed, but the run broke."""
+    """The request was well formed, but the run failed."""
 
     exit_code = 1

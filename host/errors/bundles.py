@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bundle cannot be used, or cannot be made."""
+"""Errors of bundles that cannot be used or built."""
 
 from host.errors.base import FailureError, UsageError
 
@@ -21,9 +21,9 @@ class ManifestError(UsageError):
     Parameters
     ----------
     path : object
-        Bundle or manifest file.
+        Path of the bundle or of its manifest file.
     reason : str
-        What is wrong with it, and what to do.
+        What is wrong with the bundle, and what to do.
     """
 
     def __init__(self, path: object, reason: str) -> None:
@@ -33,11 +33,11 @@ class ManifestError(UsageError):
 
 
 class MissingManifestError(ManifestError):
-    """There is no bundle at this path, or a part of it is missing."""
+    """There is no bundle at this path, or a part of the bundle is missing."""
 
 
 class ForeignManifestError(ManifestError):
-    """The file is no manifest of this kit, or of a format that this version does not read."""
+    """The file is not a manifest of this kit, or has a format that this version does not read."""
 
 
 class StaleManifestError(ManifestError):
@@ -49,7 +49,7 @@ class ForeignLibraryError(ManifestError):
 
 
 class CacheError(FailureError):
-    """The folder that bundles and simulator libraries are kept in cannot be written.
+    """The folder for bundles and simulator libraries cannot be written.
 
     Parameters
     ----------
@@ -96,9 +96,9 @@ class MissingToolError(FailureError):
     tool : str
         Name of the program.
     purpose : str
-        What it is needed for.
+        What the program is needed for.
     remedy : str
-        How to get it.
+        How to get the program.
     """
 
     def __init__(self, tool: str, purpose: str, remedy: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query asks for more than the accelerator at hand can do."""
+"""Errors of queries that ask for more than the given accelerator can do."""
 
 from host.errors.base import FailureError, UsageError
 from host.presets import PRESETS
@@ -8,12 +8,12 @@ __all__ = ["AcceleratorLimitError", "CapacityError", "WindowOverflowError"]
 
 
 class AcceleratorLimitError(UsageError):
-    """The accelerator at hand cannot serve a query that makes sense; another one, or none, can.
+    """The given accelerator cannot serve a valid query; another device, or none, can.
 
     Parameters
     ----------
     reason, remedy : str
-        What it cannot do, and what would help.
+        What the accelerator cannot do, and what would help.
     """
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -23,18 +23,18 @@ class AcceleratorLimitError(UsageError):
 
 
 class CapacityError(AcceleratorLimitError):
-    """A window is larger than the accelerator can hold; known before any tuple is sent.
+    """A window is larger than the accelerator can hold, which is known before any tuple is sent.
 
     Parameters
     ----------
     needed, capacity : int
-        Tuples of one side: those of the window, and those the accelerator holds.
+        Number of tuples of one side: in the window, and in the accelerator.
     side : object, optional
-        Side whose window it is.
+        Side of the window.
     cores : int
-        Cores for the suggested command.
+        Number of cores in the suggested command.
     engine : str
-        Engine for it.
+        Engine in the suggested command.
     """
 
     def __init__(
@@ -64,17 +64,17 @@ class WindowOverflowError(FailureError):
     Parameters
     ----------
     side : object
-        Side whose window it is.
+        Side of the window.
     capacity : int
-        Tuples of one side that the accelerator holds.
+        Number of tuples of one side that the accelerator holds.
     ordinal : int, optional
-        Number of the tuple, among those of its side, that found no room; the first is 0.
+        Number, within its side, of the tuple that found no room; the first is 0.
     needed : int, optional
-        Capacity that the whole input needs, when it is known.
+        Capacity that the whole input needs, if known.
     cores : int
-        Cores for the suggested command.
+        Number of cores in the suggested command.
     engine : str
-        Engine for it.
+        Engine in the suggested command.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class WindowOverflowError(FailureError):
 
 
 def _build_command(needed: int, cores: int, engine: str) -> str:
-    """Return the command that makes a bundle of at least ``needed`` tuples per side."""
+    """Return a command that builds a bundle for at least ``needed`` tuples per side."""
     sub_window = 1 << max(0, (-(-needed // cores) - 1).bit_length())
     return (
         f"`python -m sim build --preset {PRESETS[engine]} --cores {cores} --sub-window "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns, values or a predicate that the accelerator does not have or cannot compare."""
+"""Errors of columns, values and predicates that an input lacks or a device cannot compare."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -14,21 +14,21 @@ __all__ = [
     "UntypedColumnError",
 ]
 
-#: Names of columns that a message lists at most.
+#: Largest number of column names that a message lists.
 _LISTED = 20
 
 
 class UnknownColumnError(UsageError):
-    """A table has no column of that name.
+    """A table has no column of the given name.
 
     Parameters
     ----------
     column : str
         The name asked for.
     columns : Sequence of str
-        Those that the table has.
+        The columns that the table has.
     table : str
-        The table, by the name that the user knows.
+        Name of the table that the user knows.
     """
 
     def __init__(self, column: str, columns: Sequence[str], *, table: str = "the table") -> None:
@@ -45,16 +45,16 @@ class UnknownColumnError(UsageError):
 
 
 class UnsupportedTypeError(UsageError):
-    """A column's type cannot be used for what a query asks of it.
+    """The type of a column cannot be used as the query requires.
 
     Parameters
     ----------
     column : str
         The column.
     type_name : object
-        Its type.
+        Type of the column.
     supported : str
-        The types that would do.
+        Types that can be used.
     """
 
     def __init__(self, column: str, type_name: object, supported: str) -> None:
@@ -94,15 +94,15 @@ class KeyRangeError(UsageError):
     Parameters
     ----------
     column : str
-        Where the value stands.
+        Column of the value.
     value : object
         The value, or the span of the column's values.
     low, high : int
-        Least and greatest value that fit.
+        Smallest and largest value that fit.
     remedy : str
         What the user can do.
     row : int, optional
-        Row (from 0) of the value, counted over the whole of a stream.
+        Row of the value, counted from 0 over the whole stream.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class PredicateError(UsageError):
 
 
 def _near(column: str, columns: Sequence[str]) -> str:
-    """Say which of ``columns`` may have been meant, if one is written much like ``column``."""
+    """Return a hint at the column that may be meant, if one is spelled much like ``column``."""
     spelled = {name.strip().casefold(): name for name in columns}
     same = spelled.get(column.strip().casefold())
     if same is not None:

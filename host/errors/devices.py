@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device cannot be named, is not free, or does not do its work."""
+"""Errors of devices that cannot be addressed, are busy, or fail."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,9 +21,9 @@ class DeviceUriError(UsageError):
     Parameters
     ----------
     uri : str
-        As given.
+        The URI as given.
     reason : str
-        What is wrong with it.
+        What is wrong with the URI.
     """
 
     def __init__(self, uri: str, reason: str) -> None:
@@ -42,7 +42,7 @@ class DeviceError(FailureError):
 
 
 class DeviceLockError(DeviceError):
-    """The lock file that keeps a device to one process cannot be trusted."""
+    """The lock file that reserves a device for one process cannot be trusted."""
 
 
 class DeviceTimeoutError(DeviceError):
@@ -51,7 +51,7 @@ class DeviceTimeoutError(DeviceError):
     Parameters
     ----------
     uri : str
-        The device.
+        URI of the device.
     waited : str
         How long the caller waited, with its unit.
     counters : Mapping of str to int
@@ -69,14 +69,14 @@ class DeviceTimeoutError(DeviceError):
 
 
 class IllegalWordError(DeviceError):
-    """A device got an input word that means nothing to it, and dropped it.
+    """A device received an input word that is illegal for it, and dropped the word.
 
-    This package sends no such word: it was changed on its way, or another writer sent it.
+    This package sends no illegal words: the word was changed on its way, or another writer sent it.
 
     Parameters
     ----------
     uri : str
-        The device.
+        URI of the device.
     """
 
     def __init__(self, uri: str) -> None:
@@ -89,16 +89,16 @@ class IllegalWordError(DeviceError):
 
 
 class DeviceBusyError(DeviceError):
-    """Devices that one process at a time can use were not free before the deadline.
+    """No device became free before the deadline; each can be used by one process at a time.
 
     Parameters
     ----------
     devices : sequence of str
-        Any of which would have done.
+        The devices, any of which would have sufficed.
     waited : str
         How long the caller waited, with its unit.
     holders : Mapping of str to str
-        Who holds which of them, as far as it is known.
+        The known holders of the devices.
     remedy : str
         What the user can do.
     """
@@ -116,5 +116,5 @@ class DeviceBusyError(DeviceError):
         super().__init__(
             f"{'None of the devices' if several else 'Device'} {listing} "
             f"{'became' if several else 'did not become'} free within {waited}; "
-            f"{held or 'nobody says that he holds it'}; {remedy}."
+            f"{held or 'no holder is recorded'}; {remedy}."
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows do not come in the order that they must have, or come twice."""
+"""Errors of rows that are out of order, have no place in it, or are repeated."""
 
 from collections.abc import Mapping
 import reprlib
@@ -8,7 +8,7 @@ from host.errors.base import UsageError
 
 __all__ = ["DisorderError", "DuplicateKeyError", "NullOrderError"]
 
-#: Columns of a row that a message shows at most.
+#: Largest number of columns of a row that a message shows.
 _SHOWN = 6
 
 
@@ -20,11 +20,11 @@ class DisorderError(UsageError):
     where : object
         Side or column.
     position : int
-        Row (from 0) whose value is less than the one before it.
+        Row, counted from 0, whose value is less than the value before it.
     previous, value : object
         The two values.
     partition : int, optional
-        Partition of the input that ``position`` counts in, if there are several.
+        Partition of the input in which ``position`` counts, if there are several.
     """
 
     def __init__(
@@ -55,9 +55,9 @@ class NullOrderError(UsageError):
     column : str
         The column.
     position : int, optional
-        Row (from 0) of the first null, where rows have numbers that a user can look up.
+        Row of the first null, counted from 0, if the user can look up row numbers.
     row : Mapping of str to object
-        The row itself, as far as its columns are at hand.
+        The row itself, as far as its columns are available.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class NullOrderError(UsageError):
 
 
 class DuplicateKeyError(UsageError):
-    """A row stands twice where every row must be different.
+    """A row is repeated where all rows must differ.
 
     Parameters
     ----------
     key : object
-        The values that are compared.
+        The compared values.
     row : int
-        Number of the second of the equal rows; the first row is 0.
+        Number of the second of the equal rows, counted from 0.
     """
 
     def __init__(self, key: object, row: int) -> None:
@@ -100,7 +100,7 @@ def _place(where: object) -> str:
 
 
 def _shown(row: Mapping[str, object]) -> str:
-    """Return the first columns of a row with their values, long ones cut short, in one line."""
+    """Return the first columns of a row with their values in one line; long values are cut."""
     shown = [f"{name}={_value(value)}" for name, value in list(row.items())[:_SHOWN]]
     return ", ".join([*shown, "…"] if len(row) > _SHOWN else shown)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateless operators on rows, and several of them fused into one pass over a batch."""
+"""Stateless operators on rows, and their fusion into one pass over a batch."""
 
 from host.operators.fused import Fused, Node
 from host.operators.operator import Operator, Submitted

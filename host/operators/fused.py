@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators fused into one pass: rows are pulled through all of them, one call within another."""
+"""Fuse operators into one pass: rows are pulled through all of them by nested generators."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -12,20 +12,20 @@ from host.runtime import Passing, Transfer, plan_transfers
 
 __all__ = ["Fused", "Node"]
 
-#: Yields what becomes of rows.
+#: Function that yields the results of rows.
 _Pull: TypeAlias = Callable[[Rows], Submitted]
 
 
 @dataclass(frozen=True)
 class Node:
-    """An operator and who consumes what it submits, in the order in which they are called.
+    """An operator and the consumers of its output, in the order in which they are called.
 
     Parameters
     ----------
     operator : Operator
         The operator.
     consumers : sequence of Node
-        None: what it submits leaves the pass.
+        Consumers; if there are none, the output leaves the pass.
     """
 
     operator: Operator
@@ -33,7 +33,7 @@ class Node:
 
     @property
     def retains(self) -> bool:
-        """Whether rows that are passed to it may be referred to when its call has returned."""
+        """Whether rows passed to the operator may still be referred to after its call."""
         leaves = self.operator.submits and not self.consumers
         return leaves or self.operator.retains or any(each.retains for each in self.consumers)
 
@@ -41,27 +41,27 @@ class Node:
 class Fused:
     """A tree of operators as one function of rows.
 
-    As in a fused processing element (seed 000) a consumer is done with rows before the next one
-    gets them, so whether rows are copied between two operators follows from their ports alone, and
-    is decided here, once.
+    As in a fused processing element (seed 000), a consumer is done with rows before the next one
+    gets them. Whether rows are copied between two operators therefore depends only on their ports,
+    and is decided here once.
 
-    Unlike there, rows are pulled: :attr:`pull` works no further than to the next rows that leave
-    the pass, so a reader that has enough stops every operator where it is.
+    Unlike in seed 000, rows are pulled. :attr:`pull` works only until the next rows leave the pass,
+    so a reader that has enough stops every operator where it is.
 
     Parameters
     ----------
     root : Node
         The first operator.
     mutable_input : bool
-        Whether the rows that are taken in may be written into.
+        Whether the input rows may be written into.
 
     Attributes
     ----------
     pull : callable
-        Takes rows, and returns a generator of the rows that leave the pass: None where there is
-        nothing yet. To close it closes all operators.
+        Takes rows and returns a generator of the rows that leave the pass; it yields None where
+        there are no rows yet. Closing the generator closes all operators.
     transfers : list of (sender, receiver, transfer)
-        What was decided, in the order of the calls.
+        The decision for each connection, in the order of the calls.
     """
 
     def __init__(self, root: Node, *, mutable_input: bool) -> None:
@@ -88,7 +88,7 @@ class Fused:
         ]
 
     def _behind(self, sender: str, mutable: bool, consumers: Sequence[Node]) -> _Pull:
-        """Return what becomes of the rows that ``sender`` submits."""
+        """Return the function that processes the rows that ``sender`` submits."""
         transfers = plan_transfers(
             mutable,
             [node.operator.mutates_input for node in consumers],
@@ -117,7 +117,7 @@ def _target(operator: Operator, passing: Passing) -> _Pull:
 
 
 def _followed(target: _Pull, behind: _Pull) -> _Pull:
-    """Return what becomes of rows in an operator and then in those behind it."""
+    """Return the function that passes rows through an operator and then those behind it."""
 
     def pull(rows: Rows) -> Submitted:
         with closing(target(rows)) as pulled:
@@ -131,7 +131,7 @@ def _followed(target: _Pull, behind: _Pull) -> _Pull:
 
 
 def _one_by_one(targets: Sequence[_Pull]) -> _Pull:
-    """Return what becomes of rows in several operators that get the same ones."""
+    """Return the function that passes the same rows to several operators in turn."""
 
     def pull(rows: Rows) -> Submitted:
         for target in targets:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator on rows is."""
+"""The base class of operators on rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator
@@ -11,23 +11,23 @@ from host.operators.rows import CopyCounters, Rows
 
 __all__ = ["Operator", "Submitted"]
 
-#: What an operator submits, as it is pulled: rows, or None where it has worked and has none yet.
+#: Output of an operator: rows, or None where it has worked without having rows yet.
 Submitted: TypeAlias = Generator[Rows | None, None, None]
 
 
 class Operator(ABC):
-    """A stateless step: it sees some rows, and submits rows that depend on them alone.
+    """A stateless step: it receives rows, and submits rows that depend on them alone.
 
     Attributes
     ----------
     mutates_input : bool
-        Whether the input port is mutating: rows are the operator's to write into.
+        Whether the input port is mutating: the operator may write into the rows that it receives.
     mutable_output : bool
-        Whether the output port is mutating: the operator lets go of what it submits.
+        Whether the output port is mutating: the operator gives up the rows that it submits.
     submits : bool
-        Whether it submits rows at all.
+        Whether the operator submits rows at all.
     retains : bool
-        Whether rows may be referred to after the call, besides by what is submitted.
+        Whether received rows may be referred to after the call, other than by submitted rows.
     """
 
     mutates_input = False
@@ -39,15 +39,15 @@ class Operator(ABC):
     def apply(self, rows: Rows) -> Submitted:
         """Take ``rows`` and yield any number of others.
 
-        An operator does no more than what it is asked for: it is not resumed when nobody wants
-        more rows, but closed. Where it works for long without any rows to submit it yields None
-        now and then, so that its caller can stop it.
+        An operator works only on request: if no more rows are wanted, it is not resumed but closed.
+        If it works for a long time without rows to submit, it yields None from time to time, so
+        that its caller can stop it.
         """
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of what is submitted when ``schema`` is taken.
+        """Return the schema of the submitted rows for an input of the given ``schema``.
 
-        By default found by applying the operator to no rows.
+        By default, the operator is applied to an empty batch to find it.
         """
         empty = schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema=schema)]
         for submitted in self.apply(Rows.of_batch(empty[0], CopyCounters())):

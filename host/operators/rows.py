@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows on their way through a fused pass: columns, and a selection that is applied late."""
+"""Rows on their way through a fused pass: columns, and selections that are applied late."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ Int64s = npt.NDArray[np.int64]
 
 
 class ReadOnlyError(FailureError):
-    """An operator writes into rows that it was given as a constant reference."""
+    """An operator tried to write into rows that it received as a constant reference."""
 
 
 @dataclass
 class CopyCounters:
-    """What moving rows has cost.
+    """Counts of batches and copies.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class CopyCounters:
     copies : int
         Batches that were copied because a consumer writes into them.
     columns : int
-        Columns that were written anew: by a selection, or to be written into.
+        Columns that were written to new arrays, for a selection or to be written into.
     bytes : int
-        Their size.
+        Size of these columns in bytes.
     """
 
     batches_in: int = 0
@@ -45,35 +45,35 @@ class CopyCounters:
     bytes: int = 0
 
     def add(self, other: "CopyCounters") -> None:
-        """Add up."""
+        """Add the counts of ``other``."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
 
 @dataclass
 class _Column:
-    """A column of which the first ``level`` selections have been applied."""
+    """A column to which the first ``level`` selections have been applied."""
 
     values: pa.Array | Array
     level: int
 
 
 class Rows:
-    """A batch in flight.
+    """A batch on its way through a pass.
 
-    A selection (:meth:`keep`) copies nothing: rows are taken out of a column when somebody first
-    reads it, for all selections since then at once, and never if nobody does.
+    A selection (:meth:`keep`) copies nothing. When a column is first read, all selections since the
+    last read are applied to it at once; a column that is never read is never copied.
 
     Parameters
     ----------
     columns : mapping of str to Array or ndarray
         Columns of one length.
     num_rows : int
-        That length.
+        Length of the columns.
     counters : CopyCounters
-        Where copies are counted.
+        Counters of copies.
     owned : iterable of str
-        Columns, as arrays, that nobody else refers to.
+        Names of columns, given as NumPy arrays, that nobody else refers to.
     """
 
     __slots__ = ("_columns", "_composed", "_constant", "_owned", "_picks", "counters", "num_rows")
@@ -90,12 +90,12 @@ class Rows:
         self.counters = counters
         self._owned = set(owned)
         self._constant = False
-        self._picks: list[Int64s] = []  # which rows each selection has left of those before it
+        self._picks: list[Int64s] = []  # per selection: the rows it kept of those before it
         self._composed: dict[int, Int64s] = {}
 
     @classmethod
     def of_batch(cls, batch: pa.RecordBatch, counters: CopyCounters) -> "Rows":
-        """Rows of a batch that others may refer to."""
+        """Return the rows of a batch that others may refer to."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         return cls(columns, batch.num_rows, counters)
 
@@ -105,12 +105,12 @@ class Rows:
         return tuple(self._columns)
 
     def column(self, name: str) -> pa.Array:
-        """Return a column as an Arrow array, selections applied."""
+        """Return a column as an Arrow array, with selections applied."""
         values = self._current(name)
         return pa.array(values) if isinstance(values, np.ndarray) else values
 
     def array(self, name: str) -> Array:
-        """Return a column as a read-only NumPy array, selections applied."""
+        """Return a column as a read-only NumPy array, with selections applied."""
         values = self._current(name)
         view: Array = (
             values if isinstance(values, np.ndarray) else values.to_numpy(zero_copy_only=False)
@@ -119,7 +119,7 @@ class Rows:
         return view
 
     def writable(self, name: str) -> Array:
-        """Return a column as an array to write into; copied first unless it is the rows' own.
+        """Return a column as an array to write into; it is copied unless the rows own it.
 
         Raises
         ------
@@ -158,7 +158,7 @@ class Rows:
         if not isinstance(mask, np.ndarray):
             filled = pc.fill_null(mask, False) if mask.null_count else mask
             mask = filled.to_numpy(zero_copy_only=False)
-        # Numbers of rows: quicker to find, to compose and to take by than masks.
+        # Row numbers are faster than masks to find, to compose and to take by.
         picked = np.flatnonzero(mask)
         if len(picked) < self.num_rows:
             self._picks.append(picked)
@@ -166,7 +166,7 @@ class Rows:
             self.num_rows = len(picked)
 
     def put(self, name: str, values: pa.Array | Array) -> None:
-        """Add a column, or replace one; it stays where it was."""
+        """Add a column, or replace one in its position."""
         self._require_own(f"Column {name!r} is put", "do that with rows.handed_on()")
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
@@ -179,18 +179,18 @@ class Rows:
         self._owned.discard(name)
 
     def project(self, columns: Mapping[str, str]) -> "Rows":
-        """Return these rows with the columns ``{new name: old name}`` only."""
+        """Return these rows with only the columns ``{new name: old name}``."""
         result = self.handed_on()
         result._columns = {new: self._known(old) for new, old in columns.items()}
         return result
 
     def copy(self) -> "Rows":
-        """Rows of one's own: a column is copied when it is first written into."""
+        """Return rows that may be written into; a column is copied when first written into."""
         self.counters.copies += 1
         return self.handed_on()
 
     def handed_on(self) -> "Rows":
-        """The same rows for an operator to select from and add to; what is shared stays shared."""
+        """Return the same rows for selecting and adding columns; existing columns stay shared."""
         result = Rows({}, self.num_rows, self.counters)
         result._columns = dict(self._columns)
         result._picks = list(self._picks)
@@ -198,7 +198,7 @@ class Rows:
         return result
 
     def read_only(self) -> "Rows":
-        """The same rows as a constant reference: what one of them reads is read for both."""
+        """Return the same rows as a constant reference; columns read by one are read for both."""
         result = Rows({}, self.num_rows, self.counters)
         result._columns, result._picks = self._columns, self._picks
         result._composed, result._constant = self._composed, True
@@ -237,7 +237,7 @@ class Rows:
         return values
 
     def _selection(self, level: int) -> Int64s | None:
-        """All selections from ``level`` on as one; None if there is none."""
+        """Return all selections from ``level`` on as one; None if there is none."""
         later = self._picks[level:]
         if len(later) < 2:
             return later[0] if later else None

@@ -16,7 +16,7 @@ __all__ = ["Filter", "FlatMap", "Map", "MapBatches", "Peek", "Project", "Update"
 
 
 def _columns_of(function: Callable[..., Any], columns: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns a function is called with: those named, or its parameters' names."""
+    """Return the columns that a function takes: the given ones, or its parameters' names."""
     if columns is not None:
         return tuple(columns)
     parameters = inspect.signature(function).parameters.values()
@@ -34,14 +34,14 @@ def _name(function: Callable[..., Any]) -> str:
 
 
 class Filter(Operator):
-    """Submits the rows for which a function of columns is true.
+    """Submit the rows for which a function of columns is true.
 
     Parameters
     ----------
     function : callable
-        Takes Arrow arrays, returns booleans (Arrow or NumPy); null counts as false.
+        Takes Arrow arrays and returns booleans (Arrow or NumPy); null counts as False.
     columns : sequence of str, optional
-        What it takes; the names of its parameters if left out.
+        Columns that the function takes; by default those named like its parameters.
     """
 
     def __init__(self, function: Callable[..., Any], columns: Sequence[str] | None = None) -> None:
@@ -61,17 +61,17 @@ class Filter(Operator):
 
 
 class Map(Operator):
-    """Adds a column, or replaces one, with a function of columns.
+    """Add or replace a column with the values of a function of columns.
 
     Parameters
     ----------
     name : str
-        Column that is set.
+        Name of the column.
     function : callable
-        Takes Arrow arrays, returns as many values (Arrow or NumPy); also of none, to find the
-        type.
+        Takes Arrow arrays and returns as many values (Arrow or NumPy). It is also called with
+        empty arrays, to find the type.
     columns : sequence of str, optional
-        What it takes; the names of its parameters if left out.
+        Columns that the function takes; by default those named like its parameters.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class Map(Operator):
 
 
 class Project(Operator):
-    """Submits some columns, perhaps under other names.
+    """Submit some of the columns, possibly under other names.
 
     Parameters
     ----------
     columns : mapping of str to str
-        Old name by new name, in the order wanted.
+        Old names by new names, in the wanted order.
     """
 
     def __init__(self, columns: Mapping[str, str]) -> None:
@@ -111,14 +111,14 @@ class Project(Operator):
 
 
 class Update(Operator):
-    """Changes a column in place.
+    """Change a column in place.
 
     Parameters
     ----------
     name : str
-        The column: numbers, dates or times without nulls.
+        Name of a column of numbers, dates or times, without nulls.
     function : callable
-        Takes the column as a NumPy array and writes into it; what it returns is ignored.
+        Takes the column as a NumPy array and writes into it; its result is ignored.
     """
 
     mutates_input = True
@@ -144,12 +144,13 @@ class Update(Operator):
 
 
 class MapBatches(Operator):
-    """Replaces each batch by another, of any number of rows.
+    """Replace each batch by another, with any number of rows.
 
     Parameters
     ----------
     function : callable
-        Takes a RecordBatch, returns one; also of none, to find the schema.
+        Takes a RecordBatch and returns one. It is also called with an empty one, to find the
+        schema.
     """
 
     def __init__(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
@@ -163,15 +164,15 @@ class MapBatches(Operator):
 
 
 class FlatMap(Operator):
-    """Replaces each batch by any number of others.
+    """Replace each batch by any number of others.
 
     Parameters
     ----------
     function : callable
-        Takes a RecordBatch, returns an iterable of them, of which no more are taken than somebody
-        wants; a generator that is stopped early is closed.
+        Takes a RecordBatch and returns an iterable of them, which is read only as far as batches
+        are wanted. A generator that is stopped early is closed.
     output : Schema
-        Of all of them.
+        Schema of all returned batches.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class FlatMap(Operator):
         try:
             yield from self._checked(batches, rows.counters)
         finally:
-            # A generator that is stopped early is closed now, not when it is collected.
+            # Close a generator that is stopped early now, instead of when it is collected.
             if isinstance(batches, Generator):
                 batches.close()
 
@@ -209,12 +210,12 @@ class FlatMap(Operator):
 
 
 class Peek(Operator):
-    """Shows each batch to a function, which may keep it, and passes the rows on.
+    """Pass each batch to a function, which may keep it, and pass the rows on.
 
     Parameters
     ----------
     function : callable
-        Takes a RecordBatch; what it returns is ignored.
+        Takes a RecordBatch; its result is ignored.
     """
 
     retains = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines: a source, lazy operations with flags, one terminal operation (seed 001).
+"""Pipelines: a source, lazy operations with flags, and one terminal operation (seed 001).
 
-What is known of the rows (SIZED, ORDERED, SORTED, DISTINCT) decides what is run; it becomes a graph
-of execution streams.
+The known properties of the rows (SIZED, ORDERED, SORTED, DISTINCT) decide which execution streams a
+pipeline becomes.
 """
 
 from host.pipeline.execution import Execution

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline as a picture: DOT for Graphviz, SVG for everything else."""
+"""Draw a pipeline as DOT for Graphviz, or as SVG."""
 
 from html import escape
 from itertools import groupby
@@ -15,7 +15,7 @@ _WIDTH, _HEIGHT, _GAP, _MARGIN = 420, 46, 22, 16
 
 
 def _boxes(source: Source, execution: Execution) -> list[list[Line]]:
-    """Lines that are drawn together: the operations of a pass; what vanishes is left out."""
+    """Return the lines of each box: all operations of a pass. Steps that vanish are left out."""
     lines = [line for line in lines_of(source, execution) if line[0] != "-"]
     numbered = [(line[0] if line[0].startswith("pass") else f"{index}", line)
                 for index, line in enumerate(lines)]  # fmt: skip
@@ -23,7 +23,7 @@ def _boxes(source: Source, execution: Execution) -> list[list[Line]]:
 
 
 def dot(source: Source, execution: Execution) -> str:
-    """Return the plan in the DOT language: a box for each stream, the flags on the arrows."""
+    """Return the plan in the DOT language: a box per stream, with the flags on the arrows."""
     boxes = _boxes(source, execution)
     text = ["digraph pipeline {", "  rankdir=TB;", "  node [shape=box, fontname=sans];"]
     for number, box in enumerate(boxes):
@@ -38,7 +38,7 @@ def dot(source: Source, execution: Execution) -> str:
 
 
 def svg(source: Source, execution: Execution) -> str:
-    """Return the plan as a picture: a box for each stream, the flags beside the arrows."""
+    """Return the plan as an SVG picture: a box per stream, with the flags beside the arrows."""
     parts, top = [], _MARGIN
     for box in _boxes(source, execution):
         height = _HEIGHT + 16 * (len(box) - 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline as a graph of streams, run sequentially or in parallel."""
+"""Turn a pipeline into a graph of streams, and run it sequentially or in parallel."""
 
 from collections.abc import Generator, Iterable, Sequence
 from functools import partial
@@ -25,7 +25,7 @@ __all__ = ["Execution"]
 
 
 class _Cancelled(Exception):
-    """A task is no longer wanted."""
+    """Raised inside a task that is no longer wanted."""
 
 
 class Execution:
@@ -34,13 +34,13 @@ class Execution:
     Parameters
     ----------
     source : Source
-        Is bound now.
+        Source of the rows, which the constructor binds.
     operations : sequence of Lazy
-        What is done.
+        Operations of the pipeline.
     settings : Settings
-        How.
+        Settings of the run.
     ordered : bool
-        Whether the reader can tell the order of the rows.
+        Whether the order of the resulting rows is observed.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Execution:
 
     @property
     def threads(self) -> int:
-        """Threads that there is work for."""
+        """Number of threads that there is work for."""
         return min(self.settings.threads, len(self.bound.splits))
 
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
-        """Run, yielding batches; closing the generator stops everything."""
+        """Run the pipeline and yield batches; closing the generator stops everything."""
         if self.threads > 1:
             yield from self._in_parallel(self.bound.splits, self.steps)
         else:
@@ -80,7 +80,7 @@ class Execution:
         return graph
 
     def build(self, graph: ExecStreamGraph) -> Stream:
-        """Add the streams of the pipeline to ``graph``; return the one that produces the result."""
+        """Add the streams of the pipeline to ``graph``; return the one with the result."""
         return self._streams(graph, self.bound.batches, self.steps)
 
     def _empty_graph(self, governor: Governor | None = None) -> ExecStreamGraph:
@@ -141,7 +141,8 @@ class Execution:
 
         yield from Scheduler(graph, Quantum(self.settings.rows), observe).read()
 
-    # In parallel: the parts of a segment by themselves, then what must see all of them.
+    # In parallel: the parts of a segment run separately, followed by the operation that needs them
+    # all.
 
     def _in_parallel(
         self, splits: Sequence[Split], steps: Sequence[Step]
@@ -176,7 +177,7 @@ class Execution:
         stop: threading.Event,
         governor: Governor,
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Run ``steps`` on one part, and as much of ``last`` as can be done with a part alone."""
+        """Run ``steps`` on one part, and that share of ``last`` which needs only the part."""
         graph, counters = self._empty_graph(governor), CopyCounters()
         ahead = last is not None and not isinstance(last, Limited)
         producer = self._streams(graph, split, steps, counters, ahead=ahead)
@@ -224,12 +225,12 @@ class Execution:
         return _in_parts(self._run(graph), self.settings.threads)
 
 
-#: Parallel tasks add up what they counted.
+#: Guards the addition of the counters of parallel tasks.
 _COUNTING = threading.Lock()
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], threads: int) -> list[Split]:
-    """Return batches in a few parts for each thread; at least one."""
+    """Divide batches into a few parts per thread; return at least one part."""
     everything = list(batches)
     size = max(1, -(-len(everything) // (4 * threads)))
     starts = range(0, max(1, len(everything)), size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline in words."""
+"""Explain a pipeline in words."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from host.streams.fused_stage import FusedStage
 
 __all__ = ["Line", "explain", "lines_of"]
 
-#: Where a step is run (``pass 1``), what is done, what is known behind it, why.
+#: Where a step runs (``pass 1``), the operation, the known properties of its output, and a reason.
 Line = tuple[str, str, str, str]
 
 
@@ -26,7 +26,7 @@ def lines_of(source: Source, execution: Execution) -> list[Line]:
 
 
 def _places(execution: Execution) -> dict[int, str]:
-    """Where each step is run."""
+    """Return where each step runs."""
     places = {id(step): "-" for step in execution.steps}
     number = 0
     for run in fused_runs(execution.steps):
@@ -40,7 +40,7 @@ def _places(execution: Execution) -> dict[int, str]:
 
 
 def explain(source: Source, execution: Execution) -> str:
-    """Say what would be run: operations, flags, passes, segments, copies, buffers."""
+    """Return a description of the run: operations, flags, passes, segments, copies and buffers."""
     lines = lines_of(source, execution)
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     rows = [
@@ -62,7 +62,7 @@ def explain(source: Source, execution: Execution) -> str:
 
 
 def _segments(steps: list[Step]) -> str:
-    """Which operations each segment has."""
+    """Return the operations in each segment."""
     parts: dict[int, list[str]] = {}
     for step in steps:
         if not step.vanishes:
@@ -72,7 +72,7 @@ def _segments(steps: list[Step]) -> str:
 
 
 def _copies(graph: ExecStreamGraph) -> Iterator[str]:
-    """Where batches are copied, and why."""
+    """Yield a line for each place where batches are copied, with the reason."""
     for stream in graph.streams:
         if not isinstance(stream, FusedStage):
             continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a stream of rows, and what an operation does to that knowledge (seed 001)."""
+"""Known properties of a stream of rows, and the effect of an operation on them (seed 001)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,18 +10,21 @@ __all__ = ["Effect", "Flag", "Traits"]
 
 
 class Flag(IntFlag):
-    """Dynamic properties of a source or a stage; SHORT_CIRCUIT belongs to operations only."""
+    """Properties of a source or of the output of an operation.
+
+    SHORT_CIRCUIT is a property of operations only.
+    """
 
     NONE = 0
     #: The number of rows is known.
     SIZED = 1
-    #: There is an order of encounter that means something.
+    #: The rows have a meaningful order of encounter.
     ORDERED = 2
-    #: Rows are sorted by columns that are known.
+    #: Rows are sorted by known columns.
     SORTED = 4
-    #: No two rows agree in columns that are known.
+    #: No two rows agree in all of some known columns.
     DISTINCT = 8
-    #: Not all input may be needed: rows are pulled, not pushed.
+    #: Not all of the input may be needed: rows are pulled, not pushed.
     SHORT_CIRCUIT = 16
 
     def __str__(self) -> str:
@@ -34,12 +37,12 @@ _STREAM = Flag.SIZED | Flag.ORDERED | Flag.SORTED | Flag.DISTINCT
 
 @dataclass(frozen=True)
 class Effect:
-    """Two bits for each flag: an operation injects it, clears it, or (neither) preserves it.
+    """Effect of an operation on flags: it injects, clears or (neither) preserves each of them.
 
     Parameters
     ----------
     inject, clear : Flag
-        Disjoint.
+        Disjoint sets of flags.
     """
 
     inject: Flag = Flag.NONE
@@ -50,7 +53,7 @@ class Effect:
             raise ValueError(f"A flag cannot be injected and cleared: {self.inject & self.clear}")
 
     def __call__(self, flags: Flag) -> Flag:
-        """Return the flags behind an operation, from those before it."""
+        """Return the flags of an operation's output, from those of its input."""
         return (flags & ~self.clear & _STREAM) | self.inject
 
     def then(self, later: "Effect") -> "Effect":
@@ -62,18 +65,18 @@ class Effect:
 
 @dataclass(frozen=True)
 class Traits:
-    """Flags with what they refer to.
+    """Flags, and the values that belong to them.
 
     Parameters
     ----------
     flags : Flag
-        What holds.
+        The flags that hold.
     rows : int or None
-        Number of rows if SIZED and already counted; a source that binds late counts later.
+        Number of rows if SIZED and already counted; a source that is bound late counts later.
     sorted_by, distinct_by : tuple of str
-        Columns, if SORTED and DISTINCT.
+        Columns that belong to SORTED and to DISTINCT.
     ranges : mapping of str to (low, high)
-        Between which values a column lies, as far as that is known.
+        Smallest and largest value of those columns for which they are known.
     """
 
     flags: Flag = Flag.NONE
@@ -83,15 +86,15 @@ class Traits:
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
 
     def has(self, flag: Flag) -> bool:
-        """Whether ``flag`` holds."""
+        """Return whether ``flag`` holds."""
         return flag in self.flags
 
     def is_sorted_by(self, columns: tuple[str, ...]) -> bool:
-        """Whether sorting by ``columns`` would change nothing."""
+        """Return whether sorting by ``columns`` would change nothing."""
         return self.has(Flag.SORTED) and self.sorted_by[: len(columns)] == columns
 
     def is_distinct_by(self, columns: tuple[str, ...]) -> bool:
-        """Whether no two rows agree in all of ``columns``."""
+        """Return whether no two rows agree in all of ``columns``."""
         known = bool(self.distinct_by) and set(self.distinct_by) <= set(columns)
         return self.has(Flag.DISTINCT) and known
 
@@ -103,7 +106,7 @@ class Traits:
         sorted_by: tuple[str, ...] = (),
         distinct_by: tuple[str, ...] = (),
     ) -> "Traits":
-        """Return the traits behind an operation; what it injects comes with its columns."""
+        """Return the traits of an operation's output; injected flags get the given values."""
         flags = effect(self.flags)
         counted = rows if Flag.SIZED in effect.inject else self.rows
         order = sorted_by if Flag.SORTED in effect.inject else self.sorted_by
@@ -117,7 +120,7 @@ class Traits:
         )
 
     def unordered(self) -> "Traits":
-        """Return the traits if nobody can tell the order."""
+        """Return the traits if the order is not observed."""
         return replace(self, flags=self.flags & ~Flag.ORDERED)
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on two or more pipelines: the join on a device, the merge of sorted rows."""
+"""Operations on several pipelines: the join on a device, and the merge of sorted rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,16 +24,16 @@ __all__ = ["BoundJoin", "BoundMerge", "Joined", "Merged"]
 
 
 class Feed(Protocol):
-    """Another pipeline."""
+    """Another pipeline, as an input."""
 
     def execution(self, *, ordered: bool = True) -> Execution:
-        """Bind its source and plan."""
+        """Bind the source of the pipeline, and plan its execution."""
 
 
 def _sorted_stream(
     graph: ExecStreamGraph, stream: Stream, by: tuple[str, ...], traits: Traits, schema: pa.Schema
 ) -> Stream:
-    """Add a sort behind ``stream`` unless what it produces is sorted."""
+    """Add a sort behind ``stream`` unless its output is known to be sorted."""
     return Sorted(by).build(graph, stream, Place(traits, schema))
 
 
@@ -48,20 +48,20 @@ def _sorting(side: str, by: tuple[str, ...], traits: Traits) -> str:
 
 @dataclass(frozen=True)
 class Joined(Lazy):
-    """The join with the rows of another pipeline over a sliding window, on a device.
+    """Join with the rows of another pipeline over a sliding window, on a device.
 
     Parameters
     ----------
     right : Pipeline
-        The other rows.
+        Pipeline of the right rows.
     query : JoinQuery
-        What to join. Inputs that are not known to be SORTED by their order columns are sorted.
+        The join. Inputs that are not known to be SORTED by their order columns are sorted.
     device : Device
-        An open device, used by nobody else meanwhile.
+        An open device, which nobody else uses meanwhile.
     options : JoinOptions
-        How it is run.
+        Options of running the join.
     started : callable, optional
-        Is given the prepared join of each execution, which tells cycles and counters.
+        Called with the prepared join of each execution, which has the cycles and counters.
     """
 
     right: Feed
@@ -79,14 +79,14 @@ class Joined(Lazy):
 
 @dataclass(frozen=True)
 class BoundJoin(Stateful):
-    """A join whose right input has been looked at.
+    """A join whose right input has been bound.
 
     Parameters
     ----------
     join : Joined
-        What is wanted.
+        The join before it was bound.
     right : Execution
-        The right input.
+        Execution of the right input.
     """
 
     join: Joined
@@ -114,7 +114,8 @@ class BoundJoin(Stateful):
             [
                 _sorting("left", left, place.traits),
                 _sorting("right", right, self.right.traits),
-                f"ordering {ordering}" + ("" if place.order_matters else ", as nobody can tell"),
+                f"ordering {ordering}"
+                + ("" if place.order_matters else ", as nothing observes it"),
                 *(
                     f"one match at most on the {side}: its keys are DISTINCT"
                     for side, known in zip(("left", "right"), self._distinct(place), strict=True)
@@ -150,9 +151,10 @@ class BoundJoin(Stateful):
         return (left,), (right,)
 
     def _distinct(self, place: Place) -> tuple[bool, bool]:
-        """Whether a row of the other side can match one row at most of the left, of the right.
+        """Return whether a row can match at most one left row, and at most one right row.
 
-        A null stands as some other value in a count-based window, where it holds a place.
+        Never true for a count-based window: there, a row with a null keeps its place in the window
+        with some other value as its key.
         """
         query = self.join.query
         equal = [term for term in query.terms if term.is_equality]
@@ -169,14 +171,14 @@ class BoundJoin(Stateful):
 
 @dataclass(frozen=True)
 class Merged(Lazy):
-    """The rows of several pipelines of one schema, in one order.
+    """Merge the rows of several pipelines of one schema into one order.
 
     Parameters
     ----------
     others : sequence of Pipeline
-        The other rows; rows that tie come in the order of the pipelines.
+        The other pipelines. Rows that tie come in the order of the pipelines.
     by : tuple of str
-        Columns of the order. Inputs that are not known to be SORTED by them are sorted.
+        Columns to merge by. Inputs that are not known to be SORTED by them are sorted.
     """
 
     others: Sequence[Feed]
@@ -191,14 +193,14 @@ class Merged(Lazy):
 
 @dataclass(frozen=True)
 class BoundMerge(Stateful):
-    """A merge whose other inputs have been looked at.
+    """A merge whose other inputs have been bound.
 
     Parameters
     ----------
     by : tuple of str
-        Columns of the order.
+        Columns to merge by.
     others : sequence of Execution
-        The inputs besides the first.
+        Executions of the inputs other than the first.
     """
 
     by: tuple[str, ...]

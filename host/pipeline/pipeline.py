@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pipeline: a source, lazy operations, and one terminal operation that sets all in motion."""
+"""A pipeline: a source, lazy operations, and one terminal operation that starts the run."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -50,17 +50,18 @@ class Pipeline:
     """Rows from a source, through operations, to a terminal operation (seed 001).
 
     Intermediate operations return a new pipeline and compute nothing. A terminal operation binds
-    the source (what it has *then* is what is seen), chooses streams by what is known of the rows,
-    runs them, and leaves nothing behind; the pipeline can be run again.
+    the source (and reads the data that it has *then*), chooses streams by the known properties of
+    the
+    rows, and runs them. Nothing of a run is kept, so the pipeline can be run again.
 
     Parameters
     ----------
     source : Source
-        Where rows come from; see also :meth:`of_table`, :meth:`of_batches`, :meth:`of_parquet`.
+        Source of the rows; see also :meth:`of_table`, :meth:`of_batches`, :meth:`of_parquet`.
     operations : sequence of Lazy
-        What is done to them.
+        Operations on the rows.
     settings : Settings, optional
-        How it is run.
+        Settings of the run.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Pipeline:
         sorted_by: Sequence[str] = (),
         distinct_by: Sequence[str] = (),
     ) -> "Pipeline":
-        """Begin with Parquet files, read a batch at a time."""
+        """Begin with Parquet files, which are read in batches."""
         return cls(ParquetSource(paths, columns, sorted_by, distinct_by))
 
     # Intermediate operations, stateless.
@@ -119,9 +120,9 @@ class Pipeline:
         Parameters
         ----------
         function : callable
-            Takes Arrow arrays, returns as many booleans (Arrow or NumPy).
+            Takes Arrow arrays and returns an array of booleans (Arrow or NumPy) of their length.
         columns : sequence of str, optional
-            What it takes; the names of its parameters if left out.
+            Columns that the function takes; by default those named like its parameters.
         """
         return self._with(filtering(function, columns))
 
@@ -130,26 +131,26 @@ class Pipeline:
     ) -> "Pipeline":
         """Set column ``name``, new or not, to a function of columns; see :meth:`filter`.
 
-        The function is also called with arrays of no values, to find the type.
+        The function is also called with empty arrays, to find the type of its result.
         """
         return self._with(mapping(name, function, columns))
 
     def update(self, name: str, function: Callable[[Any], Any]) -> "Pipeline":
         """Change column ``name`` in place: ``function`` writes into a NumPy array.
 
-        What others refer to is copied first, and only then.
+        The column is copied first if anything else refers to it, and only then.
         """
         return self._with(updating(name, function))
 
     def select(self, *names: str, **renamed: str) -> "Pipeline":
-        """Leave the columns ``names``, then ``new=old`` under new names."""
+        """Keep the columns ``names``, then columns given as ``new=old`` under their new names."""
         taken = {name: name for name in names} | renamed
         if len(taken) != len(names) + len(renamed):
             raise UsageError(f"Columns are selected twice under one name: {[*names, *renamed]}.")
         return self._with(selecting(taken))
 
     def map_batches(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> "Pipeline":
-        """Replace each batch by another; the cut into batches means nothing."""
+        """Replace each batch by another; the division into batches has no meaning."""
         return self._with(mapping_batches(function))
 
     def flat_map(
@@ -159,11 +160,11 @@ class Pipeline:
         return self._with(flat_mapping(function, schema))
 
     def peek(self, function: Callable[[pa.RecordBatch], Any]) -> "Pipeline":
-        """Show each batch to ``function``."""
+        """Call ``function`` with each batch."""
         return self._with(peeking(function))
 
     def unordered(self) -> "Pipeline":
-        """Say that the order does not matter from here on."""
+        """Declare that the order does not matter from here on."""
         return self._with(Unordered())
 
     # Intermediate operations, stateful.
@@ -175,17 +176,17 @@ class Pipeline:
         return self._with(Sorted(by))
 
     def distinct(self, *by: str) -> "Pipeline":
-        """Keep the first of the rows that agree in the columns ``by``; in all if none is named."""
+        """Keep the first of the rows that agree in the columns ``by``, by default in all."""
         return self._with(Distinct(by or None))
 
     def limit(self, rows: int, skip: int = 0) -> "Pipeline":
-        """Keep the first ``rows`` rows after ``skip``; what comes before is stopped then."""
+        """Keep the first ``rows`` rows after ``skip``; the streams before stop then."""
         return self._with(Limited(rows, skip))
 
     def merge(self, *others: "Pipeline", by: str | Sequence[str]) -> "Pipeline":
-        """Merge with other pipelines of the same columns into one order; ties in their order.
+        """Merge with other pipelines of the same columns; rows that tie keep the pipelines' order.
 
-        What is not known to be SORTED by the columns ``by`` is sorted.
+        Pipelines that are not known to be SORTED by the columns ``by`` are sorted.
         """
         columns = (by,) if isinstance(by, str) else tuple(by)
         if not columns:
@@ -204,33 +205,33 @@ class Pipeline:
         """Join with the rows of another pipeline over a sliding window, on a device.
 
         The result has the columns of this pipeline, then those of ``right``. Inputs that are not
-        known to be SORTED by the order columns of the query are sorted. If nobody can tell the
-        order of the result (``unordered``, ``count``), the device is not asked for any.
+        known to be SORTED by the order columns of the query are sorted. If the order of the result
+        is not observed (``unordered``, ``count``), the device is set to no ordering.
 
         Parameters
         ----------
         right : Pipeline
-            The other rows.
+            Pipeline of the right rows.
         query : JoinQuery
-            What to join.
+            The join.
         device : Device
-            An open device, used by nobody else meanwhile; it stays open.
+            An open device, which nobody else uses meanwhile; it stays open.
         options : JoinOptions, optional
-            Deadline, progress, trace.
+            Options such as deadline, progress and trace.
         started : callable, optional
-            Is given the prepared join of each execution, which tells cycles and counters.
+            Called with the prepared join of each execution, which has the cycles and counters.
         """
         chosen = JoinOptions() if options is None else options
         return self._with(Joined(right, query, device, chosen, started))
 
     def then(self, operation: Lazy) -> "Pipeline":
-        """Append any operation, also one that is not the kit's."""
+        """Append any operation, including operations defined outside of the kit."""
         return self._with(operation)
 
-    # How it is run.
+    # Settings of the run.
 
     def parallel(self, threads: int | None = None) -> "Pipeline":
-        """Let threads work on the parts of the source; the number of processors if left out."""
+        """Process the parts of the source in threads, by default one per processor."""
         count = (os.cpu_count() or 1) if threads is None else threads
         if count < 1:
             raise UsageError(f"parallel() needs at least one thread, not {threads}.")
@@ -241,15 +242,15 @@ class Pipeline:
         return self._set(threads=1)
 
     def fused(self, fuse: bool = True) -> "Pipeline":
-        """Say whether neighbouring stateless operations are one pass, which is the default."""
+        """Choose whether neighbouring stateless operations are fused into one pass (default)."""
         return self._set(fuse=fuse)
 
     def batch_rows(self, rows: int, buffer_rows: int | None = None) -> "Pipeline":
-        """Set the most rows of a batch, and of the buffers between streams."""
+        """Set the largest number of rows in a batch, and the capacity of buffers in rows."""
         return self._set(rows=rows, buffer_rows=2 * rows if buffer_rows is None else buffer_rows)
 
     def governed_by(self, governor: Governor) -> "Pipeline":
-        """Get threads and staging buffers from ``governor``, which others may share."""
+        """Use ``governor`` for threads and staging buffers; several pipelines may share it."""
         return self._set(governor=governor)
 
     def counting(self, counters: CopyCounters) -> "Pipeline":
@@ -259,43 +260,43 @@ class Pipeline:
     # Terminal operations.
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Run, yielding batches as they come; a reader may stop at any time."""
+        """Run and yield batches as they arrive; the reader may stop at any time."""
         return self.execution().batches()
 
     def collect(self) -> pa.Table:
-        """Run, and return all rows; no batch is copied."""
+        """Run and return all rows; no batch is copied."""
         execution = self.execution()
         return pa.Table.from_batches(execution.batches(), schema=execution.schema)
 
     def to_arrays(self) -> dict[str, Array]:
-        """Run, and return each column as one NumPy array; SIZED rows are written there at once.
+        """Run and return each column as one NumPy array; SIZED rows are written to it directly.
 
         Raises
         ------
         UnsupportedTypeError
-            If a column is not made of numbers, dates or times.
+            If a column does not consist of numbers, booleans, dates or times.
         """
         execution = self.execution()
         return _arrays(execution)
 
     def count(self) -> int:
-        """Return the number of rows; a SIZED pipeline is not run for that."""
+        """Return the number of rows; a SIZED pipeline is not run for it."""
         execution = self.execution(ordered=False)
         if execution.traits.has(Flag.SIZED) and execution.traits.rows is not None:
             return execution.traits.rows
         return sum(batch.num_rows for batch in execution.batches())
 
     def for_each(self, function: Callable[[pa.RecordBatch], Any]) -> None:
-        """Run, and call ``function`` with every batch, in order."""
+        """Run and call ``function`` with every batch, in order."""
         for batch in self.batches():
             function(batch)
 
     def reduce(
         self, function: Callable[[T, pa.RecordBatch], T], initial: T, *, ordered: bool = True
     ) -> T:
-        """Run, and return ``function(... function(initial, first batch) ..., last batch)``.
+        """Run and return ``function(... function(initial, first batch) ..., last batch)``.
 
-        With ``ordered=False`` the function does not mind in which order rows come.
+        ``ordered=False`` declares that the function does not depend on the order of the rows.
         """
         state = initial
         for batch in self.execution(ordered=ordered).batches():
@@ -303,9 +304,9 @@ class Pipeline:
         return state
 
     def write(self, path: str | Path) -> int:
-        """Run, and write Parquet, CSV or JSON, by the ending; return the number of rows.
+        """Run and write a file, Parquet, CSV or JSON by its ending; return the number of rows.
 
-        The file is there when everything is written, or not at all.
+        The file appears only when everything has been written.
         """
         execution = self.execution()
         return write_table(execution.batches(), execution.schema, path)
@@ -317,7 +318,7 @@ class Pipeline:
         return Execution(self.source, self.operations, self.settings, ordered=ordered)
 
     def explain(self) -> str:
-        """Say what would be run: operations, flags, passes, segments, copies, buffers."""
+        """Return a description of the run: operations, flags, passes, segments, copies, buffers."""
         return explain(self.source, self.execution())
 
     def to_dot(self) -> str:
@@ -325,7 +326,7 @@ class Pipeline:
         return dot(self.source, self.execution())
 
     def to_svg(self) -> str:
-        """Return the plan as a picture."""
+        """Return the plan as an SVG picture."""
         return svg(self.source, self.execution())
 
     def _with(self, operation: Lazy) -> "Pipeline":

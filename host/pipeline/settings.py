@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pipeline is run."""
+"""Settings of the run of a pipeline."""
 
 from dataclasses import dataclass, field
 
@@ -11,22 +11,23 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a pipeline is run.
+    """Settings of the run of a pipeline.
 
     Parameters
     ----------
     threads : int
-        Threads for the parts of a splittable source; one: sequentially, without any thread.
+        Number of threads for the parts of a splittable source; 1 runs sequentially, without
+        threads.
     fuse : bool
-        Whether neighbouring stateless operations are one pass.
+        Whether neighbouring stateless operations are fused into one pass.
     rows : int
-        Most rows of a batch.
+        Largest number of rows in a batch.
     buffer_rows : int
-        Rows of a buffer between two streams.
+        Capacity of a buffer between two streams, in rows.
     governor : Governor
-        Shares out threads and staging buffers.
+        Governor of threads and staging buffers.
     counters : CopyCounters
-        Where batches and copies are counted.
+        Counters of batches and copies.
     """
 
     threads: int = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where rows come from: suppliers, bound when a terminal operation begins."""
+"""Sources of rows, which are bound when a terminal operation begins."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,16 +21,16 @@ Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Bound:
-    """A source, looked at.
+    """A source that has been bound to its data.
 
     Parameters
     ----------
     schema : Schema
-        Of all batches.
+        Schema of all batches.
     traits : Traits
-        What is known of the rows.
+        Known properties of the rows.
     splits : sequence of callable
-        Parts that can be read independently; in order, if the source is ORDERED.
+        Parts that can be read independently; they are in order if the source is ORDERED.
     """
 
     schema: pa.Schema
@@ -49,14 +49,14 @@ class Source(ABC):
     Attributes
     ----------
     traits : Traits
-        What is declared, before anything has been looked at.
+        Declared properties, before any data has been read.
     """
 
     traits: Traits = Traits()
 
     @abstractmethod
     def bind(self) -> Bound:
-        """Look at the data; called at the start of every terminal operation, not before."""
+        """Read the properties of the data; called when a terminal operation starts, not before."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -71,17 +71,17 @@ def _declared(flags: Flag, sorted_by: Sequence[str], distinct_by: Sequence[str])
 
 
 class TableSource(Source):
-    """A table, or a function that returns one: SIZED and ORDERED, splittable.
+    """Source of a table, or of a function that returns one: SIZED, ORDERED and splittable.
 
     Parameters
     ----------
     table : Table or callable
-        A function is called at the start of each terminal operation, and what it returns then is
-        what the operation sees.
+        The table. A function is called at the start of each terminal operation, which reads the
+        table that it returns.
     sorted_by, distinct_by : sequence of str
-        Columns that the caller knows the rows to be sorted by, or to differ in.
+        Columns that the rows are declared to be sorted by, or to be distinct in.
     split_rows : int
-        Rows of a part.
+        Number of rows in a part.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class TableSource(Source):
 
 
 class BatchSource(Source):
-    """Batches that a function supplies, of unknown number: ORDERED, one part.
+    """Source of batches that a function supplies, of unknown number: ORDERED, in one part.
 
     Parameters
     ----------
     supply : callable
         Returns the batches; called once by every terminal operation.
     schema : Schema
-        Of all batches.
+        Schema of all batches.
     sorted_by, distinct_by : sequence of str
         As for :class:`TableSource`.
     """
@@ -148,18 +148,18 @@ class BatchSource(Source):
 
 
 class ParquetSource(Source):
-    """Parquet files: SIZED and ORDERED, a part for each row group, read a batch at a time.
+    """Source of Parquet files: SIZED and ORDERED, with a part per row group, read in batches.
 
     Parameters
     ----------
     paths : path or sequence of paths
-        The files, in order.
+        Paths of the files, in order.
     columns : sequence of str, optional
-        Columns to read; all if left out.
+        Columns to read; by default all.
     sorted_by, distinct_by : sequence of str
         As for :class:`TableSource`.
     rows : int
-        Most rows of a batch.
+        Largest number of rows in a batch.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class ParquetSource(Source):
 
 
 def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
-    """The least and the greatest value of each column of a row group that says so."""
+    """Return the smallest and largest value of each column of a row group that stores them."""
     known = {}
     for index in range(group.num_columns):
         column = group.column(index)
@@ -223,7 +223,7 @@ def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple[Any, Any]]:
-    """Ranges that cover those of all groups, of the columns that all groups know."""
+    """Return the ranges that cover those of all groups, for the columns known in all groups."""
     names = set.intersection(*(set(group) for group in groups)) if groups else set()
     return {
         name: (min(group[name][0] for group in groups), max(group[name][1] for group in groups))
@@ -237,7 +237,7 @@ def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        # PyArrow takes names such as "file:/a" for addresses, but never those of absolute places.
+        # PyArrow takes relative names such as "file:/a" for URIs, but never absolute paths.
         return pq.ParquetFile(path.absolute(), pre_buffer=False)
     except FileNotFoundError as error:
         raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations of a pipeline with what is known before and after each, and what is decided."""
+"""Plan the operations of a pipeline: the properties before and after each, and the decisions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ __all__ = ["Step", "fused_runs", "plan_steps", "runs_ahead", "stops_early"]
 
 @dataclass(frozen=True)
 class Step:
-    """One operation, in its place.
+    """An operation of a pipeline in its place.
 
     Parameters
     ----------
     operation : Operation
-        What is done.
+        The operation.
     place : Place
-        Where it stands: what is known of its input, and whether order matters behind it.
+        Known properties of the operation's input, and whether the order of its output matters.
     after : Traits
-        What is known of its output.
+        Known properties of the operation's output.
     output : Schema
-        Of its output.
+        Schema of the operation's output.
     segment : int
-        Counted from one; a segment ends with a stateful operation that does something.
+        Number of the segment, from one; a stateful operation that does not vanish ends a segment.
     """
 
     operation: Operation
@@ -46,14 +46,14 @@ class Step:
 
     @property
     def vanishes(self) -> bool:
-        """Whether nothing is left of it when the pipeline runs."""
+        """Whether the operation has no effect in this place and becomes no stream."""
         if isinstance(self.operation, Stateful):
             return self.operation.vanishes(self.place)
         return isinstance(self.operation, Unordered)
 
     @property
     def reason(self) -> str:
-        """What becomes of it, and why."""
+        """What the operation becomes, and why."""
         if isinstance(self.operation, Stateful):
             return self.operation.reason(self.place)
         if isinstance(self.operation, Stateless):
@@ -64,25 +64,25 @@ class Step:
 def plan_steps(
     operations: Sequence[Operation], traits: Traits, schema: pa.Schema, *, ordered: bool
 ) -> list[Step]:
-    """Return the steps of a pipeline, given what is known of its source.
+    """Return the steps of a pipeline, from the known properties of its source.
 
     Parameters
     ----------
     operations : sequence of Operation
-        In order.
+        Operations, in order.
     traits : Traits
-        Of the source.
+        Properties of the source.
     schema : Schema
-        Of the source.
+        Schema of the source.
     ordered : bool
-        Whether the terminal operation can tell the order.
+        Whether the terminal operation observes the order.
     """
     matters = _order_matters(operations, ordered)
     steps: list[Step] = []
     segment = 1
     for operation, wanted in zip(operations, matters, strict=True):
         if not wanted:
-            # Nobody can tell: what comes before need not keep any order for its own sake.
+            # The order is not observed: the operations before need not keep it for its own sake.
             traits = traits.unordered()
         step = Step(
             operation,
@@ -98,7 +98,7 @@ def plan_steps(
 
 
 def _order_matters(operations: Sequence[Operation], ordered: bool) -> list[bool]:
-    """For each operation, whether its output's order can be told by anyone behind it."""
+    """Return, for each operation, whether the order of its output is observed by a later one."""
     result = []
     for operation in reversed(operations):
         if isinstance(operation, Unordered):
@@ -109,7 +109,7 @@ def _order_matters(operations: Sequence[Operation], ordered: bool) -> list[bool]
 
 
 def fused_runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Yield the steps that are left, neighbours that are stateless together."""
+    """Yield the steps that do not vanish; neighbouring stateless steps come together."""
     run: list[Step] = []
     for step in steps:
         if step.vanishes:
@@ -126,16 +126,17 @@ def fused_runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
 
 
 def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
-    """Whether what comes before ``steps`` may make more batches than one at a time.
+    """Return whether the streams before ``steps`` may make more than one batch at a time.
 
-    A join puts small batches together, so they should be there; a limit wants none too many.
+    A join gathers small batches, so several should be available. A limit should get no more batches
+    than it needs.
 
     Parameters
     ----------
     steps : sequence of Step
-        What is behind; the first stateful one among them decides.
+        The following steps; the first stateful one decides.
     ahead : bool
-        The answer if there is none.
+        Result if there is no stateful step.
     """
     for step in steps:
         if isinstance(step.operation, Stateful) and not step.vanishes:
@@ -144,7 +145,7 @@ def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
 
 
 def stops_early(steps: Sequence[Step]) -> bool:
-    """Whether a limit can be reached before the first step has seen all of its input."""
+    """Return whether a limit can be reached before the first step has seen all of its input."""
     for step in steps:
         if isinstance(step.operation, Limited | Sorted) and not step.vanishes:
             return isinstance(step.operation, Limited)

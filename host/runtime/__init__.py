@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Execution streams: the graph that moves batches, after Fennel's ExecStream.
+"""Execution streams: the graph that moves batches, modelled on Fennel's ExecStream.
 
-A stream is prepared once, then opened, executed and closed any number of times. ``execute`` never
-blocks; buffers between streams are bounded; one scheduler drives the graph to completion.
+A stream is prepared once, and then opened, executed and closed any number of times. ``execute``
+never
+blocks, buffers between streams are bounded, and one scheduler drives the graph to completion.
 """
 
 from host.runtime.bases import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bases of streams by their ports: leaf, conduit, confluence and diffluence."""
+"""Base classes of streams by their ports: leaf, conduit, confluence and diffluence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ Out = TypeVar("Out", bound=Batch)
 
 
 class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
-    """A stream with one output; with no input it is a leaf of the graph."""
+    """A stream with one output; without inputs, it is a leaf of the graph."""
 
     @property
     def output(self) -> Buffer[Out]:
@@ -57,7 +57,7 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
         return self._outputs[0]
 
     def precheck_output_buffer(self) -> StreamResult:
-        """YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
+        """Return YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
         return StreamResult.YIELD if self.output.provide() else StreamResult.BUF_OVERFLOW
 
 
@@ -71,14 +71,14 @@ class ConfluenceExecStream(SingleOutputExecStream[P, Out], Generic[P, In, Out]):
         return self._inputs
 
     def precheck_confluence_buffers(self) -> StreamResult:
-        """Whether there is something to do for a stream that needs data of *every* open input.
+        """Check the buffers of a stream that needs data from *every* input that has not ended.
 
         Returns
         -------
         StreamResult
             BUF_OVERFLOW if the output has no room; EOS, with the output ended, if all inputs are
-            at their end; BUF_UNDERFLOW, having demanded of all of them, if an input has no data
-            and is not at its end; else YIELD.
+            at their end; BUF_UNDERFLOW, after a demand on all inputs, if an input has no data and
+            is not at its end; else YIELD.
         """
         result = self.precheck_output_buffer()
         if result is not StreamResult.YIELD:
@@ -102,7 +102,7 @@ class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
         return self._inputs[0]
 
     def precheck_conduit_buffers(self) -> StreamResult:
-        """Whether there is something to do.
+        """Check the buffers of the stream.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class DiffluenceExecStream(ExecStream[P], Generic[P, In, Out]):
         return self._inputs[0]
 
     def precheck_diffluence_buffers(self) -> StreamResult:
-        """Whether there is something to do for a stream that serves *every* output at once.
+        """Check the buffers of a stream that serves *every* output at once.
 
         Returns
         -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One output for several consumers."""
+"""A stream that serves several consumers from one output."""
 
 from dataclasses import dataclass
 
@@ -17,18 +17,18 @@ class BroadcastParams(DiffluenceParams):
 
 
 class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
-    """Hands every batch to all consumers, in the order in which they were connected.
+    """Stream that passes every batch to all consumers, in the order in which they were connected.
 
-    How (by reference, read-only, copied) is a property of the buffers; see
-    :mod:`host.runtime.mutability`. If the last consumer may write into the batch itself, it gets
-    it only when all others have consumed theirs.
+    The buffers decide how a batch is passed (by reference, read-only, or copied); see
+    :mod:`host.runtime.mutability`. If the last consumer may write into the batch itself, the
+    consumer gets the batch only after all others have consumed it.
     """
 
     mutable_output = True
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._served = 0  # outputs that have the pending batch
+        self._served = 0  # number of outputs that already have the pending batch
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)

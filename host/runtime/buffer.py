@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounded buffer between a producer and a consumer, and the states it goes through."""
+"""The bounded buffer between a producer and a consumer, and its states."""
 
 from collections import deque
 from enum import Enum
@@ -12,39 +12,39 @@ __all__ = ["Batch", "Buffer", "BufferState", "Writable"]
 
 
 class Batch(Protocol):
-    """What travels: rows in columns, such as a ``pyarrow.RecordBatch`` or :class:`Columns`."""
+    """A batch of rows in columns, such as a ``pyarrow.RecordBatch`` or :class:`Columns`."""
 
     @property
     def num_rows(self) -> int:
         """Number of rows."""
 
     def slice(self, offset: int = 0, length: int | None = None) -> Self:
-        """Rows from ``offset``, without copying them."""
+        """Return the rows from ``offset`` without copying them."""
 
 
 @runtime_checkable
 class Writable(Protocol):
-    """A batch whose arrays can be written into; an Arrow batch never can."""
+    """A batch with arrays that can be written into, unlike those of an Arrow batch."""
 
     def copy(self) -> Self:
-        """The same rows in arrays of their own."""
+        """Return the same rows in new arrays."""
 
     def read_only(self) -> Self:
-        """The same arrays; writing through the result raises."""
+        """Return the same arrays in a form that raises on writing."""
 
 
 class BufferState(Enum):
-    """What the two ends of a buffer may expect of each other."""
+    """State of a buffer, which tells each end what to expect of the other."""
 
-    #: No data, and nobody has asked for any.
+    #: There is no data, and the consumer has not demanded any.
     EMPTY = "EMPTY"
-    #: There is data, and room for more.
+    #: There is data, and the producer has not been refused room.
     NONEMPTY = "NONEMPTY"
     #: The consumer has demanded data and there is none: the producer should run.
     UNDERFLOW = "UNDERFLOW"
     #: The producer has asked for room and there is none: the consumer should run.
     OVERFLOW = "OVERFLOW"
-    #: No data, and there will never be any more.
+    #: There is no data, and no more will come.
     EOS = "EOS"
 
 
@@ -54,30 +54,29 @@ B = TypeVar("B", bound=Batch)
 class Buffer(Generic[B]):
     """A bounded queue of batches that one stream produces and another consumes.
 
-    The producer calls :meth:`provide` (is there room?), :meth:`produce` and :meth:`finish`; the
+    The producer calls :meth:`provide` (is there room?), :meth:`produce` and :meth:`finish`. The
     consumer calls :meth:`demand` (is there data?), :meth:`access` and :meth:`consume`. After
-    ``access`` *consumption is pending*: the batch stays where it is, and valid, until it has been
-    consumed, so a consumer that cannot place its output simply returns and finds the same batch
-    next time.
+    ``access``, *consumption is pending*: the batch stays valid in the buffer until it is consumed.
+    A consumer that cannot place its output simply returns, and finds the same batch next time.
 
-    Holds fewer than ``capacity`` rows whenever a batch is accepted, so never more than
-    ``capacity`` rows and one batch; producers that cut their batches to what ``provide`` answers
-    keep it at ``capacity``.
+    A batch is accepted while the buffer holds fewer than ``capacity`` rows, so the buffer never
+    holds more than ``capacity`` rows plus one batch. If producers cut their batches to the room
+    that ``provide`` returns, the buffer never holds more than ``capacity`` rows.
 
     Parameters
     ----------
     capacity : int
-        Rows that the buffer holds, at least one.
+        Number of rows that the buffer holds, at least one.
     name : str
         Name in messages.
 
     Attributes
     ----------
     passing : Passing
-        How batches get to the consumer; copies and read-only views are made by :meth:`produce`,
-        of batches that can be written into (they have ``copy`` and ``read_only``).
+        How batches get to the consumer. :meth:`produce` makes copies and read-only views of
+        batches that can be written into, by their methods ``copy`` and ``read_only``.
     produced, copied : int
-        Batches of this execution, and how many of them were copied.
+        Number of batches in this execution, and how many of them were copied.
     """
 
     def __init__(self, capacity: int = 1 << 17, name: str = "buffer") -> None:
@@ -89,7 +88,7 @@ class Buffer(Generic[B]):
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything, as before an execution."""
+        """Reset the buffer to its state before an execution."""
         self._batches: deque[B] = deque()
         self.rows = 0
         self._finished = False
@@ -99,12 +98,12 @@ class Buffer(Generic[B]):
         self._refused = False
         self.produced = 0
         self.copied = 0
-        #: Grows with every change; whoever waits for the buffer compares it.
+        #: Grows with every change; a stream that waits for the buffer compares it.
         self.version = 0
 
     @property
     def state(self) -> BufferState:
-        """What the two ends may expect of each other now."""
+        """The buffer's current state."""
         if self._batches:
             return BufferState.OVERFLOW if self._refused else BufferState.NONEMPTY
         if self._finished:
@@ -114,7 +113,7 @@ class Buffer(Generic[B]):
     # Producer's end.
 
     def provide(self) -> int:
-        """Rows that may be produced now; none turns the buffer to OVERFLOW."""
+        """Return how many rows may be produced now; if none, change the state to OVERFLOW."""
         room = self.capacity - self.rows
         if room <= 0:
             self._refused = True
@@ -122,10 +121,10 @@ class Buffer(Generic[B]):
         return room
 
     def produce(self, batch: B) -> bool:
-        """Hand over ``batch``; false, and nothing happens, if there is no room.
+        """Put ``batch`` into the buffer; return False, without any effect, if there is no room.
 
-        An empty batch is accepted and dropped: every batch that a consumer sees has rows. So is any
-        batch that nobody will read.
+        An empty batch is accepted and dropped, so every batch that a consumer sees has rows. A
+        batch is also dropped after the consumer has abandoned the buffer.
         """
         if self._finished:
             raise LifeCycleError(f"Buffer {self.name!r} is produced into after its end")
@@ -149,15 +148,15 @@ class Buffer(Generic[B]):
                 )
             self.copied += 1
             return batch.copy()
-        # Arrow batches, which are constant anyway, have no such method. (Asking whether a batch is
-        # Writable takes ten times as long.)
+        # Arrow batches, which are immutable, have no such method. (Testing isinstance(batch,
+        # Writable) takes ten times as long.)
         if self.passing is Passing.CONSTANT and (view := getattr(batch, "read_only", None)):
             constant: B = view()
             return constant
         return batch
 
     def finish(self) -> None:
-        """Say that no batch follows; saying it again does nothing."""
+        """Declare that no batch follows; calling it again has no effect."""
         if not self._finished:
             self._finished = True
             self.version += 1
@@ -165,7 +164,7 @@ class Buffer(Generic[B]):
     # Consumer's end.
 
     def demand(self) -> bool:
-        """Whether there is a batch to access; if not, ask the producer for one."""
+        """Return whether there is a batch to access; if not, request one from the producer."""
         if self._batches:
             return True
         self._demanded = True
@@ -178,7 +177,7 @@ class Buffer(Generic[B]):
 
     @property
     def last(self) -> bool:
-        """Whether what the buffer holds now is all that follows."""
+        """Whether no batch will follow those in the buffer."""
         return self._finished
 
     @property
@@ -187,14 +186,14 @@ class Buffer(Generic[B]):
         return self._pending
 
     def access(self) -> B:
-        """Return the first batch, which stays in the buffer: its consumption is pending."""
+        """Return the first batch, which stays in the buffer with its consumption pending."""
         if not self._batches:
             raise LifeCycleError(f"Buffer {self.name!r} is accessed while it has no data")
         self._pending = True
         return self._batches[0]
 
     def consume(self, rows: int | None = None) -> None:
-        """Give up the pending batch, or its first ``rows`` rows."""
+        """Remove the pending batch, or its first ``rows`` rows."""
         if not self._pending:
             raise LifeCycleError(f"Buffer {self.name!r} is consumed from without an access")
         head = self._batches[0]
@@ -214,9 +213,9 @@ class Buffer(Generic[B]):
             self.version += 1
 
     def abandon(self) -> None:
-        """Say that the consumer has ended: what there is, and what is produced, is dropped.
+        """Declare that the consumer has ended: all batches, present and future, are dropped.
 
-        There is always room then, so that the producer can go on for its other consumers.
+        From then on there is always room, so that the producer can go on for its other consumers.
         """
         self._abandoned = True
         self._batches.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch made of NumPy arrays of one length: the struct of arrays between streams."""
+"""A batch of NumPy arrays of one length: the struct of arrays between streams."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -34,20 +34,20 @@ class Columns:
         return self.arrays[name]
 
     def slice(self, offset: int = 0, length: int | None = None) -> "Columns":
-        """Rows from ``offset``, as views."""
+        """Return the rows from ``offset`` as views."""
         stop = None if length is None else offset + length
         return Columns({name: array[offset:stop] for name, array in self.arrays.items()})
 
     def take(self, rows: npt.NDArray[np.int64]) -> "Columns":
-        """The given ``rows``, copied."""
+        """Return copies of the given ``rows``."""
         return Columns({name: array[rows] for name, array in self.arrays.items()})
 
     def copy(self) -> "Columns":
-        """The same rows in arrays of their own, which can be written into."""
+        """Return the same rows in new arrays, which can be written into."""
         return Columns({name: array.copy() for name, array in self.arrays.items()})
 
     def read_only(self) -> "Columns":
-        """The same arrays as views; writing through one raises ``ValueError``."""
+        """Return the same arrays as views that raise ``ValueError`` on writing."""
         views = {name: array.view() for name, array in self.arrays.items()}
         for view in views.values():
             view.flags.writeable = False
@@ -55,7 +55,10 @@ class Columns:
 
     @staticmethod
     def concatenate(batches: Sequence["Columns"]) -> "Columns":
-        """All rows of ``batches``, which have the same names, in order; one copy if several."""
+        """Return all rows of ``batches`` in order; several batches are copied once.
+
+        All batches must have columns of the same names.
+        """
         if len(batches) == 1:
             return batches[0]
         return Columns(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One budget of threads and staging buffers, shared out among the streams that ask."""
+"""A budget of threads and staging buffers, shared among the streams that ask for them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,15 +15,15 @@ __all__ = ["Governor", "shares"]
 
 
 class Governor:
-    """Grants every stream of a graph at least its minimum, and as much of the rest as there is.
+    """Grants every stream of a graph at least its minimum, and a share of what remains.
 
-    Several graphs may share a governor, in several threads; what a graph was granted returns when
-    its execution ends.
+    Several graphs, in several threads, may share a governor. What a graph was granted returns to
+    the budget when the graph's execution ends.
 
     Parameters
     ----------
     budget : Quantity
-        All that there is.
+        All resources; by default 4 threads and 64 buffers.
     """
 
     def __init__(self, budget: Quantity | None = None) -> None:
@@ -33,17 +33,17 @@ class Governor:
 
     @property
     def available(self) -> Quantity:
-        """What nobody holds now."""
+        """Resources that are not granted now."""
         return self.budget - self._granted
 
     @contextmanager
     def granting(self, streams: Sequence[ExecStream[Any]]) -> Iterator[None]:
-        """Set ``allocation`` of all ``streams`` for the length of the block.
+        """Set ``allocation`` of all ``streams`` while the block runs.
 
         Raises
         ------
         ResourceError
-            If the minima exceed what is available; nothing has been granted then.
+            If the minima exceed the available resources; then nothing is granted.
         """
         wanted = [stream.requirements() for stream in streams]
         with self._lock:
@@ -93,10 +93,10 @@ class Governor:
 
 
 def shares(amount: int, wishes: Sequence[int]) -> list[int]:
-    """Divide ``amount`` in proportion to ``wishes``, none of which gets more than it wishes for.
+    """Divide ``amount`` in proportion to ``wishes``, but give no wish more than it asks for.
 
-    Whole numbers; what rounding leaves goes one by one to the largest remainders, the first of
-    equal ones first.
+    Shares are whole numbers. What rounding leaves is given in units to the largest remainders;
+    among equal remainders, the first come first.
     """
     total = sum(wishes)
     if total <= amount:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A graph of streams: wiring, copies, and the life cycle of all of them together."""
+"""A graph of streams: its connections, its copies, and the common life cycle of its streams."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Stream = ExecStream[Any]
 
 @dataclass(frozen=True)
 class _Edge:
-    """One connection; ``rows`` is the capacity of its buffer."""
+    """A connection of two streams; ``rows`` is the capacity of its buffer."""
 
     producer: Stream
     consumer: Stream
@@ -29,16 +29,16 @@ class _Edge:
 class ExecStreamGraph:
     """Streams and the buffers between them.
 
-    The stream whose output nobody consumes is the *outlet*; the scheduler reads from it. A graph
-    may have sinks (streams without outputs) besides it or instead of it. A stream with one output
-    may be connected to several consumers: they are served in the order of connection.
+    The stream whose output has no consumer is the *outlet*; the scheduler reads from it. A graph
+    may have sinks (streams without outputs) besides the outlet or instead of it. A stream with one
+    output may have several consumers, which are served in the order of connection.
 
     Parameters
     ----------
     buffer_rows : int
-        Capacity of a buffer unless :meth:`connect` says otherwise.
+        Capacity of a buffer in rows, unless :meth:`connect` gives another one.
     governor : Governor, optional
-        Shares out threads and staging buffers; by default the graph has one of its own.
+        Governor of threads and staging buffers; by default a new one for this graph.
     """
 
     def __init__(self, buffer_rows: int = 1 << 17, governor: Governor | None = None) -> None:
@@ -54,7 +54,7 @@ class ExecStreamGraph:
         self._grant = ExitStack()
 
     def add(self, stream: Stream, params: StreamParams) -> Stream:
-        """Add ``stream``, to be prepared with ``params``; its name is made unique."""
+        """Add ``stream``, which will be prepared with ``params``; make its name unique."""
         names = {other.name for other in self.streams}
         base, number = stream.name, 2
         while stream.name in names:
@@ -65,7 +65,7 @@ class ExecStreamGraph:
         return stream
 
     def connect(self, producer: Stream, consumer: Stream, rows: int | None = None) -> None:
-        """Let ``consumer`` consume what ``producer`` produces, through a buffer of ``rows``."""
+        """Connect ``producer`` to ``consumer`` through a buffer of ``rows`` rows."""
         for stream in (producer, consumer):
             if id(stream) not in self._params:
                 raise GraphError(f"Stream {stream.name!r} is connected but not part of the graph")
@@ -122,7 +122,7 @@ class ExecStreamGraph:
         self._prepared = True
 
     def _insert_broadcasts(self) -> None:
-        """Put a broadcast behind every single output that has several consumers."""
+        """Insert a broadcast behind every single output that has several consumers."""
         for stream in list(self.streams):
             mine = [edge for edge in self._edges if edge.producer is stream]
             if stream.fan_out != 1 or len(mine) < 2:
@@ -137,7 +137,7 @@ class ExecStreamGraph:
             self._edges.append(_Edge(stream, broadcast, None))
 
     def _connect_outputs(self, stream: Stream) -> dict[int, Buffer[Any]]:
-        """Give every edge of ``stream`` a buffer, and return the buffers by edge."""
+        """Make a buffer for every edge that leaves ``stream``; return the buffers by edge."""
         edges = [edge for edge in self._edges if edge.producer is stream]
         consumers = [edge.consumer for edge in edges]
         if isinstance(stream, Broadcast) or len(edges) == 1:
@@ -146,7 +146,7 @@ class ExecStreamGraph:
                 [consumer.mutates_input for consumer in consumers],
                 [consumer.retains_input for consumer in consumers],
             )
-        else:  # several outputs of its own: what is produced into one is in no other
+        else:  # separate outputs: a batch goes into only one of them
             transfers = [
                 plan_transfers(stream.mutable_output, [consumer.mutates_input])[0]
                 for consumer in consumers
@@ -167,7 +167,7 @@ class ExecStreamGraph:
         return buffer
 
     def _ordered(self, ends: list[Stream]) -> list[Stream]:
-        """All streams, producers before consumers; by depth, as graphs may be long chains."""
+        """Return all streams, producers first; not recursive, because chains may be long."""
         ordered: list[Stream] = []
         stack: list[tuple[Stream, bool]] = [(end, False) for end in reversed(ends)]
         seen: set[int] = set()
@@ -186,9 +186,9 @@ class ExecStreamGraph:
         return ordered
 
     def open(self, restart: bool = False) -> None:
-        """Get resources from the governor, then open every stream, producers last.
+        """Get resources from the governor, then open every stream, consumers before producers.
 
-        So all buffers are clear when data comes.
+        In this order, all buffers are clear before any data arrives.
         """
         self._grant.close()
         self._grant.enter_context(self.governor.granting(self.streams))
@@ -200,7 +200,7 @@ class ExecStreamGraph:
             raise
 
     def close(self) -> None:
-        """Close every stream in any state; the first error is raised after the last close."""
+        """Close every stream, whatever its state; then raise the first error, if any."""
         errors: list[Exception] = []
         for stream in reversed(self.streams):
             try:
@@ -214,7 +214,7 @@ class ExecStreamGraph:
             raise errors[0]
 
     def plan(self) -> str:
-        """One line per buffer: who fills it, who empties it, how much it holds, how it passes."""
+        """Return a line per buffer: its producer, consumer and capacity, and how batches pass."""
         return "\n".join(self._planned(buffer) for buffer in self.buffers)
 
     def _planned(self, buffer: Buffer[Any]) -> str:
@@ -223,12 +223,12 @@ class ExecStreamGraph:
         return f"{buffer.name}: up to {buffer.capacity} rows{how}"
 
     def describe(self) -> str:
-        """One line per stream: its state and that of its buffers."""
+        """Return a line per stream: its state and the states of its buffers."""
         return "\n".join(describe(stream) for stream in self.streams)
 
 
 def describe(stream: Stream) -> str:
-    """State of ``stream`` and of its buffers, on one line."""
+    """Return one line with the state of ``stream`` and of its buffers."""
     buffers = [f"in {buffer!r}" for buffer in stream.inputs]
     buffers += [f"out {buffer!r}" for buffer in stream.outputs]
     return f"{stream.name}: {stream.state.value}; {', '.join(buffers)}"

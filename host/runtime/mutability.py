@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a batch must be copied on its way: port mutability (seed 000, table 1).
+"""Decide where a batch must be copied, by the mutability of ports (seed 000, table 1).
 
-An output port is *mutating* if its operator lets go of what it has submitted, so that a receiver
-may write into it. An input port is mutating if its operator writes into what it receives. Batches
-travel by reference; a copy is made only where someone would otherwise see a change that is not his.
+An output port is *mutating* if its operator gives up what it has submitted, so that a receiver may
+write into it. An input port is mutating if its operator writes into what it receives. Batches
+travel by reference. A copy is made only where an operator would otherwise see changes made by
+another one.
 """
 
 from collections.abc import Sequence
@@ -20,20 +21,20 @@ class Passing(Enum):
     REFERENCE = "reference"
     #: The batch itself, read-only.
     CONSTANT = "constant reference"
-    #: A batch of the consumer's own.
+    #: A copy of the batch that belongs to the consumer.
     COPY = "copy"
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What is decided for one connection, and why.
+    """The decision for one connection, and its reason.
 
     Parameters
     ----------
     passing : Passing
         How the batch is passed.
     reason : str
-        The row of the table, in words.
+        The row of the table that applies, in words.
     """
 
     passing: Passing
@@ -43,17 +44,17 @@ class Transfer:
 def plan_transfers(
     mutable_output: bool, mutates: Sequence[bool], retains: Sequence[bool] | None = None
 ) -> list[Transfer]:
-    """Decide for every consumer of one output port, in the order in which they are called.
+    """Decide how each consumer of an output port gets batches, in the order of their calls.
 
     Parameters
     ----------
     mutable_output : bool
         Whether the output port is mutating.
     mutates : sequence of bool
-        Whether each consumer's input port is.
+        Whether each consumer's input port is mutating.
     retains : sequence of bool, optional
-        Whether each consumer may still refer to the batch after it has been called; by default
-        none does, as with operators that are called one after the other.
+        Whether each consumer may still refer to the batch after its call. By default none does, as
+        with operators that are called one after another.
     """
     kept = [False] * len(mutates) if retains is None else list(retains)
     return [_transfer(mutable_output, mutates, kept, index) for index in range(len(mutates))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Amounts of what is costly enough to be shared out centrally: threads and staging buffers."""
+"""Quantities of the resources that a governor shares out: threads and staging buffers."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -14,14 +14,14 @@ BUFFER_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Quantity:
-    """So much of each resource (Fennel's ``ExecStreamResourceQuantity``).
+    """A quantity of each resource (Fennel's ``ExecStreamResourceQuantity``).
 
     Parameters
     ----------
     threads : int
-        Threads besides the scheduler's own.
+        Number of threads besides the scheduler's own.
     buffers : int
-        Staging buffers of :data:`BUFFER_BYTES`.
+        Number of staging buffers of :data:`BUFFER_BYTES` bytes.
     """
 
     threads: int = 0
@@ -40,7 +40,7 @@ class Quantity:
         return type(self)(self.threads - other.threads, self.buffers - other.buffers)
 
     def covers(self, other: "Quantity") -> bool:
-        """Whether there is at least as much of everything as in ``other``."""
+        """Return whether every resource is at least as large as in ``other``."""
         return self.threads >= other.threads and self.buffers >= other.buffers
 
     def __str__(self) -> str:
@@ -49,12 +49,13 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a stream needs at least, and what it can make use of at most.
+    """The least and the most resources that a stream can use.
 
     Parameters
     ----------
     minimum, optimum : Quantity
-        ``optimum`` covers ``minimum``.
+        Resources without which the stream cannot run, and the most it can use. ``optimum`` must
+        cover ``minimum``.
     """
 
     minimum: Quantity = Quantity()

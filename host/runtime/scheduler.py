@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One scheduler drives a graph: no thread, no blocking, bounded buffers."""
+"""The scheduler that drives a graph without threads or blocking, over bounded buffers."""
 
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -13,54 +13,54 @@ from host.runtime.stream import Quantum, StreamResult, StreamState
 __all__ = ["OnError", "Scheduler"]
 
 
-#: Seconds to wait at a time for what happens outside of a graph.
+#: Longest wait, in seconds, for one event outside of a graph.
 _PATIENCE = 1.0
 
 
 class OnError(Enum):
-    """What happens when a stream raises."""
+    """Reaction to an error that a stream raises."""
 
     #: The execution ends with the error.
     RAISE = "raise"
-    #: The error is put into :attr:`Scheduler.errors`, and the stream is executed again: it has
-    #: skipped the offending row, or tries a failed request once more.
+    #: The error is appended to :attr:`Scheduler.errors`, and the stream is executed again. The
+    #: stream has skipped the offending row, or repeats the failed request.
     RESUME = "resume"
 
 
 class Scheduler:
     """Runs a prepared graph to completion.
 
-    Of the streams that can move, the one nearest to the outlet is executed, so data leaves the
-    graph before new data enters it. A stream that answered YIELD lets all others that can move go
-    first; one that answered BUF_UNDERFLOW waits until one of its
-    inputs changes, one that answered BUF_OVERFLOW until one of its outputs changes. When every
-    stream waits and the outlet has not ended, and none waits for something outside of the graph,
-    nothing will ever change again: :exc:`StuckGraphError` names the streams and their states.
+    Of the streams that can run, the one nearest to the outlet is executed, so that data leaves the
+    graph before new data enters it. After YIELD, a stream lets all others that can run go first.
+    After BUF_UNDERFLOW, a stream waits until one of its inputs changes; after BUF_OVERFLOW, until
+    one of its outputs changes. If every stream waits, the outlet has not ended, and no stream waits
+    for an event outside of the graph, nothing can change any more. :exc:`StuckGraphError` then
+    names the streams and their states.
 
-    When a stream has ended, its producers are closed at once if nobody else reads them and they
-    agree (``can_early_close``): a limit that is reached stops the streams before it. Those that go
-    on, for other readers or for what else they do, get rid of what they produce for the stream. An
-    execution has ended when the outlet has, and all streams that do not agree.
+    When a stream has ended, its producers are closed at once if they have no other readers and
+    allow it (``can_early_close``): a limit that is reached stops the streams before it. What the
+    other producers still produce for the ended stream is dropped. An execution has ended when the
+    outlet has ended, together with all sinks and all streams that do not allow early closing.
 
-    However an execution ends (completion, error, or a reader that loses interest), every stream
-    is closed. The graph can then be executed again.
+    However an execution ends (by completion, by an error, or because the reader stops), every
+    stream is closed. The graph can then be executed again.
 
     Parameters
     ----------
     graph : ExecStreamGraph
         A prepared graph.
     quantum : Quantum
-        What one ``execute`` may do.
+        Largest amount of work of one ``execute``.
     observe : callable or None
-        ``observe(stream, result)`` after every ``execute``, for progress and for tests.
+        Called as ``observe(stream, result)`` after every ``execute``, for progress and tests.
     on_error : OnError
-        Whether an error ends the execution. With RESUME an error that comes back without
-        anything having moved meanwhile ends it too, so resuming is never for ever.
+        Whether an error ends the execution. With RESUME, an error that recurs while nothing
+        around the stream has changed also ends it, so that resuming cannot go on forever.
 
     Attributes
     ----------
     errors : list of (Stream, Exception)
-        What was resumed from in this execution.
+        Errors of this execution that were resumed from.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Scheduler:
         self._gave_way: set[int] = set()
 
     def read(self, restart: bool = False) -> Generator[Any, None, None]:
-        """Execute the graph, yielding the batches of its outlet as they come."""
+        """Execute the graph and yield the batches of its outlet as they arrive."""
         try:
             self.graph.open(restart)
             self._forget()
@@ -96,7 +96,7 @@ class Scheduler:
         except BaseException as error:
             try:
                 self.graph.close()
-            except Exception as other:  # the first error is the one to tell
+            except Exception as other:  # the first error is the one to report
                 error.add_note(f"while closing, also: {other}")
             raise
         self.graph.close()
@@ -106,7 +106,7 @@ class Scheduler:
         return list(self.read(restart))
 
     def complete(self) -> None:
-        """Execute a graph of sinks to its end."""
+        """Execute a graph that has only sinks to its end."""
         with closing(self.read()) as reader:
             for _ in reader:
                 pass
@@ -127,7 +127,7 @@ class Scheduler:
         )
 
     def step(self) -> None:
-        """Execute the stream nearest to the outlet that can move."""
+        """Execute the stream nearest to the outlet that can run."""
         gave_way = None
         for stream in reversed(self.graph.streams):
             if not self._can_move(stream):
@@ -162,7 +162,7 @@ class Scheduler:
         return seen is None or seen != self._watched(stream)
 
     def _watched(self, stream: Stream) -> tuple[int, ...]:
-        """Versions of the buffers that a waiting stream waits for."""
+        """Return the versions of the buffers that a waiting stream waits for."""
         waits = self._last[id(stream)]
         buffers = stream.inputs if waits is StreamResult.BUF_UNDERFLOW else stream.outputs
         return tuple(buffer.version for buffer in buffers)
@@ -190,14 +190,14 @@ class Scheduler:
             self._observe(stream, result)
 
     def _may_resume(self, stream: Stream) -> bool:
-        """Whether anything around ``stream`` has moved since its last error."""
+        """Return whether anything around ``stream`` has changed since its last error."""
         versions = tuple(buffer.version for buffer in (*stream.inputs, *stream.outputs))
         moved = self._failed.get(id(stream)) != versions
         self._failed[id(stream)] = versions
         return moved
 
     def _close_unread(self, ended: Stream) -> None:
-        """Close the streams that only produced for ``ended``, as far as they let us."""
+        """Close the streams that produced only for ``ended``, if they allow it."""
         waiting = [ended]
         while waiting:
             for buffer in waiting.pop().inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life cycle of an execution stream, and what one execution may answer."""
+"""The life cycle of an execution stream, and the results of one execution."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,20 +17,20 @@ __all__ = ["ExecStream", "Quantum", "StreamParams", "StreamResult", "StreamState
 class StreamResult(Enum):
     """Why :meth:`ExecStream.execute` returned."""
 
-    #: The stream gives way of its own accord and can go on at once.
+    #: The stream lets others go first, and can continue at once.
     YIELD = "YIELD"
-    #: An input buffer has no data left; go on when its producer has provided some.
+    #: An input buffer has no data left; continue when its producer has added some.
     BUF_UNDERFLOW = "BUF_UNDERFLOW"
-    #: An output buffer has no room left; go on when its consumer has consumed some.
+    #: An output buffer has no room left; continue when its consumer has removed some data.
     BUF_OVERFLOW = "BUF_OVERFLOW"
-    #: The quantum is used up; the stream can go on at once.
+    #: The quantum is used up; the stream can continue at once.
     QUANTUM_EXPIRED = "QUANTUM_EXPIRED"
-    #: Everything has been produced; the stream is not executed again before it is reopened.
+    #: Everything has been produced; the stream must be reopened before it is executed again.
     EOS = "EOS"
 
 
 class StreamState(Enum):
-    """Where a stream stands in its life cycle."""
+    """State of a stream in its life cycle."""
 
     NEW = "NEW"
     PREPARED = "PREPARED"
@@ -41,12 +41,12 @@ class StreamState(Enum):
 
 @dataclass(frozen=True)
 class Quantum:
-    """How much one execution may do before it gives way.
+    """Largest amount of work in one execution.
 
     Parameters
     ----------
     rows : int
-        Rows that a stream may take in or produce; a batch under way is always finished.
+        Rows that a stream may consume or produce; a batch that has been begun is always finished.
     """
 
     rows: int = 1 << 16
@@ -58,9 +58,9 @@ class Quantum:
 
 @dataclass(frozen=True)
 class StreamParams:
-    """Parameters of a stream; every stream class has a parameter class of its own.
+    """Parameters of a stream; every stream class has its own parameter class.
 
-    They are handed to :meth:`ExecStream.prepare`, which copies out what it needs.
+    They are passed to :meth:`ExecStream.prepare`, which copies what it needs.
     """
 
 
@@ -68,35 +68,35 @@ P = TypeVar("P", bound=StreamParams)
 
 
 class ExecStream(ABC, Generic[P]):
-    """A node of a dataflow graph that is executed piecewise and never blocks.
+    """A node of a dataflow graph that is executed in steps and never blocks.
 
-    ``prepare`` is called once. Then follow any number of executions: ``open``, ``execute`` until
-    it answers EOS (or for as long as anyone cares), ``close``. ``open`` resets all state that
-    could affect the result; ``close`` may come at any time, even before ``prepare``, and any
-    number of times. Derived classes extend ``prepare``, ``open`` and ``close_impl`` and call the
-    method of their base.
+    ``prepare`` is called once. Any number of executions follow: ``open``, then ``execute`` until it
+    returns EOS or the result is no longer wanted, then ``close``. ``open`` resets all state that
+    could affect the result. ``close`` may be called at any time, even before ``prepare``, and any
+    number of times. Derived classes extend ``prepare``, ``open`` and ``close_impl``, and call the
+    method of their base class.
 
     Parameters
     ----------
     name : str or None
-        Name in messages; the class name if left out. A graph makes names unique.
+        Name in messages; by default the class name. A graph makes names unique.
 
     Attributes
     ----------
     allocation : Quantity
-        What the governor has granted for this execution; see :meth:`requirements`.
+        Resources that the governor has granted for this execution; see :meth:`requirements`.
     """
 
-    #: Inputs and outputs that the stream must have; None: any number.
+    #: Number of inputs and outputs that the stream must have; None for any number.
     fan_in: int | None = 0
     fan_out: int | None = 1
 
-    #: Whether the stream writes into the batches it is given. If so it gets batches of its own.
+    #: Whether the stream writes into the batches that it receives, which must then be its own.
     mutates_input = False
     #: Whether a receiver may write into the batches that the stream has produced. If not, the
-    #: stream, or somebody before it, still refers to them.
+    #: stream, or one before it, still refers to them.
     mutable_output = False
-    #: Whether state or output of the stream may refer to its input's memory after ``execute``.
+    #: Whether the stream's state or output may refer to its input's memory after ``execute``.
     retains_input = True
 
     def __init__(self, name: str | None = None) -> None:
@@ -129,7 +129,7 @@ class ExecStream(ABC, Generic[P]):
         self._outputs.append(buffer)
 
     def prepare(self, params: P) -> None:
-        """Record ``params`` and precompute what all executions need; allocate nothing big."""
+        """Record ``params`` and compute what all executions need; allocate nothing large."""
         del params  # nothing to record here
         if self.state is not StreamState.NEW:
             raise LifeCycleError(f"Stream {self.name!r} is prepared twice")
@@ -140,18 +140,19 @@ class ExecStream(ABC, Generic[P]):
         self.state = StreamState.PREPARED
 
     def requirements(self) -> Requirements:
-        """Costly resources without which the stream cannot run, and those it can make use of.
+        """Return the resources that the stream needs at least and can use at most.
 
-        The governor asks before every ``open`` and answers in :attr:`allocation`. Streams that
-        need none leave this as it is.
+        The governor calls this before every ``open`` and sets :attr:`allocation`. Streams that need
+        no resources need not override it.
         """
         return Requirements()
 
     @property
     def can_early_close(self) -> bool:
-        """Whether the stream may be closed as soon as nobody reads its outputs any more.
+        """Whether the stream may be closed as soon as its outputs are no longer read.
 
-        False for a stream whose work has an effect besides its output and should be completed.
+        It is False for a stream whose work has other effects than its output and should be
+        completed.
         """
         return True
 
@@ -161,7 +162,7 @@ class ExecStream(ABC, Generic[P]):
         Parameters
         ----------
         restart : bool
-            True when the execution under way is begun again: what is costly to get may be kept.
+            Whether the current execution starts again; costly resources may then be kept.
         """
         del restart  # nothing costly here
         if self.state is StreamState.NEW:
@@ -171,30 +172,30 @@ class ExecStream(ABC, Generic[P]):
         self.state = StreamState.OPEN
 
     def finish(self) -> StreamResult:
-        """End all outputs, for ``return self.finish()``."""
+        """End all outputs and return EOS, for use as ``return self.finish()``."""
         for buffer in self._outputs:
             buffer.finish()
         return StreamResult.EOS
 
     @abstractmethod
     def execute(self, quantum: Quantum) -> StreamResult:
-        """Do up to ``quantum`` work and say why no more; never block.
+        """Do at most ``quantum`` work and return why it stopped; never block.
 
-        A stream that raises has first updated its state so that executing it again is
-        meaningful: the offending row is skipped, or a failed request is made again.
+        A stream that raises must first update its state so that another call makes sense: the
+        offending row is skipped, or the failed request is repeated.
         """
 
     def wait(self, seconds: float) -> bool:
-        """Wait up to ``seconds`` for something outside of the graph; false if there is nothing.
+        """Wait up to ``seconds`` for an event outside of the graph; False if none is expected.
 
-        The scheduler calls this when no stream can move, before it declares the graph stuck. A
-        stream that works in other threads, or with a device, extends it.
+        The scheduler calls this when no stream can run, before it declares the graph stuck. A
+        stream that works with other threads or with a device overrides it.
         """
         del seconds
         return False
 
     def close(self) -> None:
-        """End the execution, if there is one, and let go of what ``prepare`` did not allocate."""
+        """End the current execution, if any, and release what ``prepare`` did not allocate."""
         try:
             self.close_impl()
         finally:
@@ -202,4 +203,4 @@ class ExecStream(ABC, Generic[P]):
                 self.state = StreamState.CLOSED
 
     def close_impl(self) -> None:
-        """Release resources. Called in every state; what it reads is set in the constructor."""
+        """Release resources. As any state is possible, read only what the constructor set."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A harness for tests of streams: a mock producer, generators, and verified output (seed 002).
+"""A harness for tests of streams: a mock producer, generators, and output checks (seed 002).
 
-A generator is a function from row numbers to values, both arrays of int64. So a test of a stream is
-three lines: what goes in, the stream, what must come out.
+A generator is a function from row numbers to values; both are arrays of int64. A test of a stream
+then takes three lines: the input, the stream, and the expected output.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ Generator = Callable[[Int64s], Int64s]
 
 
 def ramp(rows: Int64s) -> Int64s:
-    """0, 1, 2, …"""
+    """Generate 0, 1, 2, …"""
     return rows
 
 
@@ -49,13 +49,13 @@ class MockProducerParams(SingleOutputParams):
     Parameters
     ----------
     rows : int
-        Rows in all.
+        Total number of rows.
     generate : callable
-        Their values.
+        Generator of the values.
     batch_rows : int
-        Most rows of a batch.
+        Largest number of rows in a batch.
     column : str
-        Name of the only column, int64.
+        Name of the only column, whose type is int64.
     """
 
     rows: int
@@ -65,12 +65,12 @@ class MockProducerParams(SingleOutputParams):
 
 
 class MockProducer(SingleOutputExecStream[MockProducerParams, pa.RecordBatch]):
-    """Produces generated rows, one batch per ``execute``, and gives way after each.
+    """Stream that produces generated rows, one batch per ``execute``, and yields after each.
 
     Attributes
     ----------
     closed : int
-        How often it has been closed.
+        Number of calls of ``close``.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -108,7 +108,7 @@ def transform_graph(
     *stages: tuple[Stream, StreamParams],
     buffer_rows: int = 1000,
 ) -> ExecStreamGraph:
-    """Return a prepared graph: a mock producer, then the stages, one behind the other."""
+    """Return a prepared graph of a mock producer followed by the stages in a chain."""
     graph = ExecStreamGraph(buffer_rows)
     previous = graph.add(MockProducer(), source)
     for stream, params in stages:
@@ -120,7 +120,7 @@ def transform_graph(
 
 
 def values_of(batches: Iterable[pa.RecordBatch]) -> list[int | None]:
-    """All values of the first column."""
+    """Return all values of the first column."""
     return [value for batch in batches for value in batch.column(0).to_pylist()]
 
 
@@ -130,12 +130,12 @@ def verify_output(
     generate: Generator,
     quanta: Sequence[int] = (1, 7, 1000, 1 << 16),
 ) -> None:
-    """Execute ``graph`` once with each quantum; every time it must produce generated rows.
+    """Execute ``graph`` once with each quantum, and check that it produces the generated rows.
 
     Raises
     ------
     AssertionError
-        If the output differs, naming the row.
+        If the output differs; the error names the row.
     """
     expected = generate(np.arange(rows))
     for quantum in quanta:

@@ -40,7 +40,7 @@ __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 
 
 class _Execution:
-    """All that belongs to one execution, so that nothing of it can leak into the next."""
+    """The state of one execution, kept together so that none of it can leak into the next one."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class _Execution:
         self.intake = intake
         self.completion = completion
         self.staging = Staging(device, codec.input.columns)
-        self.skip = self.staging.inherited + MARKS  # what comes before these is not of this query
+        self.skip = self.staging.inherited + MARKS  # marks of earlier queries and of the setup
         self.staging.append(setup, marks=MARKS)
-        before = int(codec.tuple_counts(self.staging.words).sum())  # one may be of another query
+        before = int(codec.tuple_counts(self.staging.words).sum())  # one may be another query's
         self.trace = Trace(before) if params.trace else None
         self.decoder = result_decoder(
             device.manifest,
@@ -67,7 +67,7 @@ class _Execution:
         self.order = StrictOrder(with_probe=completion is not None)
         self.release = Release(params.rows)
         self.thread = DeviceThread(device)
-        # One is decoded while the device fills the other.
+        # One buffer is decoded while the device fills the other.
         self.rooms = [
             np.zeros((params.result_words, device.manifest.result_word.columns), np.uint64)
             for _ in range(2)
@@ -79,24 +79,25 @@ class _Execution:
 
 
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
-    """Feeds a device and drains it, and prepares and decodes words while it works.
+    """Stream that feeds and drains a device, and prepares and decodes words while the device works.
 
-    Input 0 is side R, input 1 side S, each sorted by time; or there is one input of tagged batches.
-    Values go from the Arrow buffers into the words that the device is offered, and nowhere else.
-    The output has the columns ``left`` and ``right``, and with a trace ``emitted`` and ``latency``
-    (visiting latency, in cycles); where a row comes alone, all but its own number is -1. Result
-    words are decoded as they come; what is kept is the window and the open groups.
+    The inputs are side R (input 0) and side S (input 1), each sorted by time, or a single input of
+    tagged batches. Values are written from the Arrow buffers directly into the words that the
+    device is offered. The output has the columns ``left`` and ``right``; with a trace, it also has
+    ``emitted`` and ``latency`` (the visiting latency in cycles). For a row that comes alone, all
+    columns except its own row number are -1. Result words are decoded as they arrive; only the
+    window and the open groups are kept.
 
     Attributes
     ----------
     watch : DeviceWatch or None
         Cycles and seconds of the last execution.
     trace : Trace or None
-        Latencies of the last execution, if asked for.
+        Latencies of the last execution, if it was traced.
     staged : StagingCounters
-        What the staging of the last execution has cost.
+        Counters of the staging in the last execution.
     hashing : HashWatch or None
-        Which seeds an index had in the last execution, and whether the next one gets others.
+        Seeds that an index had in the last execution, and whether the next one gets others.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -153,7 +154,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
 
     @property
     def stores(self) -> tuple[Rows, Rows]:
-        """Where the rows of both sides are."""
+        """The stores of the rows of both sides."""
         assert self._params is not None
         return self._params.rows
 
@@ -171,7 +172,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 return StreamResult.BUF_UNDERFLOW
             if run.staging.waiting or run.flushed:
                 moved += self._exchange(run, params)
-            else:  # rows that come alone are to be handed on first
+            else:  # rows that come alone must be handed on first
                 moved += sum(pairs.num_rows for pairs in run.ready)
         return StreamResult.QUANTUM_EXPIRED
 
@@ -190,7 +191,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             run.staging.abandon()
 
     def _take_input(self, run: _Execution, params: AcceleratorJoinParams) -> bool:
-        """Stage input until there is enough; false if more must come first."""
+        """Stage input until there is enough; return False if more input must arrive first."""
         while run.staging.kept_back < params.low_water and not run.flushed:
             arrived = run.intake.take()
             if arrived is not None and arrived.count:
@@ -208,7 +209,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         return True
 
     def _stage(self, run: _Execution, params: AcceleratorJoinParams, arrived: Arrived) -> None:
-        """Write tuples into the words that the device is offered."""
+        """Write tuples into the words that the device will be offered."""
         sides = arrived.sides
         places = self._codec.places(
             {side: tuples.places for side, tuples in sides.items()}, arrived.count
@@ -230,14 +231,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.staged.moved_words = run.staging.moved
 
     def _exchange(self, run: _Execution, params: AcceleratorJoinParams) -> int:
-        """Take what the device has done, let it go on, and decode; return how many words moved."""
+        """Finish an exchange, begin the next one, and decode results; return the words moved."""
         assert self.watch is not None
         if not run.thread.is_busy:
             self._begin(run, params)
         finished = run.thread.finish(params.deadline.of_exchange)
         self.watch.see(finished)
         words = self._settle(run, finished)
-        # The device is not to run on when it has answered everything.
+        # The device must not run on after it has answered everything.
         if run.staging.waiting or (run.flushed and run.staging.due):
             self._begin(run, params)
         if len(words):
@@ -248,7 +249,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         return max(1, finished.done.accepted + len(words))
 
     def _settle(self, run: _Execution, finished: Finished) -> UInt64s:
-        """Note what an exchange has moved; return its result words."""
+        """Record the words that an exchange moved; return its result words."""
         done = finished.done
         run.staging.accept(done.accepted)
         if run.trace is not None and finished.stamps is not None:
@@ -262,12 +263,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
 
     @staticmethod
     def _begin(run: _Execution, params: AcceleratorJoinParams) -> None:
-        """Let the device run for a while with all words that wait."""
+        """Begin an exchange that offers the device all waiting words."""
         words = run.staging.offer()
         results = run.rooms.pop(0)
         run.rooms.append(results)
-        # A word takes a cycle at the least, so a device is not run dry while it could be fed;
-        # once it has FLUSH it returns by itself, with the mark.
+        # Accepting a word takes at least one cycle, so with this limit the device stops before it
+        # runs dry while it could be fed. After FLUSH, it returns by itself with the mark.
         cycles = params.chunk_cycles
         if not run.flushed:
             cycles = min(cycles, len(words))
@@ -310,7 +311,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     def _make_ready(
         self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
     ) -> None:
-        """Let those results be handed on whose turn it is; let go of rows that none can mean."""
+        """Queue the results whose turn it is; release rows that no later result can refer to."""
         complete = run.decoder.complete
         if params.strict:
             pairs = run.order.push(parts, complete)
@@ -325,7 +326,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
 
     @staticmethod
     def _needed(run: _Execution, side: Side) -> int:
-        """The oldest row of a side that a result which has not been made ready can mean."""
+        """Return the oldest row of a side that a result not yet queued can refer to."""
         held = run.order.least("left" if side is Side.R else "right")
         alone = None if run.completion is None else run.completion.oldest_row(side)
         oldest = run.decoder.oldest_row(side)
@@ -334,7 +335,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         return min(row for row in (oldest, held, alone) if row is not None)
 
     def _skipped(self, run: _Execution, results: UInt64s) -> int:
-        """How many results come before, and are, the mark of this execution's CLEAR."""
+        """Return how many results come up to and including the mark of this execution's CLEAR."""
         if not run.skip:
             return 0
         marks = np.flatnonzero(self._codec.marks(results))[: run.skip]
@@ -344,7 +345,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     @staticmethod
     def _check_faults(run: _Execution, params: AcceleratorJoinParams) -> None:
         faults, manifest = run.decoder.faults, params.device.manifest
-        if faults.illegal:  # what else is wrong may follow from it
+        if faults.illegal:  # other faults may follow from this one
             raise IllegalWordError(params.device.uri)
         if faults.overflow:
             raise WindowOverflowError(
@@ -357,7 +358,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             raise DisorderError("timestamp", run.decoder.arrivals, "a later time", "an earlier one")
 
     def _hand_on(self, run: _Execution) -> bool:
-        """Put decoded pairs into the output; false if it has no room for all of them."""
+        """Put decoded pairs into the output; return False if there is no room for all of them."""
         run.release.consumed(self.output.rows)
         while run.ready:
             room = self.output.provide()
@@ -375,7 +376,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
 
 
 def _holding(recheck: Recheck, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
-    """Leave out the pairs for which a term does not hold."""
+    """Return the pairs for which a term holds."""
     if not pairs.num_rows:
         return pairs
     columns = [

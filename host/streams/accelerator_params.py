@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the accelerator as a stream is prepared with, and what it reports."""
+"""Parameters and progress reports of the accelerator stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ __all__ = ["AcceleratorJoinParams", "Progress"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What has passed the device so far."""
+    """Tuples whose results are complete, pairs so far, and cycles of the device."""
 
     tuples: int
     pairs: int
@@ -35,29 +35,30 @@ class AcceleratorJoinParams(ConfluenceParams):
     device : Device
         An open device; the stream does not close it.
     plan : EncodingPlan
-        How rows become tuples, the bounds and the window.
+        Encoding of rows as tuples, with the bounds and the window.
     rows : tuple of Rows
-        Where the rows of either side are kept as long as a pair can mean them.
+        Stores that keep the rows of either side as long as a pair can refer to them.
     rechecks : tuple of Recheck
-        Terms of which the device finds all pairs and others.
+        Terms for which the device finds all pairs, and possibly others.
     layout : TaggedLayout or None
-        Of the batches, if both sides come in one input; else there are two inputs.
+        Layout of the batches if both sides come in one input; None for two inputs.
     how : JoinType
-        Which results are wanted.
+        Type of the join.
     ordering : Ordering
-        Of the results; strict order is restored from full groups, at full speed.
+        Ordering of the results. Strict order is restored from full groups, at full speed.
     distinct : tuple of bool
-        Whether a probe can match one row at most of the left side, and of the right side.
+        Whether a probe can match at most one row of the left side, and of the right side.
     trace : bool
-        Whether to take the cycles in which words came and went.
+        Whether to record the cycles in which words are transferred.
     deadline : Deadline
-        When to give up.
+        Longest time without progress of the device.
     report : callable or None
-        Is called with a :class:`Progress` now and then.
+        Called with a :class:`Progress` from time to time.
     is_cut : callable or None
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
-        Result words and clock cycles of one exchange; words below which more input is wanted.
+        Largest number of result words and of clock cycles in one exchange, and the number of
+        waiting words below which more input is staged.
     """
 
     device: Device
@@ -78,10 +79,10 @@ class AcceleratorJoinParams(ConfluenceParams):
 
     @property
     def strict(self) -> bool:
-        """Whether pairs leave by the later tuple, then by the earlier one."""
+        """Whether pairs are ordered by their later tuple, then by their earlier one."""
         return self.ordering.period == 1
 
     @property
     def precision(self) -> Ordering:
-        """What the accelerator is set to."""
+        """The ordering precision that the accelerator is set to."""
         return Ordering(self.device.manifest.probes) if self.strict else self.ordering

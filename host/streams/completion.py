@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of outer, semi and anti joins: rows that come alone, with the pairs or without."""
+"""Rows that come alone in the results of outer, semi and anti joins."""
 
 from collections.abc import Sequence
 
@@ -22,17 +22,18 @@ _NAMES = {Side.R: "left", Side.S: "right"}
 
 
 class Completion:
-    """Keeps a bit for each row in the window, and hands rows on alone when they leave it.
+    """Keeps a bit for each row in the window, and emits rows that come alone when they leave it.
 
-    In strict order they come before the pairs of the tuple that pushes them out; what nothing
-    pushes out comes at the end. This does not depend on when results come from the device.
+    In strict order, a row comes before the pairs of the tuple that pushes it out. Rows that no
+    tuple pushes out come at the end. The result does not depend on when results arrive from the
+    device.
 
     Parameters
     ----------
     how : JoinType
-        Which results are wanted; not the inner join, which needs nothing of this.
+        Type of the join; any but the inner join, which has no rows that come alone.
     window : CountWindow or TimeWindow
-        Of either side.
+        Window of either side.
     """
 
     def __init__(self, how: JoinType, window: Window) -> None:
@@ -46,36 +47,36 @@ class Completion:
             self._tracked[side].add(taken)
 
     def stage(self, arrived: Arrived) -> None:
-        """Announce tuples that are sent."""
+        """Announce tuples that will be sent."""
         self._departures.stage(arrived)
 
     def mark(self, pairs: Columns) -> None:
-        """These pairs have been found; those that another stream answers with count too."""
+        """Record pairs that have been found, including pairs that another stream emits."""
         if pairs.num_rows:
             for side, rows in self._tracked.items():
                 rows.mark(pairs[_NAMES[side]])
 
     def oldest_row(self, side: Side) -> int | None:
-        """The oldest row of ``side`` that can come alone yet; None if there is none."""
+        """Return the oldest row of ``side`` that can still come alone; None if there is none."""
         return self._tracked[side].oldest if side in self._tracked else None
 
     def complete(
         self, pairs: Sequence[Columns], complete: int, reached: int, *, ended: bool
     ) -> list[Columns]:
-        """Return the results that are certain now.
+        """Return the results that are now certain.
 
         Parameters
         ----------
         pairs : sequence of Columns
-            Pairs of the answer that have become ready. A column ``probe``, by which they are
-            sorted then, says where rows that come alone have their place among them; without it
-            these come behind.
+            Pairs of the result that have become ready. If they have a column ``probe``, they are
+            sorted by it, and rows that come alone are inserted at their places. Otherwise those
+            rows come behind the pairs.
         complete : int
-            All pairs that so many first arrivals complete have been marked, and have been given.
+            Number of first arrivals whose pairs have all been marked and passed to this method.
         reached : int
-            No tuple comes any more that is earlier than this.
+            No later tuple has a smaller timestamp.
         ended : bool
-            Whether no tuple comes any more at all.
+            Whether no tuple follows.
         """
         alone = [
             rows
@@ -86,7 +87,8 @@ class Completion:
         if not alone:
             return [_without_probe(of_pairs) for of_pairs in pairs]
         rows = Columns.concatenate(alone)
-        # In the order of arrival what leaves together: on a tie of times left rows first.
+        # Rows that leave together come in the order of arrival: on a tie of timestamps, left rows
+        # first.
         number, is_right = np.maximum(rows["left"], rows["right"]), rows["left"] == NO_ROW
         rows = rows.take(np.lexsort((number, is_right, rows["time"], rows["place"])))
         if len(pairs) == 1 and "probe" in pairs[0].arrays:
@@ -96,7 +98,7 @@ class Completion:
     def _leaving(
         self, side: Side, tracked: TrackedRows, complete: int, reached: int, *, ended: bool
     ) -> Columns | None:
-        """Rows of one side that come alone now, with the places that they leave at."""
+        """Return the rows of a side that come alone now, with the places at which they leave."""
         count = len(tracked) if ended else self._departures.gone(side, tracked, complete, reached)
         if not count:
             return None
@@ -118,7 +120,7 @@ class Completion:
 
 
 def _merged(pairs: Columns, alone: Columns) -> Columns:
-    """Put rows that come alone before the pairs of the tuples that push them out."""
+    """Insert rows that come alone before the pairs of the tuples that push them out."""
     at = np.searchsorted(pairs["probe"], alone["place"], side="left")
     names = [name for name in pairs.arrays if name != "probe"]
     rows = _results(alone, names)
@@ -126,7 +128,7 @@ def _merged(pairs: Columns, alone: Columns) -> Columns:
 
 
 def _results(alone: Columns, names: Sequence[str]) -> Columns:
-    """Rows that come alone as results with columns ``names``, of which those of a trace are -1."""
+    """Return rows that come alone as results with columns ``names``; a trace's columns are -1."""
     arrays = {name: np.full(alone.num_rows, -1, np.int64) for name in names}
     return Columns({**arrays, "left": alone["left"], "right": alone["right"]})
 

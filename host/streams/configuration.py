@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control words that set an accelerator up for a query."""
+"""The control words that configure an accelerator for a query."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from host.words import WordCodec
 
 __all__ = ["MARKS", "configuration"]
 
-#: The last so many words are answered with a mark each: PRECISION and CLEAR.
+#: Number of marks that answer the words: one for PRECISION and one for CLEAR, the last two words.
 MARKS = 2
 
 
@@ -33,27 +33,27 @@ def configuration(
 ) -> UInt64s:
     """Return the control words for a query.
 
-    Bounds, the parts of the fields in a bucket, whether keys are distinct, windows of both sides,
-    precision, CLEAR.
+    They set the bounds, the parts of the fields in the bucket number, whether keys are distinct,
+    the windows of both sides, and the precision; the last one is CLEAR.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     bounds : mapping of str to Bounds
-        By key field; fields that are absent are open.
+        Bounds by key field; other fields are not bounded.
     window : CountWindow or TimeWindow
-        Of both sides.
+        Window of both sides.
     ordering : Ordering
-        What the accelerator is set to.
+        Precision that the accelerator is set to.
     distinct : tuple of bool
-        Whether a probe can match one tuple at most in the window of R, and of S: an index ends its
-        search with the first match then.
+        Whether a probe can match at most one tuple in the window of R, and of S. An index then ends
+        its search at the first match.
     spreads : mapping of str to Spread, optional
-        What is known of the values, by key field: buckets suit them, and a value that is not as
-        told here is an error of the caller.
+        Known facts about the values, by key field, which decide the buckets. The caller must make
+        sure that they are true.
     choice : int
-        Which seeds the hash of an index has, see :func:`host.bucket_hash.seeds`.
+        Choice of the index's hash seeds; see :func:`host.bucket_hash.seeds`.
     """
     codec = WordCodec(manifest)
     spreads = spreads or {}
@@ -63,14 +63,15 @@ def configuration(
         term = tightened(bounds.get(key.name, OPEN), spreads.get(key.name))
         low = open_low if term.low is None else max(term.low, open_low)
         high = open_high if term.high is None else min(term.high, open_high)
-        if low > open_high:  # clamped, it would admit the greatest difference that there is
+        if low > open_high:  # clamping would admit the largest possible difference
             low, high = 0, -1
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
     if manifest.engine == "index":
         plan = bucket_plan(manifest, bounds, spreads, choice)
         parts = [part.value(manifest) for part in plan.values()]
-        # No field gets bits that another one still has from the last query.
+        # Reset all parts first, so that no field gets bits that another one still has from the last
+        # query.
         if manifest.comparator == "band" and len(parts) > 1:
             words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
         words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the way from Arrow batches into a device's input words has cost."""
+"""Counters of the staging of Arrow batches into a device's input words."""
 
 from dataclasses import dataclass
 
@@ -8,24 +8,24 @@ __all__ = ["StagingCounters"]
 
 @dataclass
 class StagingCounters:
-    """Counts batches, rows and bytes; an accelerator has one an execution.
+    """Counts of batches, rows and bytes; each execution of an accelerator has its own.
 
     Attributes
     ----------
     batches, rows : int
-        Arrow batches taken from the inputs, and the rows in them.
+        Arrow batches taken from the inputs, and their rows.
     tuples : int
-        Rows of which a tuple has been made; those that cannot match may be left out.
+        Rows that were encoded as tuples; rows that cannot match may be left out.
     halo_tuples : int
-        … of which so many, the first ones, are of halo rows.
+        Number of these tuples that come from halo rows, which are the first ones.
     staged_bytes : int
         Bytes written into input words, each of them once.
     copied_batches, copied_bytes : int
-        Batches of which a column was copied on the way, because it is not made of integers (text,
-        booleans), holds nulls, or shares its batch with the other side, and small ones that were
-        put together; and those copies.
+        Batches of which a column was copied on the way, and the bytes copied. A column is copied
+        if it does not consist of integers (text, booleans), holds nulls, or shares its batch with
+        the other side. Small batches are copied when they are joined.
     moved_words : int
-        Words that were moved to the front of the staging area, as it was full.
+        Words that were moved to the front of a new staging area because the old one was full.
     """
 
     batches: int = 0

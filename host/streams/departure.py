@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When rows leave the window: which of those that were sent pushes each of them out."""
+"""When rows leave the window: which sent tuple pushes each of them out."""
 
 from abc import ABC, abstractmethod
 
@@ -20,10 +20,10 @@ Int64s = npt.NDArray[np.int64]
 
 
 class Departures(ABC):
-    """Knows the places of arrivals that tracked rows leave at.
+    """Finds the places in the order of arrival at which tracked rows leave the window.
 
-    A row *leaves at* a place if no tuple at that place or behind it can match the row, but one at
-    the place before it could, were it of the right kind.
+    A row *leaves at* a place if no tuple at that place or behind it can match the row, but a tuple
+    at the preceding place could.
     """
 
     @abstractmethod
@@ -32,45 +32,45 @@ class Departures(ABC):
 
     @abstractmethod
     def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
-        """Return how many first rows leave at the place ``complete`` or before it.
+        """Return how many of the first rows leave at the place ``complete`` or before it.
 
         Parameters
         ----------
         side : Side
-            Of the rows.
+            Side of the rows.
         rows : TrackedRows
             The rows.
         complete : int
-            Not above the number of tuples announced.
+            At most the number of tuples announced.
         reached : int
-            No tuple that has not been announced has an earlier timestamp.
+            No tuple that is announced later has a smaller timestamp.
         """
 
     @abstractmethod
     def places(self, side: Side, rows: TrackedRows, count: int) -> Int64s:
-        """Return the places that the first ``count`` rows leave at.
+        """Return the places at which the first ``count`` rows leave.
 
-        For those that nothing has pushed out it is the number of tuples announced, or beyond it.
+        For rows that no tuple has pushed out, the place is at least the number of tuples announced.
         """
 
     @abstractmethod
     def forget(self, complete: int) -> None:
-        """No place below ``complete`` is asked for any more."""
+        """Allow places below ``complete`` to be forgotten; they are not asked for any more."""
 
 
 def departures(window: Window) -> Departures:
-    """Return what knows when rows leave ``window``, which either side has."""
+    """Return the departures for ``window``, which both sides have."""
     if isinstance(window, CountWindow):
         return _ByRank(window.size)
     return _ByTime(int(window.lifespan))
 
 
 class _ByTime(Departures):
-    """A tuple later than a row's time and the lifespan pushes the row out."""
+    """A tuple whose timestamp exceeds a row's timestamp plus the lifespan pushes the row out."""
 
     def __init__(self, lifespan: int) -> None:
         self._lifespan = lifespan
-        self._times = SideLog()  # of all arrivals, found by their places
+        self._times = SideLog()  # timestamps of all arrivals, by place
 
     def stage(self, arrived: Arrived) -> None:
         times = np.empty(arrived.count, np.uint64)
@@ -79,7 +79,7 @@ class _ByTime(Departures):
         self._times.append(Columns({"time": times}))
 
     def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
-        del side  # time is the same to both
+        del side  # timestamps are the same for both sides
         if complete < self._times.count:
             reached = int(self._times.at("time", complete))
         bound = np.uint64(reached)
@@ -98,16 +98,16 @@ class _ByTime(Departures):
         self._times.forget(complete)
 
     def _last(self, times: UInt64s) -> UInt64s:
-        """The last times at which rows are in the window."""
+        """Return the last timestamp at which each row is in the window."""
         return shifted(times, self._lifespan)[0]
 
 
 class _ByRank(Departures):
-    """The tuple that is ``size`` tuples of its own side behind a row pushes it out."""
+    """The tuple that comes ``size`` tuples of its own side after a row pushes the row out."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._places = {side: SideLog() for side in Side}  # of each side's tuples
+        self._places = {side: SideLog() for side in Side}  # places of each side's tuples
         self._arrivals = 0
 
     def stage(self, arrived: Arrived) -> None:
@@ -116,7 +116,7 @@ class _ByRank(Departures):
         self._arrivals += arrived.count
 
     def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
-        del reached  # time does not matter
+        del reached  # timestamps do not matter
         return int(np.searchsorted(self._pushing(side, rows), complete, side="right"))
 
     def places(self, side: Side, rows: TrackedRows, count: int) -> Int64s:
@@ -126,12 +126,12 @@ class _ByRank(Departures):
         return found
 
     def forget(self, complete: int) -> None:
-        del complete  # the rows that are there still say what is needed
+        del complete  # the remaining rows decide what is needed
 
     def _pushing(self, side: Side, rows: TrackedRows) -> Int64s:
-        """Places of the tuples that push the first rows out, as far as they have been sent."""
+        """Return the places of the tuples that push the first rows out, as far as sent."""
         log = self._places[side]
-        begin = rows.first + self._size  # over such a window every row is a tuple
+        begin = rows.first + self._size  # over a count-based window, every row is a tuple
         if begin >= log.count:
             return np.zeros(0, np.int64)
         log.forget(begin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join on a device as a part of a graph: streams of rows in, a stream of joined rows out."""
+"""The join on a device as a part of a graph, from streams of rows to a stream of joined rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,24 +25,24 @@ __all__ = ["JoinOptions", "PreparedJoin", "add_device_join", "add_tagged_join", 
 
 @dataclass(frozen=True)
 class JoinOptions:
-    """How a join is run, as opposed to what is joined.
+    """Options of running a join, as opposed to the query.
 
     Parameters
     ----------
     trace : bool
-        Whether to take the cycles in which tuples and results come and go.
+        Whether to record the cycles in which tuples and results are transferred.
     deadline : Deadline
-        How long the device may make no progress.
+        Longest time without progress of the device.
     report : callable, optional
-        Is called with a :class:`Progress` now and then.
+        Called with a :class:`Progress` from time to time.
     batch_rows : int
-        Most rows of a result batch.
+        Largest number of rows in a result batch.
     observe : callable, optional
-        Is given the row numbers of all results: columns ``left`` and ``right``, and with a trace
-        ``latency`` and ``emitted``.
+        Called with the row numbers of all results: columns ``left`` and ``right``, and with a
+        trace also ``latency`` and ``emitted``.
     is_cut : callable, optional
-        Is asked when the input has ended whether another join goes on with it. Then a row that the
-        window still holds, which a later row could match, does not come alone.
+        Called when the input has ended; returns whether another join continues with it. If so, a
+        row that the window still holds does not come alone, because a later row could match it.
     """
 
     trace: bool = False
@@ -55,26 +55,26 @@ class JoinOptions:
 
 @dataclass(frozen=True)
 class PreparedJoin:
-    """A join that has been checked and planned for a device, and can be part of one graph.
+    """A join that has been checked and planned for a device, for use in one graph.
 
     Parameters
     ----------
     plan : EncodingPlan
-        How rows become tuples.
+        Encoding of rows as tuples.
     device : Device
-        An open device, used by nobody else meanwhile; it stays open.
+        An open device, which nobody else uses meanwhile; it stays open.
     query : JoinQuery
-        Says which results are wanted, and in which order.
+        The query, which decides which results are wanted and in which order.
     left, right, schema : pa.Schema
-        Of the inputs and of the result.
+        Schemas of the inputs and of the result.
     options : JoinOptions
-        How it is run.
+        Options of running the join.
     rows : tuple of Rows or None
-        Where the rows are, if they need not be kept as they pass.
+        Stores of the rows, if the rows need not be kept as they pass.
     distinct : tuple of bool
-        Whether a probe can match one row at most of the left side, and of the right side.
+        Whether a probe can match at most one row of the left side, and of the right side.
     accelerator : AcceleratorJoin
-        The stream that drives the device; tells cycles, seconds and counters of an execution.
+        The stream that drives the device; it has the cycles, seconds and counters of an execution.
     """
 
     plan: EncodingPlan
@@ -99,22 +99,22 @@ def prepare_join(
     options: JoinOptions | None = None,
     distinct: tuple[bool, bool] = (False, False),
 ) -> PreparedJoin:
-    """Plan the join of two streams, each sorted by its order column, of which there are schemas.
+    """Plan the join of two streams, each sorted by its order column, from their schemas.
 
     Parameters
     ----------
     left, right : pa.Schema
-        Of the streams.
+        Schemas of the streams.
     query : JoinQuery
-        What to join; whether it declares the streams sorted does not matter, they must be.
+        The join. The streams must be sorted, whether or not the query declares it.
     device : Device
         An open device.
     ranges : tuple of mapping
-        What is known of columns, see :func:`~host.encode.plan.plan_streams`.
+        Known ranges of columns; see :func:`~host.encode.plan.plan_streams`.
     options : JoinOptions, optional
-        How it is run.
+        Options of running the join.
     distinct : tuple of bool
-        Whether the caller knows that a probe can match one row at most of the left side, and of
+        Whether the caller knows that a probe can match at most one row of the left side, and of
         the right side.
 
     Raises
@@ -137,16 +137,17 @@ def add_device_join(
     Parameters
     ----------
     graph : ExecStreamGraph
-        A graph that both producers are part of.
+        The graph, which both producers must be part of.
     left, right : stream
-        Produce ``pyarrow.RecordBatch`` of the schemas of ``join``, sorted by the order columns.
+        Producers of ``pyarrow.RecordBatch`` in the schemas of ``join``, sorted by the order
+        columns.
     join : PreparedJoin
-        From :func:`prepare_join`; it belongs to this graph from now on.
+        Result of :func:`prepare_join`, which belongs to this graph from now on.
 
     Returns
     -------
     stream
-        Produces the joined rows, as ``pyarrow.RecordBatch``; nobody consumes them yet.
+        Producer of the joined rows as ``pyarrow.RecordBatch``; it has no consumer yet.
     """
     rows = join.rows or (RowStore(), RowStore())
     return _connected(graph, [left, right], join, rows, None)
@@ -155,24 +156,24 @@ def add_device_join(
 def add_tagged_join(
     graph: ExecStreamGraph, tagged: Stream, join: PreparedJoin, layout: TaggedLayout
 ) -> Stream:
-    """Add the streams of a join behind one producer of both sides' rows, in order of arrival.
+    """Add the streams of a join behind one producer of both sides' rows in their order of arrival.
 
     Parameters
     ----------
     graph : ExecStreamGraph
-        A graph that the producer is part of.
+        The graph, which the producer must be part of.
     tagged : stream
-        Produces ``pyarrow.RecordBatch`` as ``layout`` says, sorted by time, on a tie left rows
-        first.
+        Producer of ``pyarrow.RecordBatch`` in the form of ``layout``, sorted by time, with left
+        rows first on a tie.
     join : PreparedJoin
-        From :func:`prepare_join`; it belongs to this graph from now on.
+        Result of :func:`prepare_join`, which belongs to this graph from now on.
     layout : TaggedLayout
-        Where the columns of both sides stand.
+        Positions of the columns of both sides.
 
     Returns
     -------
     stream
-        As :func:`add_device_join`.
+        As for :func:`add_device_join`.
     """
     rows = SharedRows.pair(RowStore(), *layout.slices)
     return _connected(graph, [tagged], join, rows, layout)
@@ -199,7 +200,8 @@ def _connected(
             layout=layout,
             how=join.query.how,
             ordering=join.query.ordering,
-            # A walk may end at the first match only if that is one.
+            # A walk may end at the first match only if every match of the device is a match of the
+            # query.
             distinct=(False, False) if join.plan.rough_terms else join.distinct,
             trace=options.trace,
             deadline=options.deadline,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fused operators as a stream: filter, project, map, flat-map, in one pass over each batch."""
+"""Fused operators as a stream: filter, project, map and flat-map in one pass over each batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
 __all__ = ["FusedStage", "FusedStageParams"]
 
 _FRUITLESS = 256
-"""So often an operator may be asked for rows in vain before the stream gives way."""
+"""Number of times an operator may be pulled without a row before the stream gives way."""
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class FusedStageParams(ConduitParams):
     Parameters
     ----------
     operators : sequence of Operator
-        Applied one after the other.
+        Operators, which are applied one after another.
     counters : CopyCounters
-        Where batches and copies are counted.
+        Counters of batches and copies.
     ahead : bool
-        Whether to produce more batches than the first while there is room for them. If not, none
-        is made that nobody wants yet.
+        Whether to produce several batches while there is room for them. If not, a batch is made
+        only when it is wanted.
     """
 
     operators: Sequence[Operator]
@@ -36,11 +36,11 @@ class FusedStageParams(ConduitParams):
 
 
 class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBatch]):
-    """Pulls every input batch through all operators, and makes a batch of what comes out.
+    """Stream that pulls every input batch through all operators and makes a batch of the results.
 
-    No batch is made in between. Closing the stream closes the generators in its operators where
-    they are. An operator that raises has consumed its batch, so executing the stream again goes on
-    behind it.
+    No batch is made between operators. Closing the stream closes the generators in its operators
+    wherever they are. If an operator raises, its batch has been consumed, and the next execution
+    continues behind the batch.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -78,7 +78,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
                 self.output.produce(leaving.slice(0, room))
                 self._rest = leaving.slice(room) if room < leaving.num_rows else None
                 done += min(room, leaving.num_rows) if self._ahead else quantum.rows
-            else:  # an operator may work for long without a row to show for it
+            else:  # an operator may work for a long time without producing a row
                 done += 1 + quantum.rows // _FRUITLESS
         return StreamResult.QUANTUM_EXPIRED
 
@@ -86,7 +86,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         self._stop()
 
     def _next(self) -> pa.RecordBatch | None:
-        """Return what leaves the pass next; None if there is nothing, or nothing yet."""
+        """Return the next result of the pass; None if there is none, or none yet."""
         if self._rest is not None:
             return self._rest
         assert self._pulled is not None
@@ -103,7 +103,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         return rows.batch()
 
     def _stop(self) -> None:
-        """Let go of the pass under way, and close what runs in it."""
+        """Stop the current pass, and close the generators that run in it."""
         pulled, self._pulled, self._rest = self._pulled, None, None
         if pulled is not None:
             pulled.close()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When an index gets other seeds: after a join whose walks were long for few results.
+"""Choose other hash seeds for an index after a join that read many entries for few results.
 
-A change of seeds empties both windows, so it is made where they are empty anyway: with the
-configuration of the next join on the device, which is the next partition or micro-batch of a query
-that consists of several. Changing them in the middle of a join would mean to send both windows
-again, and to leave out what their tuples find among one another.
+A change of seeds empties both windows. It is therefore made with the configuration of the next join
+on the device, when the windows are empty anyway; the next join is often the next partition or
+micro-batch of the same query. A change in the middle of a join would require sending both windows
+again, and leaving out the pairs that their tuples find among themselves.
 """
 
 from collections.abc import Mapping
@@ -13,33 +13,33 @@ from host.device import Device
 
 __all__ = ["HashWatch", "hash_choice"]
 
-#: Entries that a probe may read beside its results, as a multiple of what a good hash would cost.
+#: Factor by which a probe may read more entries than with a good hash.
 PATIENCE = 4
-#: Probes below which nothing is concluded.
+#: Least number of probes from which a conclusion is drawn.
 LEAST_PROBES = 1 << 12
 
 _choices: dict[str, int] = {}
 
 
 def hash_choice(device: Device) -> int:
-    """Return the seeds that joins on the device at this address use now, in this process."""
+    """Return the choice of seeds that joins on this device's URI now use in this process."""
     return _choices.get(device.uri, 0)
 
 
 class HashWatch:
-    """Watches one join on an index engine, and chooses other seeds at its end if that may help.
+    """Watches one join on an index engine, and may choose other seeds for the next one.
 
     Parameters
     ----------
     device : Device
-        An open device that does nothing at the moment.
+        An open device that is idle.
 
     Attributes
     ----------
     choice : int
-        The seeds that the join uses.
+        The choice of seeds that the join uses.
     note : str
-        What was found and done at its end; empty if nothing was.
+        What was found and done at the end of the join; empty if there was nothing to report.
     """
 
     def __init__(self, device: Device) -> None:
@@ -52,7 +52,7 @@ class HashWatch:
         return self._device.counters() if self._device.manifest.engine == "index" else {}
 
     def finish(self) -> None:
-        """Look at the counters after the last result; the first time, choose other seeds."""
+        """Check the counters after the last result; choose other seeds if none were chosen yet."""
         after = self._counters()
         grown = {name: value - self._before.get(name, 0) for name, value in after.items()}
         probes = grown.get("tuples_r", 0) + grown.get("tuples_s", 0)
@@ -67,7 +67,7 @@ class HashWatch:
             self.note += "; the next join on this device hashes keys with other seeds"
 
     def _expected(self, probes: int, results: int) -> int:
-        """Entries that probes read if buckets are filled at random: results, and neighbours."""
+        """Return the entries read in randomly filled buckets: results and their neighbours."""
         manifest = self._device.manifest
         assert manifest.index is not None
         storage = manifest.storage

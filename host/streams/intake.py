@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of rows as tuples with their places in the order of arrival."""
+"""Encode batches of rows as tuples, with their places in the order of arrival."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,31 +23,31 @@ __all__ = ["Arrived", "Intake", "SideTuples", "TakeRows"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Is told of all rows of a side, in their order, those included of which no tuple is made.
+#: Called with all rows of a side, in order, including rows that are not encoded as tuples.
 TakeRows = Callable[[Side, RowTimes], None]
 
-#: Later than any time.
+#: A time later than any timestamp.
 NEVER = (1 << 64) - 1
 
-#: Most rows of a batch that are encoded at once; longer ones are cut, so that memory stays bounded.
+#: Largest number of rows that are encoded at once. Longer batches are cut to bound memory.
 MOST_ROWS = 1 << 15
-#: Batches of fewer rows are put together, up to so many rows, if several wait: a batch costs as
-#: much time as some hundred rows.
+#: If several batches wait, those with fewer than `SMALL_ROWS` rows are joined, up to `ENOUGH_ROWS`
+#: rows. The fixed cost of a batch equals that of some hundred rows.
 SMALL_ROWS, ENOUGH_ROWS = 1 << 9, 1 << 13
 
 
 @dataclass(frozen=True)
 class SideTuples:
-    """Tuples of one side that are to be sent.
+    """Tuples of one side that will be sent.
 
     Parameters
     ----------
     batch : EncodedBatch
-        What they are part of.
+        Batch that contains the tuples.
     begin, end : int
-        Which part.
+        Range of the tuples in the batch.
     places : array of int64
-        Their places among all that are to be sent together.
+        Places of the tuples among all tuples that are sent together.
     """
 
     batch: EncodedBatch
@@ -58,14 +58,14 @@ class SideTuples:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Tuples of both sides that are to be sent together.
+    """Tuples of both sides that are sent together.
 
     Parameters
     ----------
     count : int
-        How many.
+        Number of tuples.
     sides : mapping of Side to SideTuples
-        Those of either side.
+        Tuples of each side.
     """
 
     count: int
@@ -73,21 +73,21 @@ class Arrived:
 
 
 class Intake(ABC):
-    """Takes batches from input buffers, notes their rows, and encodes them; for one execution.
+    """Takes batches from input buffers, stores their rows, and encodes them, for one execution.
 
     Parameters
     ----------
     inputs : sequence of Buffer
-        Where batches come from.
+        Buffers that the batches come from.
     plan : EncodingPlan
-        How rows become tuples.
+        Encoding of rows as tuples.
     rows : tuple of Rows
-        Where the rows of either side are kept.
+        Stores of the rows of either side.
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     tell : callable, optional
-        Is told of all rows as they are taken; then :meth:`take` also returns when no tuple could
-        be made of what has come.
+        Called with all rows as they are taken. If given, :meth:`take` also returns when none of
+        the new rows became a tuple.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Intake(ABC):
         self._encoder = BatchEncoder(plan)
         self._settled = False
         self.counters = StagingCounters()
-        # Whole tables have been measured before: their plan is a checked one.
+        # Whole tables have been measured before: their plan is marked as checked.
         self._gauges = (
             {side: WindowGauge(side, int(plan.window.lifespan), manifest) for side in Side}
             if isinstance(plan.window, TimeWindow) and not plan.checked
@@ -115,27 +115,27 @@ class Intake(ABC):
     @property
     @abstractmethod
     def at_end(self) -> bool:
-        """Whether everything has been handed out."""
+        """Whether all tuples have been handed out."""
 
     @abstractmethod
     def take(self) -> Arrived | None:
-        """Return the next tuples; None, having asked for input, if some must come first."""
+        """Return the next tuples; None, after a demand for input, if more input must come first."""
 
     @property
     @abstractmethod
     def reached(self) -> int:
-        """No tuple that is handed out later has an earlier timestamp."""
+        """Lower bound of the timestamps of all tuples that are handed out later."""
 
     @abstractmethod
     def next_row(self, side: Side) -> int:
-        """No tuple of ``side`` that is handed out later is of a row before this one."""
+        """Return the lower bound of the rows of ``side`` whose tuples are handed out later."""
 
     def owned(self, pairs: Columns) -> Columns:
-        """Return those of ``pairs``, of rows taken so far, that belong to the result: all."""
+        """Return the pairs that belong to the result; by default all of them."""
         return pairs
 
     def _receive(self, buffer: Buffer[pa.RecordBatch]) -> pa.RecordBatch:
-        """Consume a batch, or the beginning of a long one, or the small ones that are there."""
+        """Consume a batch, the beginning of a long batch, or several small batches that wait."""
         parts: list[pa.RecordBatch] = []
         rows = 0
         while buffer.rows and rows < ENOUGH_ROWS:
@@ -158,7 +158,7 @@ class Intake(ABC):
         return together
 
     def _settle(self, batches: Sequence[tuple[Side, pa.RecordBatch]]) -> None:
-        """Let the first batches of both sides settle what the plan leaves open."""
+        """Use the first batches of both sides to settle what the plan leaves open."""
         if not self._settled:
             self._encoder.settle(batches)
             self._settled = True
@@ -177,7 +177,7 @@ class Intake(ABC):
 
 
 def _copied_bytes(batch: pa.RecordBatch, encoded: EncodedBatch) -> int:
-    """Bytes of the fields that do not lie in the batch itself."""
+    """Return the bytes of encoded fields that do not lie in the buffers of the batch."""
     buffers = [column.buffers()[1] for column in batch.columns if len(column.buffers()) > 1]
     spans = [(buffer.address, buffer.address + buffer.size) for buffer in buffers if buffer]
     copied = 0

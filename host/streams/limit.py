@@ -17,9 +17,9 @@ class LimitParams(ConduitParams):
     Parameters
     ----------
     rows : int
-        How many rows pass.
+        Number of rows that pass.
     skip : int
-        How many are left out before.
+        Number of rows that are skipped before.
     """
 
     rows: int
@@ -27,9 +27,9 @@ class LimitParams(ConduitParams):
 
 
 class Limit(ConduitExecStream[LimitParams, pa.RecordBatch, pa.RecordBatch]):
-    """Passes rows on, without copying, and ends as soon as it has enough.
+    """Stream that passes rows on without copying, and ends as soon as it has enough.
 
-    The streams before it are closed by the scheduler at that moment.
+    The scheduler then closes the streams before it.
     """
 
     def __init__(self, name: str | None = None) -> None:

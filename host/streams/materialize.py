@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of row numbers as the rows themselves."""
+"""Turn pairs of row numbers into the rows themselves."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class MaterializeParams(ConduitParams):
     Parameters
     ----------
     store : tuple of Rows
-        The rows of both sides.
+        Stores of the rows of both sides.
     schema : pa.Schema
-        Of the result: the left columns, then the right columns, or the left columns only.
+        Schema of the result: the left columns, then the right columns, or the left columns only.
     widths : tuple of int
-        How many of its columns are of the left side, and of the right side.
+        Number of the result's columns that come from the left side, and from the right side.
     rows : int
-        Most rows of an output batch.
+        Largest number of rows in an output batch.
     observe : callable or None
-        Is given the pairs of every output batch.
+        Called with the pairs of every output batch.
     """
 
     store: tuple[Rows, Rows]
@@ -43,11 +43,10 @@ class MaterializeParams(ConduitParams):
 
 
 class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
-    """Takes the rows that ``left`` and ``right`` of its input name, and puts them side by side.
+    """Stream that puts the rows given by columns ``left`` and ``right`` side by side.
 
-    Where there is no row, by its number, nulls take its place.
-
-    What it observes has the rows' original numbers.
+    Where a row number stands for no row, the columns are null. ``observe`` gets the original row
+    numbers of the user's inputs.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -93,7 +92,7 @@ class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch])
 
 
 def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa.Array]:
-    """Columns of rows, of these ``types``; nulls where there is no row."""
+    """Return columns of rows, of the given ``types``, with nulls where there is no row."""
     there = numbers != NO_ROW
     if there.all():
         return rows.take(numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows with their numbers."""
+"""A stream that numbers rows."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class NumberParams(ConduitParams):
 
 
 class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
-    """Adds the number of each row, counted from zero over the whole stream."""
+    """Stream that adds the number of each row, counted from zero over the whole stream."""
 
     def prepare(self, params: NumberParams) -> None:
         super().prepare(params)

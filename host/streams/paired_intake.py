@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two inputs, each sorted by time, in their common order of arrival."""
+"""Merge two inputs, each sorted by time, into their common order of arrival."""
 
 from collections.abc import Sequence
 
@@ -19,20 +19,20 @@ __all__ = ["PairedIntake"]
 
 
 class _Head:
-    """What has come of one side and was not handed out."""
+    """The rows of one side that have arrived and were not handed out."""
 
     def __init__(self) -> None:
         self.raw: pa.RecordBatch | None = None  # not encoded yet
         self.batch: EncodedBatch | None = None
         self.begin = 0
-        self.rows = 0  # that have been encoded so far
-        self.latest = 0  # their last timestamp
+        self.rows = 0  # number of rows encoded so far
+        self.latest = 0  # timestamp of the last encoded row
 
 
 class PairedIntake(Intake):
-    """Merges input 0 (side R) and input 1 (side S) by time; on a tie R comes first.
+    """Merges input 0 (side R) and input 1 (side S) by time; on a tie, R comes first.
 
-    A batch of either side waits until the other side has one too, or has ended.
+    A batch of one side waits until the other side has a batch or has ended.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class PairedIntake(Intake):
             if any(side not in batches and not self._inputs[side].at_end for side in Side):
                 if self._tell is not None:
                     return Arrived(0, {})
-                continue  # no row of the batch that came is sent
+                continue  # the new batch has no row that is sent
             return self._merge(batches) if batches else None
         return None
 
     def _fill(self) -> bool:
-        """See to it that either side has an encoded batch, unless it has ended."""
+        """Get an encoded batch for each side that has not ended; False if input is missing."""
         waits = False
         for side, head in self._heads.items():
             buffer = self._inputs[side]
@@ -107,7 +107,7 @@ class PairedIntake(Intake):
         return True
 
     def _merge(self, batches: dict[Side, EncodedBatch]) -> Arrived:
-        """Hand out as much of the first batches as no later row can come before."""
+        """Hand out those tuples of the first batches that no later row can precede."""
         begins = {side: self._heads[side].begin for side in batches}
         times = {side: batch.times[begins[side] :] for side, batch in batches.items()}
         takes = {side: len(of_side) for side, of_side in times.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a source worked on by several threads, as one stream."""
+"""Work on parts of a source in several threads, as one stream."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -24,16 +24,16 @@ from host.runtime import (
 
 __all__ = ["Parallel", "ParallelParams", "Task"]
 
-#: Yields the batches of one part; looks at the event now and then, and gives up when it is set.
-#: What it needs of staging buffers it gets from the governor, which is its own.
+#: Yields the batches of one part. A task checks the event from time to time and stops when it is
+#: set. Its own governor grants it staging buffers.
 Task: TypeAlias = Callable[[threading.Event, Governor], Generator[pa.RecordBatch, None, None]]
 
 _BATCHES_AHEAD = 64
 _ROWS_AHEAD = 1 << 20
-"""So far a part runs ahead of what has been consumed of it: a part of a table, but no more."""
+"""How far a part runs ahead of its consumer, in batches and in rows."""
 
 _STOP_SECONDS = 60.0
-"""For so long an execution that is over waits for its threads, whose calls nobody can interrupt."""
+"""Longest wait for the threads of an execution that is over, whose calls cannot be interrupted."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class ParallelParams(SingleOutputParams):
     Parameters
     ----------
     tasks : sequence of callable
-        One for each part.
+        One task for each part.
     threads : int
-        Threads that are asked for; how many there are is the governor's decision.
+        Number of threads to request; the governor decides how many are granted.
     ordered : bool
-        Whether the batches of an earlier part come before those of a later one.
+        Whether the batches of an earlier part come before those of a later part.
     buffers : int
-        Staging buffers that are asked for, for all tasks together.
+        Number of staging buffers to request, for all tasks together.
     """
 
     tasks: Sequence[Task]
@@ -60,7 +60,7 @@ class ParallelParams(SingleOutputParams):
 
 @dataclass
 class _Part:
-    """What the task of a part has made and nobody has taken yet; guarded by the stream's lock."""
+    """Batches that a part's task has made and nobody has taken; guarded by the lock."""
 
     batches: deque[pa.RecordBatch] = field(default_factory=deque)
     rows: int = 0
@@ -77,12 +77,12 @@ class _Part:
 
 
 class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
-    """Runs tasks in threads, a few parts ahead of what has been consumed, and hands on results.
+    """Stream that runs tasks in threads, a few parts ahead of its consumer, and passes on batches.
 
-    A task that is some batches ahead of its consumer waits for it, so memory stays bounded and a
-    part without an end can be read, and stopped. No task waits for one that has not begun: parts
-    are begun in order, and the earliest one is the first to be consumed. The threads are daemons,
-    so a program can end although a reader has not been closed.
+    A task that is several batches ahead of its consumer waits. Memory therefore stays bounded, and
+    a part without an end can be read and stopped. No task waits for one that has not begun: parts
+    begin in order, and the earliest one is consumed first. The threads are daemons, so a program
+    can end although a reader has not been closed.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -108,7 +108,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         self._end()
         self._stop = threading.Event()
         self._waiting = iter(self._params.tasks)
-        # With fewer buffers than threads there would be tasks without any.
+        # With fewer buffers than threads, some tasks would have no buffer.
         count = max(1, min(self.allocation.threads, self.allocation.buffers))
         self._share = Quantity(buffers=max(1, self.allocation.buffers // count))
         self._ahead = 2 * count
@@ -153,11 +153,11 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         self._end()
 
     def _wanted(self) -> list[_Part]:
-        """The parts whose results may come next."""
+        """Return the parts whose batches may come next."""
         return self._running[:1] if self._params.ordered else self._running
 
     def _take(self) -> pa.RecordBatch | None:
-        """Return the next batch; None if there is none yet, or none any more."""
+        """Return the next batch; None if there is none yet, or no more."""
         with self._changed:
             while part := next((each for each in self._wanted() if each.has_news), None):
                 if part.batches:
@@ -172,7 +172,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         return None
 
     def _submit(self) -> None:
-        """Keep every thread busy, and as many parts again in stock."""
+        """Keep every thread busy, and as many parts again queued."""
         while len(self._running) < self._ahead:
             task = next(self._waiting, None)
             if task is None:
@@ -183,7 +183,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             self._changed.notify_all()
 
     def _serve(self, queue: deque[tuple[Task, _Part]], stop: threading.Event) -> None:
-        """Run tasks, in a thread of one execution, until that is over."""
+        """Run tasks in a thread until its execution is over."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: stop.is_set() or queue)
@@ -206,7 +206,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             self._changed.notify_all()
 
     def _put(self, batch: pa.RecordBatch, part: _Part, stop: threading.Event) -> bool:
-        """Wait for room and put a batch there; false if nobody wants it any more."""
+        """Wait for room and add a batch; return False if the batch is no longer wanted."""
         with self._changed:
             self._changed.wait_for(lambda: stop.is_set() or not part.is_full)
             if stop.is_set():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict order out of punctuated order."""
+"""Restore strict order from punctuated order."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,16 @@ Int64s = npt.NDArray[np.int64]
 
 
 class StrictOrder:
-    """Holds pairs back until no earlier one can come, and hands them on sorted.
+    """Holds pairs back until no earlier one can follow, and passes them on sorted.
 
-    Pairs are sorted by ``probe``, then by ``stored``. What is held belongs to the open groups of
-    the accelerator, so it does not grow with the stream.
+    Pairs are sorted by ``probe``, then by ``stored``. Only pairs of the accelerator's open groups
+    are
+    held, so their number does not grow with the stream.
 
     Parameters
     ----------
     with_probe : bool
-        Whether pairs are handed on with their column ``probe``.
+        Whether pairs keep their column ``probe`` when they are passed on.
     """
 
     def __init__(self, *, with_probe: bool = False) -> None:
@@ -35,9 +36,9 @@ class StrictOrder:
         Parameters
         ----------
         parts : sequence of Columns
-            Newly decoded.
+            Newly decoded pairs.
         complete : int
-            No pair of a probe below this number follows.
+            No pair with a probe below this number follows.
         """
         self._held += [pairs for pairs in parts if pairs.num_rows]
         if not self._held:
@@ -59,17 +60,18 @@ class StrictOrder:
         return Columns({name: held[name][order] for name in rest})
 
     def least(self, column: str) -> int | None:
-        """Least value of ``column`` among the pairs that are held; None if there are none."""
+        """Return the smallest value of ``column`` among the held pairs; None if there are none."""
         return min((int(pairs[column].min()) for pairs in self._held), default=None)
 
 
 def _order(major: Int64s, minor: Int64s) -> Int64s:
-    """Sort by ``major``, then ``minor``: by one packed number when both fit."""
+    """Return the order by ``major``, then ``minor``; both are packed in one number if they fit."""
     least = int(minor.min())
     bits = (int(minor.max()) - least).bit_length()
     start = int(major.min())
     if (int(major.max()) - start).bit_length() + bits <= 63:
         packed = ((major - start) << np.int64(bits)) | (minor - least)
-        # The groups come one after the other, which a stable sort makes use of, as it merges runs.
+        # The groups follow one another, which makes a stable sort fast because it merges sorted
+        # runs.
         return np.argsort(packed, kind="stable")
     return np.lexsort((minor, major))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of an accelerator as pairs of rows: late materialization."""
+"""Turn results of an accelerator into pairs of row numbers: late materialization."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -27,16 +27,16 @@ UInt64s = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Faults:
-    """What the accelerator complained about.
+    """Errors that the accelerator has reported.
 
     Parameters
     ----------
     overflow : tuple of Side
         Sides whose window outgrew the cores.
     disorder : bool
-        Whether time went backwards.
+        Whether timestamps decreased.
     illegal : bool
-        Whether it got a word that means nothing.
+        Whether the accelerator received an illegal word.
     """
 
     overflow: tuple[Side, ...] = ()
@@ -49,27 +49,28 @@ class Faults:
 
 @dataclass(frozen=True)
 class StarLatency:
-    """Processing latencies: from the acceptance of each probe to the star behind it."""
+    """Processing latencies: cycles from the acceptance of each probe to the star behind it."""
 
     arrival: Int64s
     cycles: Int64s
 
 
 class ResultDecoder:
-    """Turns results of a device into pairs of rows, knowing what was sent.
+    """Turns results of a device into pairs of rows, from a record of what was sent.
 
-    Every tuple is announced by :meth:`stage` before its results are decoded. A pair is a row of
-    columns ``left``, ``right`` (rows of the sides) and, if detailed, ``probe`` (place of the later
-    tuple among all arrivals) and ``stored`` (number of the earlier one within its side).
+    Every tuple must be announced by :meth:`stage` before its results are decoded. A pair has the
+    columns ``left`` and ``right`` (row numbers of the sides) and, if detailed, ``probe`` (place of
+    the later tuple among all arrivals) and ``stored`` (number of the earlier tuple within its
+    side).
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     ordering : Ordering
-        The precision that it was set to.
+        Precision that the accelerator is set to.
     window : CountWindow or TimeWindow
-        Of either side.
+        Window of either side.
     detailed : bool
         Whether all columns are wanted.
     """
@@ -80,7 +81,7 @@ class ResultDecoder:
         self._detailed = detailed
         self._codec = WordCodec(manifest)
         self._rule = StorageRule.of(manifest)
-        # How far back a probe can look.
+        # Largest number of tuples that a probe can look back.
         self._reach = self._rule.slots * self._rule.cores
         if isinstance(window, CountWindow):
             self._reach = min(self._reach, int(window.size))
@@ -90,23 +91,24 @@ class ResultDecoder:
         )
         self.logs = {side: SideLog() for side in Side}
         self.arrivals = 0
-        # Per side: end of the last star that was seen, then the ends of those that will come.
+        # Per side: probes before the last star seen, then before each star that is still expected.
         self._ends = {side: np.zeros(1, np.int64) for side in Side}
-        self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups that no star follows yet
+        self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups without a star yet
         self.marks = 0
         self.faults = Faults()
 
     def stage(self, arrived: Arrived) -> None:
-        """Announce tuples, in the order of arrival."""
+        """Announce tuples in the order of arrival."""
         counts = {side: log.count for side, log in self.logs.items()}
         places = dict.fromkeys(Side, np.zeros(0, np.int64))
         for side, tuples in arrived.sides.items():
             begin, end, at = tuples.begin, tuples.end, tuples.places
-            # As many of the others precede a tuple as its place is beyond its own side's count.
+            # A tuple's place minus the number of preceding tuples of its own side is the number of
+            # the others.
             base = counts[side.other]
             columns: dict[str, npt.NDArray[Any]] = {"before": at - np.arange(-base, len(at) - base)}
             log = self.logs[side]
-            # Rows are the same as the tuples' numbers until one has been left out.
+            # Row numbers equal tuple numbers until a row has been left out.
             if (
                 tuples.batch.rows is not None
                 or tuples.batch.first + begin != log.count
@@ -143,28 +145,28 @@ class ResultDecoder:
     def decode(
         self, results: UInt64s, stamps: UInt64s | None = None
     ) -> tuple[list[Columns], StarLatency]:
-        """Decode results, the next ones in order.
+        """Decode the next results in order.
 
         Parameters
         ----------
         results : array of uint64
-            Of :meth:`host.words.WordCodec.split_words`.
+            Results, as from :meth:`host.words.WordCodec.split_words`.
         stamps : array of uint64, optional
-            The cycle in which each was emitted.
+            The cycle in which each result was emitted.
 
         Returns
         -------
         pairs : list of Columns
-            With stamps there is a column ``emitted`` too.
+            Pairs of each side's probes; with stamps, they also have a column ``emitted``.
         stars : StarLatency
-            Probes that are complete now, with the cycle of their star; empty without stamps.
+            Probes that are now complete, with the cycle of their star; empty without stamps.
         """
         kinds = unpack_field(results, self._codec.result["kind"])
         rare = np.flatnonzero(kinds != self._codec.pair)
         punctuation = self._codec.unpack_results(results[rare])
         self.marks += int((punctuation.kind == self._codec.mark).sum())
         self._note_faults(punctuation)
-        if self.faults:  # nobody may use the pairs, and they need not make sense
+        if self.faults:  # after a fault, pairs are unreliable and may make no sense
             results, kinds, rare, stamps = results[:0], kinds[:0], rare[:0], None
             punctuation = self._codec.unpack_results(results)
         is_pair = kinds == self._codec.pair
@@ -191,9 +193,9 @@ class ResultDecoder:
     def _pairs(
         self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
     ) -> Columns:
-        """Pairs that probes of ``side`` have found, at the places ``at``."""
+        """Return the pairs found by probes of ``side``, which stand at the places ``at``."""
         own, layout = results[at], self._codec.result
-        # How many pairs come before the first star, between it and the next one, and so on.
+        # Number of pairs before the first star, between it and the second one, and so on.
         counts = np.diff(np.searchsorted(at, stars), prepend=0, append=len(at))
         probe = np.repeat(self._ends[side][: len(counts)], counts)
         probe += unpack_field(own, layout["probe"])
@@ -227,7 +229,7 @@ class ResultDecoder:
         return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
 
     def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
-        """Step over the stars that were seen."""
+        """Step over the stars that were seen; return their latencies."""
         ends = self._ends[side]
         seen = ends[: len(stars) + 1]
         self._ends[side] = ends[len(stars) :]
@@ -240,7 +242,7 @@ class ResultDecoder:
 
     @property
     def complete(self) -> int:
-        """All results of so many first arrivals have been decoded."""
+        """Number of first arrivals whose results have all been decoded."""
         places = [self.arrivals]
         for side, log in self.logs.items():
             first = int(self._ends[side][0])
@@ -249,7 +251,7 @@ class ResultDecoder:
         return min(places)
 
     def _forget(self) -> None:
-        """Keep the tuples without a star, and those that they, or later ones, can still meet."""
+        """Forget tuples, but keep those without a star and those that later results can mean."""
         for side, log in self.logs.items():
             first = int(self._ends[side.other][0])
             other = self.logs[side.other]
@@ -257,9 +259,9 @@ class ResultDecoder:
             log.forget(min(int(self._ends[side][0]), met - self._reach))
 
     def oldest_row(self, side: Side) -> int | None:
-        """The oldest row that a pair can mean whose tuple of ``side`` has been staged.
+        """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.
 
-        None if pairs that are decoded later mean tuples of that side only that are staged later.
+        None if pairs decoded later can refer only to tuples of that side that are staged later.
         """
         log = self.logs[side]
         if log.kept == log.count:
@@ -275,5 +277,5 @@ class ResultDecoder:
 
 
 def rows_of(log: SideLog, numbers: Int64s) -> Int64s:
-    """Return the rows of tuples; the same as their numbers, unless rows were left out."""
+    """Return the rows of tuples; they equal the tuple numbers unless rows were left out."""
     return log.read("row", numbers) if log.has("row") else numbers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that pairs still to come can mean, found by their numbers."""
+"""Stores of the rows that later pairs can refer to, by row number."""
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -16,9 +16,9 @@ __all__ = ["RowStore", "Rows", "SharedRows", "TableRows", "joined"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Batches of fewer rows are put together, so that a window is made of few of them.
+#: Batches are joined up to this number of rows, so that a window consists of few batches.
 COALESCED = 1 << 14
-#: If there are so many times more rows in the batches than are taken, each batch is taken from.
+#: If the batches have this many times more rows than are taken, rows are taken batch by batch.
 SPARSE = 8
 
 
@@ -27,34 +27,34 @@ class Rows(ABC):
 
     @abstractmethod
     def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
-        """Return rows, at least one, or some columns of them, in the order of ``numbers``."""
+        """Return rows, at least one, or some of their columns, in the order of ``numbers``."""
 
     @abstractmethod
     def append(self, batch: pa.RecordBatch) -> None:
         """Add the next rows."""
 
     def forget(self, before: int) -> None:
-        """Let go of rows with lower numbers."""
-        del before  # nothing to let go of here
+        """Release rows with lower numbers."""
+        del before  # by default, nothing is released
 
     @abstractmethod
     def clear(self) -> None:
-        """Begin anew, with row zero."""
+        """Start again with row zero."""
 
     def original(self, numbers: Int64s) -> Int64s:
-        """Return the numbers that the user knows these rows by."""
+        """Return the numbers by which the user knows these rows."""
         return numbers
 
 
 class TableRows(Rows):
-    """Rows of a table, which lies in memory anyway.
+    """Rows of a table that is in memory.
 
     Parameters
     ----------
     table : pa.Table
-        The rows.
+        The table.
     order : array of int64, optional
-        Its rows in their order of arrival, if it is not that of the table.
+        Row numbers of the table in the order of arrival, if that is not the table's order.
     """
 
     def __init__(self, table: pa.Table, order: Int64s | None = None) -> None:
@@ -66,20 +66,20 @@ class TableRows(Rows):
         return [_taken(column, indices) for column in self._columns[columns]]
 
     def append(self, batch: pa.RecordBatch) -> None:
-        del batch  # it is a part of the table
+        del batch  # the batch is a part of the table
 
     def clear(self) -> None:
-        """All rows stay."""
+        """Keep all rows."""
 
     def original(self, numbers: Int64s) -> Int64s:
         return numbers if self._order is None else self._order[numbers]
 
 
 class RowStore(Rows):
-    """Rows of a stream: the batches as they came, until they are forgotten.
+    """Rows of a stream, kept in batches until they are forgotten.
 
-    Forgetting lets go of whole batches, so as many rows are kept as can be meant by pairs still to
-    come, and one batch.
+    Whole batches are forgotten, so at most one batch is kept in addition to the rows that later
+    pairs can refer to.
     """
 
     def __init__(self) -> None:
@@ -88,11 +88,11 @@ class RowStore(Rows):
     def clear(self) -> None:
         self._batches: list[pa.RecordBatch] = []
         self._firsts: list[int] = []  # number of the first row of each batch
-        self.count = 0  # rows since the beginning
+        self.count = 0  # number of rows since the beginning
 
     @property
     def kept(self) -> int:
-        """Rows that are there now."""
+        """Number of rows that are stored now."""
         return self.count - self._firsts[0] if self._firsts else 0
 
     def append(self, batch: pa.RecordBatch) -> None:
@@ -101,7 +101,7 @@ class RowStore(Rows):
         self._batches.append(batch)
         self._firsts.append(self.count)
         self.count += batch.num_rows
-        # As with a binary counter, every row is copied a few times at most.
+        # As in a binary counter, every row is copied only a few times.
         while len(self._batches) > 1 and self._is_small():
             last = self._batches.pop()
             self._firsts.pop()
@@ -129,7 +129,7 @@ class RowStore(Rows):
             return [_taken(batches[0].column(index), indices) for index in wanted]
         if sum(batch.num_rows for batch in batches) > SPARSE * len(numbers):
             return self._take_sparsely(numbers, begin, end, wanted)
-        # This makes one array of the batches first, which costs less than to sort the numbers.
+        # Arrow first joins the batches into one array, which costs less than sorting the numbers.
         indices = pa.array(numbers - first)
         return [
             contiguous(
@@ -141,7 +141,7 @@ class RowStore(Rows):
     def _take_sparsely(
         self, numbers: Int64s, begin: int, end: int, wanted: range
     ) -> list[pa.Array]:
-        """Take a few rows from each of many batches, then put them into their order."""
+        """Take a few rows from each of many batches, then restore their order."""
         order = np.argsort(numbers, kind="stable")
         ascending = numbers[order]
         ends = np.searchsorted(ascending, np.array([*self._firsts[begin + 1 : end], self.count]))
@@ -158,14 +158,14 @@ class RowStore(Rows):
 
 
 class SharedRows(Rows):
-    """Rows of one side in a store whose batches hold both sides.
+    """Rows of one side in a store whose batches hold the columns of both sides.
 
     Parameters
     ----------
     store : RowStore
-        Of both sides; rows are numbered over both, and it is the store that they are added to.
+        Store of both sides. Rows are numbered over both sides.
     columns : slice
-        Those of this side.
+        Columns of this side.
     """
 
     def __init__(self, store: RowStore, columns: slice) -> None:
@@ -176,7 +176,7 @@ class SharedRows(Rows):
 
     @classmethod
     def pair(cls, store: RowStore, left: slice, right: slice) -> "tuple[Rows, Rows]":
-        """Return the rows of both sides; only what neither needs is forgotten."""
+        """Return the rows of both sides; rows are forgotten when neither side needs them."""
         pair = cls(store, left), cls(store, right)
         pair[0]._others = pair[1]._others = list(pair)
         return pair
@@ -186,7 +186,7 @@ class SharedRows(Rows):
         return self._store.take(numbers, slice(mine.start, mine.stop))
 
     def append(self, batch: pa.RecordBatch) -> None:
-        # The left side adds for both, as a batch has rows of both.
+        # A batch has rows of both sides, so only the left side adds it.
         if self is self._others[0]:
             self._store.append(batch)
 
@@ -200,7 +200,7 @@ class SharedRows(Rows):
 
 
 def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """All rows of several batches."""
+    """Return all rows of several batches as one batch."""
     columns = [
         pa.concat_arrays([batch.column(index) for batch in batches])
         for index in range(batches[0].num_columns)
@@ -209,5 +209,5 @@ def joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _taken(column: Any, indices: pa.Array) -> Any:
-    """Take rows of a column that are known to be there."""
+    """Take rows of a column, whose indices are known to be valid."""
     return pc.take(column, indices, boundscheck=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host remembers of one side's tuples that were sent to the accelerator."""
+"""The host's record of one side's tuples that were sent to the accelerator."""
 
 from typing import Any
 
@@ -15,14 +15,14 @@ Int64s = npt.NDArray[np.int64]
 
 
 class SideLog:
-    """Columns of tuples, found by the tuples' numbers within their side.
+    """Columns of tuples, indexed by the tuples' numbers within their side.
 
-    Old tuples are forgotten by :meth:`forget`, so memory follows the window, not the stream.
+    Old tuples are released by :meth:`forget`, so memory depends on the window, not on the stream.
 
     Attributes
     ----------
     count : int
-        Tuples since the beginning; the next one gets this number.
+        Number of tuples since the beginning, which is the number of the next one.
     kept : int
         Number of the oldest tuple that is still needed.
     """
@@ -34,9 +34,10 @@ class SideLog:
         self.kept = 0
 
     def append(self, columns: Columns) -> None:
-        """Add tuples; in a column that is new, those before them have their numbers, or true.
+        """Add tuples. Existing columns must be given again.
 
-        A column that there is must be there again.
+        In a new column, earlier tuples get True if the column is boolean, and their numbers
+        otherwise.
         """
         size = columns.num_rows
         used = self.count - self._first
@@ -57,25 +58,25 @@ class SideLog:
         self.count += size
 
     def read(self, column: str, numbers: Int64s) -> Array:
-        """Values of ``column`` for tuples that have not been forgotten."""
+        """Return the values of ``column`` for tuples that have not been forgotten."""
         if not self._columns:
             return np.zeros(0, np.int64)
         return self._columns[column][numbers - self._first]
 
     def part(self, column: str, begin: int, end: int) -> Array:
-        """Values of ``column`` for adjacent tuples, as a view that the next append may change."""
+        """Return ``column`` for adjacent tuples, as a view that the next append may change."""
         return self._columns[column][begin - self._first : end - self._first]
 
     def at(self, column: str, number: int) -> Any:
-        """One value, as a Python number."""
+        """Return one value as a Python number."""
         return self._columns[column][number - self._first].item()
 
     def has(self, column: str) -> bool:
-        """Whether tuples have that column; false before the first one."""
+        """Return whether tuples have that column; False before the first tuple."""
         return column in self._columns
 
     def forget(self, before: int) -> None:
-        """Let go of tuples with lower numbers; their room is used when more is needed."""
+        """Release tuples with lower numbers; their room is reused when more is needed."""
         self.kept = max(self.kept, min(before, self.count))
 
     def _make_room(self, size: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External sort: runs that fit the memory granted, spilled if there are several, then merged."""
+"""External sort: runs that fit the granted memory are spilled, if there are several, and merged."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ class SortParams(ConduitParams):
     Parameters
     ----------
     by : sequence of str
-        Columns, ascending; nulls come last.
+        Columns to sort by, ascending; nulls come last.
     rows : int
-        Most rows of an output batch, and of a batch of a spilled run.
+        Largest number of rows in an output batch, and in a batch of a spilled run.
     buffers : int
-        Staging buffers that are asked for; the more are granted, the fewer runs are spilled.
+        Number of staging buffers to request. The more are granted, the fewer runs are spilled.
     folder : str or Path, optional
-        Where to spill; the system's folder for temporary files if left out.
+        Folder for spilled runs; by default the system's folder for temporary files.
     """
 
     by: Sequence[str]
@@ -46,10 +46,10 @@ class SortParams(ConduitParams):
 
 
 class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
-    """Sorts its input; equal rows keep their order.
+    """Stream that sorts its input; equal rows keep their order.
 
-    Holds as much as its staging buffers do (and one batch of each spilled run while it merges), so
-    memory does not grow with the input.
+    The stream holds at most as many bytes as its staging buffers, and one batch of each spilled run
+    while it merges, so memory does not grow with the input.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         key_columns(batch.schema, self._params.by)
         self._held.append(batch)
         self._bytes += batch.nbytes
-        # Sorting a run makes a second copy of it, so half of what was granted is held.
+        # Sorting a run makes a second copy of it, so only half of the granted memory is filled.
         if 2 * self._bytes >= self.allocation.buffers * BUFFER_BYTES:
             if self._spill is None:
                 self._spill = SpillFolder(self._params.folder)
@@ -124,7 +124,7 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         return batch.num_rows
 
     def _run(self) -> pa.Table:
-        """Sort what is held, and hold it no longer."""
+        """Sort the held rows, release them, and return the sorted table."""
         held, self._held, self._bytes = self._held, [], 0
         table = pa.Table.from_batches(held)
         return table.take(sorting_permutation(table, list(self._params.by)))
@@ -138,7 +138,8 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         runs.append(iter(last))
         heads = _next_heads([(None, run) for run in runs])
         while heads:
-            # Whether a run goes on is not known before it is read, so its end is never believed.
+            # An input's end is known only after reading it, so every run is treated as if rows may
+            # follow.
             merged, taken = merge_heads(
                 [head for head, _ in heads],
                 [True] * len(heads),
@@ -157,6 +158,6 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
 def _next_heads(
     rests: Sequence[tuple[pa.RecordBatch | None, Iterator[pa.RecordBatch]]],
 ) -> list[tuple[pa.RecordBatch, Iterator[pa.RecordBatch]]]:
-    """Read on where nothing is left of a batch; runs that have ended drop out."""
+    """Read the next batches of runs whose head is used up; drop runs that have ended."""
     heads = [(next(run, None) if rest is None else rest, run) for rest, run in rests]
     return [(head, run) for head, run in heads if head is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of rows by several columns: neighbours compared, and the stable sorting permutation."""
+"""Order rows by several columns: comparison of neighbours, and the stable sorting permutation."""
 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -18,12 +18,12 @@ Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 
 def key_columns(schema: pa.Schema, by: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the names in ``by``, or all names, checked against ``schema``.
+    """Return the names in ``by``, or all names if None, after checking them against ``schema``.
 
     Raises
     ------
     UsageError
-        If a column is missing, or there is none.
+        If a column is missing, or there is no column.
     """
     names = tuple(schema.names) if by is None else tuple(by)
     for name in names:
@@ -35,7 +35,7 @@ def key_columns(schema: pa.Schema, by: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def repeats(rows: pa.RecordBatch, by: Sequence[str]) -> Bools:
-    """Whether each row but the first equals the one before it; nulls equal nulls."""
+    """Return whether each row but the first equals the row before it; nulls equal nulls."""
     count = max(rows.num_rows - 1, 0)
     result = np.ones(count, np.bool_)
     for name in by:
@@ -44,7 +44,7 @@ def repeats(rows: pa.RecordBatch, by: Sequence[str]) -> Bools:
 
 
 def falls(rows: pa.RecordBatch, by: Sequence[str]) -> Bools:
-    """Whether each row but the first must stand before its predecessor; nulls come last."""
+    """Return whether each row but the first is less than the row before it; nulls come last."""
     count = max(rows.num_rows - 1, 0)
     result, undecided = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     for name in by:

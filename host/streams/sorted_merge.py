@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorted inputs as one sorted stream."""
+"""Merge sorted inputs into one sorted stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,27 +16,27 @@ __all__ = ["SortedMerge", "SortedMergeParams", "merge_heads"]
 def merge_heads(
     heads: Sequence[pa.RecordBatch], open_ends: Sequence[bool], by: Sequence[str], most: int
 ) -> tuple[pa.RecordBatch, list[int]]:
-    """Merge as much of the first batches of sorted inputs as no later row can come before.
+    """Merge those rows of the first batches of sorted inputs that no later row can precede.
 
     Equal rows come in the order of the inputs, and within an input in its own order.
 
     Parameters
     ----------
     heads : sequence of RecordBatch
-        The first rows of every input, none empty, at least one.
+        First batch of every input; at least one batch, none of them empty.
     open_ends : sequence of bool
         Whether more rows of each input may follow.
     by : sequence of str
-        Columns of the order.
+        Columns to sort by.
     most : int
-        Rows wanted, at least one.
+        Largest number of rows to return, at least one.
 
     Returns
     -------
     merged : RecordBatch
-        At least one row.
+        Merged rows, at least one.
     taken : list of int
-        Rows taken of each head.
+        Number of rows taken from each head.
     """
     if len(heads) == 1:
         only = heads[0].slice(0, most)
@@ -45,7 +45,8 @@ def merge_heads(
     order = sorting_permutation(rows, by).to_numpy()
     sizes = [head.num_rows for head in heads]
     ends = np.cumsum(sizes)
-    # The last row of an input that goes on is the last one that may leave: whichever comes first.
+    # No row may leave behind the last row of an input that goes on: the first such row is the
+    # limit.
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     limits = [int(place[end - 1]) for end, more in zip(ends, open_ends, strict=True) if more]
@@ -69,7 +70,7 @@ class SortedMergeParams(ConfluenceParams):
 
 
 class SortedMerge(ConfluenceExecStream[SortedMergeParams, pa.RecordBatch, pa.RecordBatch]):
-    """Merges any number of inputs of one schema, all sorted alike; stable."""
+    """Stream that merges any number of equally sorted inputs of one schema; stable."""
 
     def prepare(self, params: SortedMergeParams) -> None:
         super().prepare(params)

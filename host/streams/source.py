@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaf of a graph: batches that somebody supplies."""
+"""The leaf of a graph: a stream of supplied batches."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
     Parameters
     ----------
     supply : callable
-        Returns the batches; called anew by every execution, when it first needs one.
+        Returns the batches; every execution calls it when it needs the first batch.
     rows : int
-        Most rows of an output batch; longer batches are cut.
+        Largest number of rows in an output batch; longer batches are cut.
     ahead : bool
-        Whether to produce more batches than the first while there is room for them, which the
-        stream behind it may put together. If not, none is taken that nobody wants yet.
+        Whether to produce several batches while there is room for them, which the next stream may
+        join. If not, a batch is taken only when it is wanted.
     """
 
     supply: Callable[[], Iterable[B]]
@@ -39,7 +39,7 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
 
 
 class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
-    """Produces the batches of a supplier, cut to size, without copying them.
+    """Stream that produces the batches of a supplier, cut to size, without copying them.
 
     A supplier that is a generator is closed with the stream, wherever it is.
     """
@@ -81,7 +81,7 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
         self._stop()
 
     def _stop(self) -> None:
-        """Let go of the supplier; a generator is closed now, not when it is collected."""
+        """Release the supplier; close a generator now instead of when it is collected."""
         batches, self._batches, self._rest = self._batches, None, None
         if isinstance(batches, Generator):
             batches.close()

@@ -13,12 +13,12 @@ __all__ = ["SpillFolder"]
 
 
 class SpillFolder:
-    """A temporary folder of runs; it goes away with :meth:`close`, whatever has happened.
+    """A temporary folder of runs, which :meth:`close` removes in any case.
 
     Parameters
     ----------
     parent : str or Path, optional
-        Where it is made; the system's folder for temporary files if left out.
+        Folder in which it is made; by default the system's folder for temporary files.
     """
 
     def __init__(self, parent: str | Path | None = None) -> None:
@@ -35,7 +35,7 @@ class SpillFolder:
         return len(self._runs)
 
     def write(self, run: pa.Table, rows: int) -> None:
-        """Add a run, in batches of up to ``rows``."""
+        """Add a run, in batches of at most ``rows`` rows."""
         path = Path(self._folder.name) / f"{len(self._runs)}.arrow"
         try:
             with (
@@ -53,7 +53,7 @@ class SpillFolder:
         self._runs.append(path)
 
     def read(self, run: int) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a run; memory holds one at a time."""
+        """Yield the batches of a run; only one at a time is in memory."""
         file = pa.OSFile(str(self._runs[run]), "rb")
         self._readers.append(file)
         reader = pa.ipc.open_file(file)
@@ -61,7 +61,7 @@ class SpillFolder:
             yield reader.get_batch(index)
 
     def close(self) -> None:
-        """Remove everything; again does nothing."""
+        """Remove all files; calling it again has no effect."""
         for file in self._readers:
             file.close()
         self._readers.clear()

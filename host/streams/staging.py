@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input words on their way into a device, and what a device still owes after a cut."""
+"""Input words on their way into a device, and what a device still owes after an early close."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ __all__ = ["Staging"]
 class _Debt:
     """What an execution left in a device when it was closed before its end.
 
-    ``marks`` are on their way; ``word``, if there is one, has been offered and must be offered
-    again, and is answered with a mark itself if ``answered``.
+    ``marks`` is the number of marks under way. ``word``, if any, was offered to the device and must
+    be offered again; ``answered`` says whether it is answered by a mark itself.
     """
 
     marks: int
@@ -32,24 +32,24 @@ _DEBTS: "WeakKeyDictionary[Device, _Debt]" = WeakKeyDictionary()
 class Staging:
     """The words to send, in order, in one area that is filled from front to end.
 
-    Words are written where they are offered from: :meth:`reserve` a place, fill it, :meth:`add`
-    it. Only when the area is full, the words that still wait are copied to the front of another
-    one; a caller that adds words when few wait copies few. Words that have been offered stay where
-    they are for the device to read, even so.
+    Words are written where they are offered from: :meth:`reserve` room, fill it, and :meth:`add`
+    the words. Only when the area is full are the waiting words copied, to the front of a new area.
+    A caller that adds words while few are waiting copies few. Words that were offered stay in the
+    old area as well, where the device can read them.
 
     Parameters
     ----------
     device : Device
-        Where they go.
+        Device that receives the words.
     columns : int
-        Numbers of a word.
+        Number of 64-bit numbers in a word.
 
     Attributes
     ----------
     inherited : int
-        Marks that belong to an earlier execution, which come first.
+        Marks of an earlier execution, which come first.
     due : int
-        Marks for accepted words that have not come.
+        Marks that answer accepted words and have not arrived.
     moved : int
         Words that had to be copied.
     """
@@ -57,9 +57,9 @@ class Staging:
     def __init__(self, device: Device, columns: int) -> None:
         self._device = device
         self._area = np.empty((1 << 16, columns), np.uint64)
-        self._begin, self._end = 0, 0  # of the words that wait
-        self._offered = 0  # how many of these the device is looking at
-        self._answered: deque[int] = deque()  # which words, counted from the first, make a mark
+        self._begin, self._end = 0, 0  # range of the waiting words
+        self._offered = 0  # how many of these are offered to the device
+        self._answered: deque[int] = deque()  # numbers of the words that are answered by a mark
         self._accepted = 0
         self.due = 0
         self.moved = 0
@@ -71,16 +71,16 @@ class Staging:
 
     @property
     def waiting(self) -> int:
-        """How many words the device has not accepted yet."""
+        """Number of words that the device has not accepted yet."""
         return self._end - self._begin
 
     @property
     def kept_back(self) -> int:
-        """Words that have not been offered yet."""
+        """Number of waiting words that have not been offered."""
         return self.waiting - self._offered
 
     def reserve(self, count: int) -> UInt64s:
-        """Return room for so many words behind those that wait; anything may stand there."""
+        """Return room for ``count`` words behind those that wait; its contents are undefined."""
         if self._end + count > len(self._area):
             waiting = self.words
             length = len(self._area)
@@ -93,13 +93,13 @@ class Staging:
         return self._area[self._end : self._end + count]
 
     def add(self, count: int, marks: int = 0) -> None:
-        """The next ``count`` words are there, the last ``marks`` answered with a mark each."""
+        """Add ``count`` words written into reserved room; the last ``marks`` get a mark each."""
         self._end += count
         total = self._accepted + self.waiting
         self._answered.extend(range(total - marks, total))
 
     def append(self, words: UInt64s, marks: int = 0) -> None:
-        """Add a copy of ``words``."""
+        """Add a copy of ``words``, the last ``marks`` of which are answered by a mark each."""
         self.reserve(len(words))[:] = words
         self.add(len(words), marks)
 
@@ -109,12 +109,12 @@ class Staging:
         return self._area[self._begin : self._end]
 
     def offer(self) -> UInt64s:
-        """Return the words that wait; the device may look at them until it has accepted some."""
+        """Return the waiting words, which the device may read until :meth:`accept` is called."""
         self._offered = self.waiting
         return self.words
 
     def accept(self, count: int) -> None:
-        """The device took ``count`` of the words that were offered, and looks no longer."""
+        """Record that the device accepted ``count`` of the offered words and reads no longer."""
         self._offered = 0
         self._accepted += count
         self._begin += count
@@ -123,11 +123,11 @@ class Staging:
             self.due += 1
 
     def see_marks(self, count: int) -> None:
-        """The device sent ``count`` marks."""
+        """Record that the device sent ``count`` marks."""
         self.due -= count
 
     def abandon(self) -> None:
-        """Leave a note for the next user of the device, if something is on its way."""
+        """Leave a note for the device's next user if a word or a mark is under way."""
         word = self.offer()[:1].copy() if self.waiting else None
         answered = bool(self._answered) and self._answered[0] == self._accepted
         if self.due or word is not None:

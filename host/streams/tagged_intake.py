@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One input that holds the rows of both sides, in their order of arrival."""
+"""Take one input that holds the rows of both sides in their order of arrival."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +25,25 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TaggedLayout:
-    """Where the columns of both sides stand in tagged batches.
+    """Positions of the columns of both sides in tagged batches.
 
     Parameters
     ----------
     left, right : pa.Schema
-        Columns of the sides, by the names that the query knows; those of the left side stand
-        first. In a row of one side the columns of the other one may be anything.
+        Columns of the sides, by the names that the query uses; the left columns come first. In a
+        row of one side, the columns of the other side may hold anything.
     first : int
         Position of the first left column.
     shared : bool
-        Whether the right columns, of the same types, stand in the places of the left ones.
+        Whether the right columns have the positions of the left ones; the types are then the same.
     side : str
-        Column of int8: 0 in a left row, 1 in a right one.
+        Name of an int8 column: 0 in a left row, 1 in a right row.
     halo : str, optional
-        Column of booleans: true in rows that are here for later ones to meet, and come before all
-        of these. A pair whose later row is such a halo row is left out of the result.
+        Name of a boolean column, true in halo rows. Halo rows are there only for later rows to
+        meet, and precede all other rows. A pair whose later row is a halo row is not in the result.
     alone : str, optional
-        Column of booleans: true in rows that are in the result if they come alone, by the type of
-        the join. Without it all are.
+        Name of a boolean column, true in rows that may be in the result alone, if the type of the
+        join has such rows. By default, all rows may.
     """
 
     left: pa.Schema
@@ -63,9 +63,9 @@ class TaggedLayout:
 
 
 class TaggedIntake(Intake):
-    """Takes the sides of a tagged input apart; the input's order is the order of arrival.
+    """Separates the sides of a tagged input, whose order is the order of arrival.
 
-    Rows are numbered over both sides, in :class:`~host.streams.row_store.SharedRows`.
+    Rows are numbered over both sides, as in :class:`~host.streams.row_store.SharedRows`.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class TaggedIntake(Intake):
         self._halo = layout.halo
         self._alone = layout.alone
         self._reached = 0
-        self._number = 0  # rows of both sides so far
-        self._halos = 0  # … of which so many first ones are halo rows
-        self._last: tuple[int, object] = (0, None)  # the last time, encoded and as it was
+        self._number = 0  # number of rows of both sides so far
+        self._halos = 0  # number of halo rows, which come first
+        self._last: tuple[int, object] = (0, None)  # last timestamp, encoded and original
         self._order = {side: plan.times.columns[side].column for side in Side}
-        # Per side: the columns that are encoded, and their names.
+        # Per side: positions and names of the columns that are encoded.
         self._wanted: list[tuple[list[int], list[str]]] = []
         for side, schema, columns in zip(
             Side, (layout.left, layout.right), layout.slices, strict=True
@@ -128,7 +128,7 @@ class TaggedIntake(Intake):
         return pairs.take(np.flatnonzero(later >= self._halos))
 
     def _halo_rows(self, batch: pa.RecordBatch) -> int:
-        """How many rows of ``batch``, the first ones, are halo rows."""
+        """Return how many rows of ``batch`` are halo rows, which must be the first ones."""
         if self._halo is None:
             return 0
         count: int = batch.column(self._halo).true_count
@@ -143,7 +143,7 @@ class TaggedIntake(Intake):
         return count
 
     def _answered(self, batch: pa.RecordBatch, at: Int64s) -> npt.NDArray[np.bool_] | None:
-        """Which rows of a batch, of those at the places ``at``, are in the result if alone."""
+        """Return which of the rows at the places ``at`` are in the result if they come alone."""
         if self._alone is None:
             return None
         flags: npt.NDArray[np.bool_] = batch.column(self._alone).to_numpy(zero_copy_only=False)
@@ -156,7 +156,7 @@ class TaggedIntake(Intake):
         self._settle(parts)
         encoded: dict[Side, EncodedBatch] = {}
         places: dict[Side, Int64s] = {}
-        own: dict[Side, EncodedBatch] = {}  # with the rows numbered within the side
+        own: dict[Side, EncodedBatch] = {}  # with row numbers of the side itself
         for side, part in parts:
             tuples = own[side] = self._encode(side, part)
             at = members[side]
@@ -170,7 +170,7 @@ class TaggedIntake(Intake):
             self.counters.halo_tuples += int(np.count_nonzero(at < halos))
             places[side] = at
         count = sum(len(at) for at in places.values())
-        if count < batch.num_rows:  # those left out take no place
+        if count < batch.num_rows:  # rows that are left out take no place
             sent = np.zeros(batch.num_rows, np.bool_)
             for at in places.values():
                 sent[at] = True
@@ -193,7 +193,7 @@ class TaggedIntake(Intake):
         places: dict[Side, Int64s],
         parts: dict[Side, pa.RecordBatch],
     ) -> None:
-        """Raise unless the rows of both sides together come in the order of time."""
+        """Raise unless the rows of both sides together are in the order of time."""
         times = np.empty(count + 1, np.uint64)
         times[0] = self._last[0]
         for side, at in places.items():
@@ -201,7 +201,7 @@ class TaggedIntake(Intake):
         falls = times[1:] < times[:-1]
 
         def value(place: int) -> tuple[Side, int, object]:
-            """Side, row and time of what stands at a place."""
+            """Return side, row number and time of the tuple at a place."""
             for side, at in places.items():
                 index = int(np.searchsorted(at, place))
                 if index < len(at) and at[index] == place:
@@ -219,7 +219,7 @@ class TaggedIntake(Intake):
             self._last = int(times[-1]), value(count - 1)[2]
 
     def _part(self, batch: pa.RecordBatch, side: Side, at: Int64s) -> pa.RecordBatch:
-        """The columns of one side that are encoded, in its own rows."""
+        """Return the rows of one side, with only those columns that are encoded."""
         positions, names = self._wanted[side]
         columns = [batch.column(position) for position in positions]
         if len(at) < batch.num_rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cycles in which tuples and results came and went, as latencies."""
+"""Compute latencies from the cycles in which tuples and results were transferred."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,12 +15,12 @@ Int64s = npt.NDArray[np.int64]
 
 
 class Trace:
-    """Collects the stamps of one execution.
+    """Collects the time stamps of one execution.
 
     Parameters
     ----------
     controls : int
-        Control words before the first tuple, and tuples of another execution.
+        Number of control words before the first tuple, and of tuples of another execution.
     """
 
     def __init__(self, controls: int) -> None:
@@ -30,32 +30,32 @@ class Trace:
         self._cycles: list[Int64s] = []
 
     def accept(self, cycles: UInt64s) -> None:
-        """The next control words and tuples were accepted in these cycles, one each."""
+        """Record the cycles in which the next control words and tuples were accepted."""
         controls = min(self._controls, len(cycles))
         self._controls -= controls
-        # FLUSH is taken for a tuple too, but it is the last one, and nobody asks for it.
+        # FLUSH is recorded like a tuple, but it comes last and is never looked up.
         self._accepts.append(Columns({"cycle": cycles[controls:].astype(np.int64)}))
 
     def pairs(self, pairs: Columns) -> Columns:
-        """Add the column ``latency``: from the later tuple's acceptance to the emission."""
+        """Add the column ``latency``: cycles from the later tuple's acceptance to the emission."""
         emitted = pairs["emitted"].astype(np.int64)
         latency = emitted - self._accepts.read("cycle", pairs["probe"])
         return Columns({**pairs.arrays, "emitted": emitted, "latency": latency})
 
     def stars(self, stars: StarLatency) -> None:
-        """Probes have been completed."""
+        """Record the latencies of completed probes."""
         if len(stars.arrival):
             began = self._accepts.read("cycle", stars.arrival)
             self._arrivals.append(stars.arrival)
             self._cycles.append(stars.cycles - began)
 
     def forget(self, arrivals: int) -> None:
-        """Let go of the first ``arrivals``; all is known about them."""
+        """Forget the first ``arrivals`` tuples, whose results are complete."""
         self._accepts.forget(arrivals)
 
     @property
     def processing(self) -> Int64s:
-        """Processing latency of every completed probe, in the order of arrival."""
+        """Processing latencies of all completed probes in the order of arrival, in cycles."""
         if not self._arrivals:
             return np.zeros(0, np.int64)
         order = np.argsort(np.concatenate(self._arrivals), kind="stable")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of one side that a later row can still match, and whether each has matched."""
+"""The rows of one side that a later row can still match, with a flag for each that has matched."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,16 +19,16 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class RowTimes:
-    """Rows of one side as they are taken, those that are not sent included.
+    """Rows of one side as they are taken, including rows that are not sent.
 
     Parameters
     ----------
     rows : array of int64
-        Their numbers, rising.
+        Row numbers, strictly ascending.
     times : array of uint64
-        Their timestamps, which never decrease.
+        Timestamps, which never decrease.
     answered : array of bool or None
-        Which of them belong to the answer if they come alone; None: all.
+        Whether each row belongs to the result if it comes alone; None if all do.
     """
 
     rows: Int64s
@@ -37,23 +37,23 @@ class RowTimes:
 
 
 class TrackedRows:
-    """Rows in their order of arrival, from when they are taken until they leave the window.
+    """Rows in their order of arrival, kept from when they are taken until they leave the window.
 
-    A bit of each row tells whether it has matched, so memory follows the window.
+    A flag per row records whether it has matched, so memory depends on the window.
     """
 
     def __init__(self) -> None:
         self._log = SideLog()
 
     def add(self, taken: RowTimes) -> None:
-        """Add the next rows; none of them has matched."""
+        """Add the next rows, which have not matched."""
         count = len(taken.rows)
         answered = np.ones(count, np.bool_) if taken.answered is None else taken.answered
         columns = {"row": taken.rows, "time": taken.times, "answered": answered}
         self._log.append(Columns({**columns, "matched": np.zeros(count, np.bool_)}))
 
     def mark(self, numbers: Int64s) -> None:
-        """Rows of these numbers, which are here, have matched."""
+        """Record that the rows of these numbers, which must be stored, have matched."""
         rows = self._part("row")
         first, last = int(rows[0]), int(rows[-1])
         dense = last - first + 1 == len(rows)
@@ -67,7 +67,7 @@ class TrackedRows:
 
     @property
     def first(self) -> int:
-        """How many rows have left."""
+        """Number of rows that have left."""
         return self._log.kept
 
     def __len__(self) -> int:
@@ -75,13 +75,12 @@ class TrackedRows:
 
     @property
     def times(self) -> UInt64s:
-        """Timestamps of the rows."""
+        """Timestamps of the stored rows."""
         times: UInt64s = self._part("time")
         return times
 
     def leave(self, count: int) -> Columns:
-        """Let go of the first ``count`` rows; return them, as ``row``, ``time``, ``answered`` and
-        ``matched``."""
+        """Remove the first ``count`` rows; return their row, time, answered and matched columns."""
         names = ("row", "time", "answered", "matched")
         gone = Columns({name: self._part(name)[:count].copy() for name in names})
         self._log.forget(self._log.kept + count)

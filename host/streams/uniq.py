@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Duplicates removed from sorted input: the example of the ExecStream guide (seed 002)."""
+"""Remove duplicates from sorted input: the example of the ExecStream guide (seed 002)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class UniqParams(ConduitParams):
     Parameters
     ----------
     by : sequence of str, optional
-        Columns that are compared; all if left out.
+        Columns that are compared; by default all.
     fail_on_duplicate : bool
         Whether a duplicate is an error instead of being left out.
     """
@@ -31,16 +31,16 @@ class UniqParams(ConduitParams):
 
 
 class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
-    """Passes on the first of equal neighbours. The input is sorted by the compared columns.
+    """Stream that passes on the first of equal neighbours; its input is sorted by the columns.
 
-    Raises from ``execute``: :exc:`~host.errors.DuplicateKeyError` if asked to, having consumed the
-    duplicate, so that executing it again goes on behind it; :exc:`~host.errors.UsageError` if the
-    input is not sorted.
+    ``execute`` raises :exc:`~host.errors.DuplicateKeyError` at a duplicate if ``fail_on_duplicate``
+    is set. The duplicate has then been consumed, so that the next execution continues behind it.
+    ``execute`` raises :exc:`~host.errors.UsageError` if the input is not sorted.
     """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._last: pa.RecordBatch | None = None  # one row
+        self._last: pa.RecordBatch | None = None  # the last row, as a batch
 
     def prepare(self, params: UniqParams) -> None:
         super().prepare(params)
@@ -80,7 +80,7 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         return taken
 
     def _fresh(self, part: pa.RecordBatch, by: Sequence[str]) -> Bools:
-        """Whether each row differs from the one before it."""
+        """Return whether each row differs from the row before it."""
         keys = part.select(list(by))
         seen = [] if self._last is None else [self._last.select(list(by))]
         rows = pa.concat_batches([*seen, keys])

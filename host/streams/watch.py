@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A deadline on every wait for a device."""
+"""A deadline for every wait for a device."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ __all__ = ["Deadline", "DeviceWatch"]
 
 @dataclass(frozen=True)
 class Deadline:
-    """How long a device may accept and produce nothing before that is an error.
+    """Longest time in which a device may accept and produce nothing.
 
     Parameters
     ----------
@@ -27,26 +27,26 @@ class Deadline:
 
     @property
     def of_exchange(self) -> float:
-        """Seconds after which the driver of a device should have returned from an exchange."""
+        """Seconds within which the driver of a device must return from an exchange."""
         return max(self.seconds, 1.0)
 
 
 class DeviceWatch:
-    """Sums up the work of a device, and raises when nothing has moved for too long.
+    """Sums the work of a device, and raises if nothing has moved for too long.
 
     Parameters
     ----------
     device : Device
-        For the message.
+        Device, for the error message.
     deadline : Deadline
-        When to give up.
+        Longest time without progress.
 
     Attributes
     ----------
     cycles, seconds : int, float
-        That the device has worked.
+        Clock cycles and seconds that the device has worked.
     waited : float
-        Seconds for which the host had nothing else to do.
+        Seconds in which the host had nothing else to do.
     """
 
     def __init__(self, device: Device, deadline: Deadline) -> None:
@@ -56,12 +56,12 @@ class DeviceWatch:
         self.cycles, self.seconds, self.waited = 0, 0.0, 0.0
 
     def see(self, finished: Finished) -> None:
-        """Count an exchange.
+        """Add the numbers of an exchange.
 
         Raises
         ------
         DeviceTimeoutError
-            If too much time has passed, over several exchanges, without any progress.
+            If several exchanges together exceed the deadline without any progress.
         """
         done = finished.done
         self.cycles += done.cycles

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a time-based window of a stream outgrows the accelerator, noticed before it does."""
+"""Notice that a time-based window of a stream outgrows the accelerator before it happens."""
 
 from collections.abc import Callable
 
@@ -17,16 +17,16 @@ __all__ = ["WindowGauge"]
 
 
 class WindowGauge:
-    """Watches the window of one side, whose tuples come batch by batch.
+    """Watches the window of one side, whose tuples arrive batch by batch.
 
     Parameters
     ----------
     side : Side
-        For the message.
+        Side, for the error message.
     lifespan : int
-        Of the window.
+        Lifespan of the window, in units of the timestamps.
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     """
 
     def __init__(self, side: Side, lifespan: int, manifest: Manifest) -> None:
@@ -38,12 +38,12 @@ class WindowGauge:
         self._log = SideLog()
 
     def see(self, times: UInt64s, row_of: Callable[[int], int]) -> None:
-        """Take the next timestamps; ``row_of`` says which row a tuple of them is.
+        """Take the next timestamps; ``row_of`` maps an index in them to a row number.
 
         Raises
         ------
         WindowOverflowError
-            If a tuple finds no room, naming its row.
+            If a tuple finds no room; the error names its row.
         """
         at = self.overflow(times)
         if at is not None:
@@ -56,14 +56,14 @@ class WindowGauge:
             )
 
     def overflow(self, times: UInt64s) -> int | None:
-        """Take the next timestamps; return which of them is the first that finds no room."""
+        """Take the next timestamps; return the index of the first without room, or None."""
         log = self._log
-        first = max(0, self._capacity - log.count)  # of `times`, that can find no room
+        first = max(0, self._capacity - log.count)  # index of the first that can find no room
         base = log.count + first - self._capacity
         log.append(Columns({"time": times}))
         found = None
         if first < len(times):
-            # It finds none if the tuple `capacity` places before it has not expired.
+            # A tuple finds no room if the tuple `capacity` places before it has not expired.
             earlier = log.part("time", base, base + len(times) - first)
             full = times[first:] - earlier <= self._lifespan
             if full.any():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input and result words as arrays of 64-bit numbers, one word a row, little end first."""
+"""Input and result words as arrays of 64-bit numbers, one word per row, lowest number first."""
 
 from host.words.bit_fields import pack_field, unpack_field
 from host.words.codec import WordCodec

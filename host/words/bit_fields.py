@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fields of words: any number of bits at any place of a row of 64-bit numbers."""
+"""Fields of words: any number of bits at any position in a row of 64-bit numbers."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ __all__ = ["mask", "pack_field", "shifted_rows", "unpack_field"]
 
 
 def mask(bits: int) -> np.uint64:
-    """Return a number whose lowest ``bits`` bits are set, of 64."""
+    """Return a 64-bit number whose lowest ``bits`` bits are set."""
     return np.uint64((1 << bits) - 1)
 
 
 def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:
-    """Put ``values`` into one field of all ``words``, whose field must be zero before.
+    """Write ``values`` into one field of all ``words``; the field must be zero before.
 
-    A value that does not fit loses its upper bits and leaves its neighbours alone.
+    A value that does not fit loses its upper bits and does not change neighbouring fields.
     """
     if place.bits == 0:
         return
@@ -38,7 +38,7 @@ def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:
 
 
 def unpack_field(words: UInt64s, place: WordField) -> npt.NDArray[Any]:
-    """Return one field of all ``words``: int64, or uint64 for an unsigned field of 64 bits."""
+    """Return one field of all ``words`` as int64, or as uint64 for an unsigned field of 64 bits."""
     if place.bits == 0:
         return np.zeros(len(words), dtype=np.int64)
     if place.bits > 64:
@@ -55,9 +55,9 @@ def unpack_field(words: UInt64s, place: WordField) -> npt.NDArray[Any]:
 
 
 def shifted_rows(rows: UInt64s, by: int, bits: int) -> UInt64s:
-    """Return rows of ``bits`` bits with those of ``rows`` moved up by ``by`` bits.
+    """Return rows of ``bits`` bits with the contents of ``rows`` shifted up by ``by`` bits.
 
-    A negative ``by`` moves them down; bits that leave the row are lost.
+    A negative ``by`` shifts them down. Bits that leave the row are lost.
     """
     moved = np.zeros((len(rows), max(1, -(-bits // 64))), np.uint64)
     offset, shift = divmod(by, 64)

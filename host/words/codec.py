@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of one accelerator, in and out."""
+"""The input and result words of one accelerator."""
 
 from host.manifest import Manifest
 from host.words.input_codec import InputCodec
@@ -14,7 +14,7 @@ class WordCodec(InputCodec, ResultCodec):
     Parameters
     ----------
     manifest : Manifest
-        Where the fields are.
+        Manifest with the layout of the words.
     """
 
     def __init__(self, manifest: Manifest) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Input words: tuples, one a word or two, and control words."""
+"""Input words: words with one or two tuples, and control words."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class _Array:
-    """An array of integers as :class:`Blocks`."""
+    """An array of integers in the form of :class:`Blocks`."""
 
     def __init__(self, values: npt.NDArray[Any]) -> None:
         self._values = values
@@ -35,7 +35,7 @@ class InputCodec:
     Parameters
     ----------
     manifest : Manifest
-        Where the fields are.
+        Manifest with the layout of the words.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class InputCodec:
         self._writer = TupleWriter(manifest)
 
     def places(self, places: Mapping[Side, Int64s], count: int) -> WordPlaces:
-        """Say in which words ``count`` tuples go.
+        """Decide which words ``count`` tuples are written to.
 
         Parameters
         ----------
         places : mapping of Side to array of int64
-            The place of each tuple of a side among all of them, ascending.
+            For each side, the places of its tuples among all tuples, ascending.
         count : int
-            How many there are.
+            Number of tuples.
         """
         return joined(places, count) if self._two else one_each(places, count)
 
@@ -74,16 +74,16 @@ class InputCodec:
         Parameters
         ----------
         side : array of uint8, or Side
-            Side of each tuple, or of all.
+            Side of each tuple, or of all tuples.
         keys : mapping of str to array of int64 or uint64
-            By field; a field that is absent is sent as zero.
+            Values by key field; a missing field is sent as zero.
         timestamp : array of int64 or uint64, optional
-            Zero when absent.
+            Timestamps; by default zero.
 
         Returns
         -------
         array of uint64
-            One row a word. Values that do not fit a field lose their upper bits.
+            One word per row. Values that do not fit a field lose their upper bits.
         """
         fields = {f"key.{name}": np.asarray(column) for name, column in keys.items()}
         if timestamp is not None:
@@ -113,19 +113,19 @@ class InputCodec:
         Parameters
         ----------
         words : array of uint64
-            What they hold does not matter.
+            Words to write; their previous contents do not matter.
         places : WordPlaces
-            Of :meth:`places`.
+            Places from :meth:`places`.
         fields : mapping of Side to mapping of str to Blocks
-            By side and the word's fields, as ``key.x`` and ``timestamp``; an absent one becomes
-            zero.
+            For each side, values by the names of the word's fields, such as ``key.x`` and
+            ``timestamp``; a missing field becomes zero.
         begins : mapping of Side to int, optional
-            Row of a side's fields that belongs to its first tuple; by default the first one.
+            For each side, the row of its fields that belongs to its first tuple; by default 0.
         """
         self._writer.write(words, places, fields, begins or dict.fromkeys(Side, 0))
 
     def tuple_counts(self, words: UInt64s) -> Int64s:
-        """Return how many tuples each of these words has; one of a control word."""
+        """Return the number of tuples in each word; a control word counts as one."""
         counts = np.ones(len(words), np.int64)
         if self._two:
             counts += unpack_field(words, self.input["kind"]) == self._kinds["BOTH"]
@@ -134,7 +134,7 @@ class InputCodec:
     def unpack_tuples(
         self, words: UInt64s
     ) -> tuple[npt.NDArray[np.uint8], dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
-        """Return sides, keys and timestamps of the tuples in words that have no others."""
+        """Return sides, keys and timestamps of the tuples in words that hold only tuples."""
         kinds = unpack_field(words, self.input["kind"])
         names = [f"key.{key.name}" for key in self.manifest.keys]
         columns = {name: unpack_field(words, self.input[name]) for name in [*names, "timestamp"]}
@@ -154,7 +154,7 @@ class InputCodec:
         return sides, keys, columns["timestamp"]
 
     def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
-        """Return the input word, one row, of an operation that the manifest names."""
+        """Return the control word of an operation in the manifest, as one row."""
         operations = self.manifest.operations
         number = 0
         for name, operand in [
@@ -168,7 +168,7 @@ class InputCodec:
         return _row(number, self.input.columns)
 
     def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:
-        """Inverse of :meth:`pack_control`, for one legal row."""
+        """Return operation, index and value of a legal control word, which is one row."""
         number = int.from_bytes(word.astype("<u8").tobytes(), "little")
         op, index, value = (
             _extract(number, self.input[name])
@@ -178,7 +178,7 @@ class InputCodec:
         return names[op], index, value
 
     def legal(self, words: UInt64s) -> npt.NDArray[np.bool_]:
-        """Tell which of these input words mean something; the accelerator drops all others."""
+        """Return which input words are legal; the accelerator drops all others."""
         kinds = unpack_field(words, self.input["kind"])
         is_control = kinds == self.manifest.input_kinds["CONTROL"]
         legal: npt.NDArray[np.bool_] = np.isin(kinds, self._tuples)

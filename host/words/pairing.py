@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbours of different sides that share a word."""
+"""Neighbouring tuples or results of different sides that share a word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ Int64s = npt.NDArray[np.int64]
 
 
 def seconds(sides: npt.NDArray[np.uint8], alone: Bools | None = None) -> Bools:
-    """Tell which elements of a sequence share a word with the one before them.
+    """Return which elements of a sequence share a word with the element before them.
 
-    From the front, an element shares a word with the next one if that is of the other side. So in
-    a stretch of sides in turn every second element is the second one of its word, and the first
-    element of a stretch, which follows one of its own side, is never.
+    From the front, an element shares a word with the next one if that belongs to the other side. In
+    a stretch of alternating sides, every second element is therefore the second one of its word.
+    The first element of a stretch follows an element of its own side, and never is.
 
     Parameters
     ----------
     sides : array of uint8
-        0 or 1.
+        Side of each element, 0 or 1.
     alone : array of bool, optional
-        Elements that share a word with nothing.
+        Elements that must not share a word.
     """
     count = len(sides)
     begins = np.ones(count, np.bool_)
@@ -42,36 +42,36 @@ def seconds(sides: npt.NDArray[np.uint8], alone: Bools | None = None) -> Bools:
 
 @dataclass(frozen=True)
 class SidePlaces:
-    """Where tuples of one side stand.
+    """The words of one side's tuples.
 
     Parameters
     ----------
     words : array of int64
-        The word of each, ascending.
+        Word of each tuple, ascending.
     shares : array of uint8, optional
-        0 in a word of its own, 1 for the first tuple of a word, 2 for the second one. Without it,
-        every tuple has a word of its own.
+        0 for a tuple alone in its word, 1 for the first and 2 for the second tuple of a shared
+        word. None if every tuple is alone in its word.
     """
 
     words: Int64s
     shares: npt.NDArray[np.uint8] | None = None
 
     def part(self, begin: int, end: int) -> "SidePlaces":
-        """Return the places of some of the tuples."""
+        """Return the places of the tuples from ``begin`` to ``end``."""
         shares = None if self.shares is None else self.shares[begin:end]
         return SidePlaces(self.words[begin:end], shares)
 
 
 @dataclass(frozen=True)
 class WordPlaces:
-    """How tuples of both sides are laid out in words.
+    """The words of both sides' tuples.
 
     Parameters
     ----------
     count : int
         Number of words.
     sides : mapping of Side to SidePlaces
-        Where the tuples of either side stand.
+        Places of the tuples of either side.
     """
 
     count: int
@@ -79,18 +79,18 @@ class WordPlaces:
 
 
 def one_each(places: Mapping[Side, Int64s], count: int) -> WordPlaces:
-    """Give each of ``count`` tuples a word; ``places`` are those of a side among all of them."""
+    """Give each of ``count`` tuples its own word; ``places`` are those among all tuples."""
     return WordPlaces(count, {side: SidePlaces(at) for side, at in places.items()})
 
 
 def joined(places: Mapping[Side, Int64s], count: int) -> WordPlaces:
-    """Let neighbours of different sides share words, from the front; else as :func:`one_each`."""
+    """Let neighbours of different sides share words, from the front; see :func:`seconds`."""
     if any(not len(places.get(side, ())) for side in Side):
         return one_each(places, count)
     sides = np.zeros(count, np.uint8)
     sides[places[Side.S]] = 1
     second = seconds(sides)
-    before = np.cumsum(second, dtype=np.int32)  # pairs up to here
+    before = np.cumsum(second, dtype=np.int32)  # shared words up to here
     share = 2 * second.view(np.uint8)
     share[:-1] += second[1:]
     return WordPlaces(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result words: one result a word, or two."""
+"""Result words: words with one or two results."""
 
 from dataclasses import dataclass
 
@@ -26,17 +26,17 @@ class ResultWords:
     Attributes
     ----------
     kind : array of int64
-        As in the manifest's ``result_kinds``.
+        Kind, as in the manifest's ``result_kinds``.
     side : array of int64
         Side of the probe; zero for a mark.
     probe, lane, row, core : array of int64
-        Where the match is; meaningful for pairs only. ``core`` is the core's number.
+        Place of the match; meaningful for pairs only. ``core`` is the core's number.
     overflow : array of int64
-        Bit 0: R's window, bit 1: S's; zero for pairs.
+        Bit 0 for R's window, bit 1 for S's window; zero for pairs.
     disorder : array of bool
-        Whether time went backwards; false for pairs.
+        Whether timestamps decreased; False for pairs.
     illegal : array of bool
-        Whether an input word was illegal; false for pairs.
+        Whether an input word was illegal; False for pairs.
     """
 
     kind: Int64s
@@ -56,13 +56,13 @@ class ResultWords:
 class ResultCodec:
     """Packs and unpacks the result words of one accelerator.
 
-    A *result* is a row that holds one; where a word has one place for results, that is the word
-    itself.
+    A *result* is a row that holds one result. If a word holds only one result, the result is the
+    word itself.
 
     Parameters
     ----------
     manifest : Manifest
-        Where the fields are.
+        Manifest with the layout of the words.
 
     Attributes
     ----------
@@ -88,14 +88,14 @@ class ResultCodec:
     def split_words(
         self, words: UInt64s, stamps: UInt64s | None = None
     ) -> tuple[UInt64s, UInt64s | None]:
-        """Take result words apart into results, in order.
+        """Split result words into results, in order.
 
         Parameters
         ----------
         words : array of uint64
             Result words.
         stamps : array of uint64, optional
-            One of each word; the results get those of their words.
+            Stamp of each word; each result gets the stamp of its word.
         """
         if not self._two:
             return words, stamps
@@ -103,7 +103,7 @@ class ResultCodec:
         is_shared = unpack_field(words, self._word[f"{SECOND}kind"]) != self._none
         shared = np.flatnonzero(is_shared)
         results = np.empty((len(words) + len(shared), self.result.columns), np.uint64)
-        # Before a word stand as many second results as there are shared words before it.
+        # The second results in shared words before a word shift the word's first result.
         first = np.arange(len(words))
         first[1:] += np.cumsum(is_shared[:-1])
         results[first] = shifted_rows(words, 0, bits)
@@ -113,9 +113,9 @@ class ResultCodec:
         return results, stamps
 
     def join_results(self, results: UInt64s) -> UInt64s:
-        """Return words that hold results, two of different sides in one where they are neighbours.
+        """Return words that hold results; neighbouring results of different sides share a word.
 
-        The hardware may put them together otherwise; only the sequence of results is fixed.
+        The hardware may combine results in other ways; only the sequence of results is determined.
         """
         if not self._two:
             return results
@@ -133,13 +133,13 @@ class ResultCodec:
         return words
 
     def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
-        """Tell which of these words, or results, are marks; a mark is in a word of its own."""
+        """Return which words, or results, are marks; a mark is alone in its word."""
         kinds = unpack_field(words, self.result["kind"])
         marks: npt.NDArray[np.bool_] = kinds == self.mark
         return marks
 
     def unpack_results(self, results: UInt64s) -> ResultWords:
-        """Take results apart."""
+        """Return the fields of results."""
         fields = dict.fromkeys(PLACE, np.zeros(len(results), np.int64))  # a chain has no places
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
@@ -158,7 +158,7 @@ class ResultCodec:
     def pack_pairs(
         self, side: npt.ArrayLike, probe: Int64s, core: Int64s, row: Int64s, lane: Int64s
     ) -> UInt64s:
-        """Return the results that are pairs."""
+        """Return pairs as results."""
         results = np.zeros((len(probe), self.result.columns), dtype=np.uint64)
         pack_field(results, self.result["kind"], self.pair)
         values = {"side": side, "probe": probe, "core": self._core_digits(core)}
@@ -174,7 +174,7 @@ class ResultCodec:
         disorder: npt.ArrayLike,
         illegal: npt.ArrayLike = False,
     ) -> UInt64s:
-        """Return the results that are stars and marks (``kind`` is ``star`` or ``mark``)."""
+        """Return stars or marks as results (``kind`` is ``star`` or ``mark``)."""
         names = ("kind", "side", "overflow", "disorder", "illegal")
         values = (kind, side, overflow, disorder, illegal)
         columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
@@ -184,7 +184,7 @@ class ResultCodec:
         return results
 
     def core_number(self, digits: Int64s) -> Int64s:
-        """Return the number of each core, of which a result has the digits."""
+        """Return the numbers of cores from the digits in results."""
         arity, bits, levels = self._digits
         if levels <= 1 or arity == 1 << bits:
             return digits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tuples into the words that a device is offered, column by column."""
+"""Write tuples into the words that a device is offered, column by column."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -17,27 +17,27 @@ __all__ = ["SHARED", "Blocks", "TupleWriter"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: How names of fields of a tuple of S that shares a word with one of R begin.
+#: Prefix of the fields of a tuple of S that shares a word with a tuple of R.
 SHARED = "both.s."
 
-#: Rows whose columns are computed and written at once, so that they stay in the processor's cache.
+#: Number of rows that are computed and written at once, so that they stay in the processor's cache.
 BLOCK = 1 << 13
 
 
 class Blocks(Protocol):
-    """A column that is computed some rows at a time."""
+    """A column whose rows are computed in blocks."""
 
     def block(self, rows: slice) -> UInt64s:
-        """Return some rows, modulo 2**64, in an array of their own."""
+        """Return some rows, modulo 2**64, in a new array."""
 
 
 class TupleWriter:
-    """Writes tuples into words, alone or two in a word.
+    """Writes tuples into words, one or two per word.
 
     Parameters
     ----------
     manifest : Manifest
-        Where the fields are.
+        Manifest with the layout of the words.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -45,7 +45,7 @@ class TupleWriter:
         self._kinds = manifest.input_kinds
         self._two = manifest.tuples_per_word == 2
         self._headers = {side: self._first_columns(side) for side in Side}
-        # So many first columns have a bit of R's tuple in a shared word.
+        # Number of first columns that contain bits of R's tuple in a shared word.
         starts = [at.offset for name, at in self._layout.fields.items() if name.startswith(SHARED)]
         self._columns_of_r = -(-min(starts, default=0) // 64)
 
@@ -71,9 +71,10 @@ class TupleWriter:
                     self._write_alone(words, some, side, blocks)
 
     def _first_columns(self, side: Side) -> UInt64s:
-        """Return what is in the first column of a word besides its tuples, by a tuple's ``shares``.
+        """Return the bits of a word's first column besides its tuples, by a tuple's ``shares``.
 
-        That is the side of a tuple in a word of its own, and the order in a shared one.
+        They hold the side of a tuple that is alone in its word, or the order of tuples that share
+        it.
         """
         kind, first = self._layout["kind"].offset, self._layout.fields.get("first")
         headers = [self._kinds[side.name] << kind]
@@ -85,7 +86,7 @@ class TupleWriter:
     def _write_alone(
         self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
     ) -> None:
-        """Write tuples that have words of their own, every column of a word once."""
+        """Write tuples that are alone in their words; every column of a word is written once."""
         target = _target(at.words)
         columns = self._columns(blocks)
         _add_header(columns, self._headers[side][:1])
@@ -95,10 +96,10 @@ class TupleWriter:
     def _write_shared(
         self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
     ) -> None:
-        """Write tuples into words that are zero, or hold the tuples of R that they share with.
+        """Write tuples into words that are zero, or hold the tuples of R with which they share.
 
-        A tuple of R is in the same place whether it shares its word or not, and says in either
-        case what the word is.
+        A tuple of R has the same position in its word whether or not it shares the word. In either
+        case, it sets the kind of the word.
         """
         shares = at.shares
         if side is Side.R or shares is None or not shares.any():
@@ -115,7 +116,7 @@ class TupleWriter:
         _put(words, at.words, self._columns(blocks, SHARED), kept=self._columns_of_r)
 
     def _blocks(self, fields: Mapping[str, Blocks], rows: slice) -> dict[str, UInt64s]:
-        """Return fields of some rows, cut to their widths; without those of no bits."""
+        """Return the fields of some rows, cut to their widths; fields of zero bits are left out."""
         blocks = {}
         for name, values in fields.items():
             bits = self._layout[name].bits
@@ -126,7 +127,7 @@ class TupleWriter:
         return blocks
 
     def _columns(self, blocks: Mapping[str, UInt64s], prefix: str = "") -> dict[int, UInt64s]:
-        """Return the columns of words that have one of these fields."""
+        """Return those columns of words that contain any of the given fields."""
         columns: dict[int, UInt64s] = {}
         for name, block in blocks.items():
             place = self._layout[prefix + name]
@@ -143,7 +144,7 @@ class TupleWriter:
 
 
 def _add_header(columns: dict[int, UInt64s], header: UInt64s) -> None:
-    """Add the header of every word, or of all of them, to the first column."""
+    """Add the header, one per word or one for all, to the first column."""
     if 0 in columns:
         columns[0] |= header
     else:
@@ -155,10 +156,10 @@ def _taken(blocks: Mapping[str, UInt64s], rows: Int64s) -> dict[str, UInt64s]:
 
 
 def _put(words: UInt64s, at: Int64s, columns: Mapping[int, UInt64s], kept: int = 0) -> None:
-    """Write columns of words; what is in the first ``kept`` columns of a word stays there."""
+    """Write columns of words; the first ``kept`` columns of a word keep their bits."""
     target = _target(at)
     for index, column in columns.items():
-        of_words = words[:, index]  # NumPy is quicker with a single index
+        of_words = words[:, index]  # NumPy is faster with a single index
         if index < kept:
             of_words[target] |= column
         else:
@@ -166,6 +167,6 @@ def _put(words: UInt64s, at: Int64s, columns: Mapping[int, UInt64s], kept: int =
 
 
 def _target(at: Int64s) -> Int64s | slice:
-    """Return an index of ascending places: a slice, which is quicker, if they are neighbours."""
+    """Return an index for ascending places: a slice, which is faster, if they are adjacent."""
     begin, end = int(at[0]), int(at[-1]) + 1
     return slice(begin, end) if end - begin == len(at) else at

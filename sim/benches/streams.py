@@ -13,6 +13,7 @@ class StreamSource:
 
     It changes signals after the falling edge of the clock, so that nothing races with the rising
     edge.
+
     Parameters
     ----------
     dut : handle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of what matters the cocotb benches meet."""
+"""The functional coverage of the cocotb benches."""
 
 from sim.benches.runner import run_benches
 from sim.benches.shapes import SHAPES
@@ -8,17 +8,17 @@ from .registry import Result, figure
 
 __all__ = []
 
-#: Of the tuples and stalls, so that the figure is the same every time.
+#: Seed of tuples and stalls, fixed so that the figure is the same in every run.
 SEED = 1
 
 
 @figure("cocotb.coverage", unit="of 1", goal=">= 1")
 def coverage(report):
-    """Cases that the cocotb benches meet, by those that their accelerators can meet.
+    """Share of the cases that the cocotb benches meet, of those that their accelerators can meet.
 
-    Every engine, comparator and shape of a preset; the cases are those of
-    :mod:`sim.scenarios.cases`, told from the words. All answers are those of the reference
-    join, or nothing is measured.
+    The benches cover every engine, comparator and shape of a preset. :mod:`sim.scenarios.cases`
+    defines the cases and recognizes them in the words. The figure is measured only if all answers
+    agree with the reference join.
     """
     share = run_benches(SHAPES, seed=SEED)
     return Result(share, notes=(f"{len(SHAPES)} accelerators, seed {SEED}",))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs the calibration kernel, calibration.v as Verilator translates it.
+// Runs the calibration kernel: calibration.v, translated by Verilator.
 
 #include <chrono>
 #include <cstdint>
@@ -19,8 +19,8 @@ double cpu() {
 
 }  // namespace
 
-// Runs so many cycles; `seconds` receives the CPU time of this thread and wall-clock time. Returns
-// what the circuit has computed by then, which depends on nothing but the cycles run by this thread.
+// Runs `cycles` cycles; `seconds` receives the CPU time of this thread and the wall-clock time.
+// Returns the circuit's output, which depends only on the cycles that this thread has run.
 extern "C" __attribute__((visibility("default"))) uint32_t run_kernel(
     int64_t cycles, double* seconds
 ) {

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this machine is while something is timed: a fixed kernel runs in turn with it.
+"""Calibrate timed figures by the speed of a fixed kernel that runs in turn with the timed code.
 
-Seconds on a machine that others share say little: the same code took three times as long on one
-day as on another, and its speed changes within tenths of a second. So the kernel and what is timed
-take turns, and a timed figure is judged by what it would be at the reference kernel's speed. The
-kernel is a simulated circuit, for what neighbours cost depends on the kind of the code: one of
-random loads and branches and one of straight arithmetic left up to 30 % unexplained, a circuit 5 %.
+On a machine that is shared with others, seconds say little: the same code took three times as long
+on one day as on another, and its speed changes within tenths of a second. Therefore the kernel and
+the timed code take turns, and a figure is judged by the value that it would have if the kernel ran
+at its reference speed. The kernel is a simulated circuit, because the influence of other users
+depends on the kind of code. Kernels of random loads and branches, and of straight arithmetic, left
+up to 30 % of the variation unexplained; a circuit leaves 5 %.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,21 +22,23 @@ from .registry import Result
 
 __all__ = ["REFERENCE", "calibrated", "kernel_speed"]
 
-#: Cycles of the kernel per second on the machine that goals are set for: a virtual machine with two
-#: x86-64 processors, g++ 12, while nobody else uses its hardware. The goals are older than the
-#: kernel. Two simulations that gave 2.7e8 to 3.0e8 and 9.6e7 to 1.1e8 comparisons/s there give 65.5
-#: and 23.8 for each cycle of the kernel, so its speed was 4.0e6 to 4.6e6. Shared with others, the
-#: same machine gives 2.4e6 to 3.2e6 (`python -m sim calibrate`).
+#: Speed of the kernel, in cycles per second, on the machine for which the goals are set: a virtual
+#: machine with two x86-64 processors and g++ 12, while nobody else uses its hardware. The goals are
+#: older than the kernel, so its speed there was derived from two simulations. They made 2.7e8 to
+#: 3.0e8 and 9.6e7 to 1.1e8 comparisons/s on that machine, and make 65.5 and 23.8 comparisons per
+#: cycle of the kernel, so the kernel's speed was 4.0e6 to 4.6e6. Shared with others, the same
+#: machine gives 2.4e6 to 3.2e6 (`python -m sim calibrate`).
 REFERENCE = 4.3e6
-#: Cycles of the kernel in a run: half a second, in as many slices as there are parts, and one more.
+#: Kernel cycles per run, about half a second. They are cut into one slice more than the run has
+#: parts.
 CYCLES = 1_500_000
-#: The kernel's speeds in the two halves of a run must be this near to one another, or the run is
-#: repeated …
+#: Largest relative difference between the kernel's speeds in the two halves of a run. A run with a
+#: larger difference is repeated.
 STEADY = 0.1
-#: … so often at the most, on average.
+#: Largest number of runs that are made per run that should count.
 TRIES = 5
-#: The kernel's circuit, and what runs it. All options are its own: it stays the same while those of
-#: the kit's models change.
+#: The kernel's circuit and its harness. The kernel has its own compiler options, so that it stays
+#: the same when the options of the kit's models change.
 CIRCUIT, HARNESS = (Path(__file__).with_name(f"calibration.{kind}") for kind in ("v", "cpp"))
 VERILATOR_FLAGS = [
     "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
@@ -51,7 +54,7 @@ COMPILER_FLAGS = [
 
 @cache
 def kernel():
-    """Return the kernel's function, compiled unless it is in the cache of libraries."""
+    """Return the kernel's function; compile the kernel unless it is in the cache of libraries."""
     tools = find_toolchain()
     sources = [path.read_text(encoding="utf-8") for path in (CIRCUIT, HARNESS)]
     parts = [*sources, *VERILATOR_FLAGS, *COMPILER_FLAGS, *made_with(tools)]
@@ -64,7 +67,7 @@ def kernel():
 
 
 def compiled(tools, folder, log):
-    """Compile the kernel in ``folder`` and return the library."""
+    """Compile the kernel in ``folder``; return the path of the library."""
     what = "the calibration kernel"
     options = {"what": what, "log": log, "environment": tools.environment, "folder": folder}
     options["beat"] = Heartbeat(str).beat
@@ -79,26 +82,27 @@ def compiled(tools, folder, log):
 
 
 def run_kernel(cycles):
-    """Run the kernel in this thread; return seconds of its CPU time and of wall-clock time."""
+    """Run the kernel in this thread; return the CPU time and the wall-clock time in seconds."""
     seconds = (ctypes.c_double * 2)()
     kernel()(cycles, seconds)
     return tuple(seconds)
 
 
 def kernel_speed(cycles=CYCLES, *, wall=False):
-    """Return the cycles of the kernel in a second.
+    """Return the kernel's speed in cycles per second.
 
     Parameters
     ----------
     cycles : int
-        How many to run.
+        Number of cycles to run.
     wall : bool
-        Of wall-clock time, on all cores at once, for what keeps all of them busy. Otherwise, of CPU
-        time of this thread.
+        If true, the speed is per second of wall-clock time, with the kernel on all cores at once:
+        for timed code that keeps all cores busy. Otherwise, it is per second of this thread's CPU
+        time.
     """
     if not wall:
         return cycles / run_kernel(cycles)[0]
-    kernel()  # compiled by one thread
+    kernel()  # so that one thread compiles it, before the pool starts
     count = workers()
     with ThreadPoolExecutor(count) as pool:
         return (
@@ -114,9 +118,9 @@ def in_turn(part, parts, wall, speed):
     amount, seconds : float
         Sums over the parts.
     instructions : int or None
-        Likewise; None if they cannot be counted.
+        Sum over the parts; None if instructions cannot be counted.
     speeds : tuple of float
-        Of the kernel, in the first half of its slices and in the second.
+        Kernel speed in the first and in the second half of its slices, in cycles per second.
     """
     cycles = CYCLES // (parts + 1)
     taken = [cycles / speed(cycles, wall=wall)]
@@ -133,29 +137,29 @@ def in_turn(part, parts, wall, speed):
 def calibrated(part, *, runs, parts, rate, report, wall=False, speed=kernel_speed):
     """Time something in runs of several parts, in turn with the kernel; return the median run.
 
-    A run counts only if the kernel was as fast in its second half as in its first, but for a tenth,
-    and is brought to the reference speed by the kernel's slices between its own parts. Other runs
-    are repeated, a few times at the most: if too few count in the end, the figure is neither
-    reached nor missed.
+    A run counts only if the kernel's speeds in the first and second half differ by at most a tenth.
+    The value of a run is scaled to the reference speed by the kernel's slices between its parts.
+    Runs that do not count are repeated, up to :data:`TRIES` times on average. If too few runs count
+    in the end, the goal is neither reached nor missed.
 
     Parameters
     ----------
     part : callable
-        Does a part of a run, of a tenth of a second or so; returns how much of something was made,
-        in how many seconds, and the instructions that it took or None.
+        Does one part of a run, of about a tenth of a second. Returns the amount of work, the
+        seconds it took, and the number of instructions or None.
     runs : int
-        Runs that are to count.
+        Number of runs that must count.
     parts : int
-        Parts of a run.
+        Number of parts in a run.
     rate : bool
-        Whether the value is what is made in a second, which grows with the machine's speed, or the
-        seconds for it.
+        Whether the value is the amount of work per second, which grows with the machine's speed,
+        or the seconds per unit of work.
     report : callable
         Receives lines about the progress.
     wall : bool
-        What the seconds are: wall-clock time on all cores, or CPU time.
+        Whether the seconds are wall-clock time on all cores, or CPU time.
     speed : callable
-        :func:`kernel_speed`.
+        Measures the kernel's speed, like :func:`kernel_speed`.
     """
     steady, others = [], []
     for _ in range(TRIES * runs):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The calibration kernel: a small circuit of the accelerator's kind, which does not change, since
-// figures of different days are compared by its speed. Every core walks through a memory of keys and
-// compares each with a few probes; its matches wait in a queue and leave through a tree of arbiters.
+// The calibration kernel: a small circuit that resembles the accelerator. It must not change,
+// because its speed is used to compare figures of different days. Every core reads a memory of keys
+// and compares each with a few probes. The matches wait in a queue and leave through a tree of
+// arbiters.
 
 module core #(
     parameter NUMBER = 0,
@@ -98,7 +99,7 @@ module calibration #(
         sum = 0;
     end
 
-    // Nodes of the tree are numbered from the root, which is 1; node n takes from 2 n and 2 n + 1.
+    // Nodes of the tree are numbered from the root, node 1. Node n merges nodes 2 n and 2 n + 1.
     generate
         for (g = 0; g < CORES; g = g + 1) begin : leaf
             core #(.NUMBER(g)) one (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How quick the index is to simulate, beside the engine that was made for nothing else."""
+"""Simulation speed of the index, relative to an earlier engine that could only be simulated."""
 
 import io
 import json
@@ -19,23 +19,24 @@ from .timed_join import TUPLES
 
 __all__ = ["DIRECT"]
 
-#: The last commit with an index engine that was only simulated (``pipelined=False``): its stages
-#: passed tuples on within a cycle, so a cycle took less to simulate, and no chip could have it.
+#: The last commit with an index engine that could only be simulated (``pipelined=False``). Its
+#: stages passed tuples on within a cycle, so that a cycle took less time to simulate, but no chip
+#: could implement it.
 DIRECT = "ca8bab9"
-#: What of it makes a bundle and joins on it.
+#: Parts of that commit that are needed to make a bundle and to join on it.
 PARTS = ("hdl", "host", "sim", "docs/routing", "pyproject.toml")
-#: Where its files go.
+#: Folder for the files of that commit.
 FOLDER = Path("build") / "figures" / f"commit-{DIRECT}"
-#: What was quickest then.
+#: Parameters that gave the fastest simulation at that commit.
 THEN = {"tuples_per_word": 1, "pipelined": False}
-#: Probes in a group of both: those of the default device, then and now.
+#: Probes per group of both engines: the number of the default device, then as now.
 PROBES = PRESETS["demo-index"].probes
-#: Turns of each, and joins in each of them, of which the first finds caches cold.
+#: Turns of each engine, and joins per turn. The first join of a turn finds cold caches.
 TURNS, JOINS = 5, 3
 
 
 def checked_out():
-    """Return the folder with the files of :data:`DIRECT`."""
+    """Return the folder with the files of :data:`DIRECT`; extract them first if necessary."""
     if FOLDER.is_dir():
         return FOLDER
     command = ["git", "archive", "--format=tar", DIRECT, *PARTS]
@@ -51,7 +52,7 @@ def checked_out():
 
 
 def tuples_per_second(folder, bundle, join):
-    """Return the rate of the quickest of some joins with the code in ``folder``."""
+    """Return the rate of the fastest of several joins that run with the code in ``folder``."""
     command = [sys.executable, "-P", str(Path(__file__).with_name("timed_join.py")), str(bundle)]
     run = subprocess.run(
         command, input=json.dumps(join), text=True, stdout=subprocess.PIPE, check=True,
@@ -61,7 +62,7 @@ def tuples_per_second(folder, bundle, join):
 
 
 def ratio(parameters, bounds, values, report):
-    """Return the rate of today's index by that of the direct one, in turns."""
+    """Return the rate of today's index divided by that of the earlier one; both run in turns."""
     folders = {"direct": checked_out().absolute(), "index": Path.cwd()}
     today = parameters.with_(probes=PROBES).to_dict()
     earlier = {**today, **THEN}
@@ -84,17 +85,17 @@ def ratio(parameters, bounds, values, report):
 
 @figure("index.equi.sim_ratio_direct", unit="times", goal=">= 1.0")
 def equi_ratio(report):
-    """Tuples per second, Arrow to Arrow, by those of the engine that was only simulated.
+    """Tuples per second from Arrow to Arrow, relative to the engine that could only be simulated.
 
-    Windows of 2**16 tuples a side, uniform keys, one result per tuple, groups of 64 probes as the
-    default device has them, a star every 1,024 probes; each with its own host, in turns. The floor
-    is 0.75: below it, a circuit that is the same on the chip would cost the user of the simulator
-    more than it is worth.
+    Windows hold 2**16 tuples per side. Keys are uniform, with one result per tuple. Groups have 64
+    probes, as in the default device, and a star comes every 1,024 probes. Each engine runs with the
+    host code of its own commit. The floor is 0.75: below it, using the same circuit in simulation
+    and on the chip would cost users of the simulator more than it is worth.
     """
     return ratio(EQUI, {"x": 0}, 1 << 16, report)
 
 
 @figure("index.band.sim_ratio_direct", unit="times", goal=">= 1.0")
 def band_ratio(report):
-    """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values."""
+    """The figure of :func:`equi_ratio` for the paper's band: +-10 in fields of 10,000 values."""
     return ratio(BAND, dict.fromkeys("xy", RARE), 10_000, report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the host runtime under a join: its share of the time, memory, copies."""
+"""Figures of the host runtime in a join: its share of the time, its memory, and its copies."""
 
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +26,7 @@ from .timed_join import PERIOD, WINDOW
 __all__ = ["QUERY"]
 
 FOLDER = Path("build") / "figures"
-#: An equality over a count-based window, with one match for a probe.
+#: An equality over a count-based window, with one match per probe.
 QUERY = JoinQuery(
     terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(WINDOW),
     ordering=Ordering(PERIOD), sorted=True,
@@ -34,7 +34,7 @@ QUERY = JoinQuery(
 
 
 def device(report) -> Device:
-    """Open the simulated index of one core."""
+    """Open the simulated index accelerator of one core."""
     bundle = FOLDER / "host-equality"
     write_bundle(EQUI, bundle)
     build_library(bundle, report=report)
@@ -42,7 +42,7 @@ def device(report) -> Device:
 
 
 def side(rows, number):
-    """Rows of one side, sorted by ``t``."""
+    """Return random rows of one side, sorted by ``t``."""
     generator = np.random.default_rng(number)
     return pa.table(
         {
@@ -53,7 +53,7 @@ def side(rows, number):
 
 
 class Clock:
-    """Adds up the time spent in functions that it wraps; calls within calls count once."""
+    """Sums the time spent in the functions that it wraps; nested calls count once."""
 
     def __init__(self):
         self.seconds = 0.0
@@ -78,7 +78,7 @@ class Clock:
 def runtime_share(report):
     """Share of a join's time that is spent in the scheduler and in buffers, not in streams.
 
-    2 x 2^20 rows through the simulator library, Arrow to Arrow.
+    The join has 2 * 2**20 rows and runs from Arrow to Arrow through the simulator library.
     """
     sides = [Pipeline.of_table(side(1 << 20, number), sorted_by=["t"]) for number in range(2)]
     streams, buffers = Clock(), Clock()
@@ -124,9 +124,10 @@ print(rows, (peak() - least) / 1000)
 
 @figure("host.join.peak_mb", unit="MB", goal="< 300")
 def join_peak(report):
-    """Memory above that of an interpreter that has imported nothing, for a join of 10^7 rows.
+    """Peak memory of a join of 10**7 rows, above that of an interpreter without the kit.
 
-    Two Parquet files of 5 * 10^6 rows, streamed through the simulator library into a third.
+    The join streams two Parquet files of 5 * 10**6 rows each through the simulator library into a
+    third file.
     """
     device(report).close()
     paths = [FOLDER / f"host-{number}.parquet" for number in range(2)]
@@ -142,9 +143,9 @@ def join_peak(report):
 
 @figure("host.staging.copies", unit="a batch", goal="< 1.01")
 def staging_copies(report):
-    """Times that an Arrow batch is written on its way into a device's input words.
+    """Number of times that an Arrow batch is written on its way into a device's input words.
 
-    Counted; the time for it is reported beside that of copying as many bytes.
+    The number is counted. The time to copy the same number of bytes is reported for comparison.
     """
     prepared = []
     tables = [side(1 << 20, number) for number in range(2)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the index engine: cycles per tuple, and how quick its simulation is."""
+"""Figures of the index engine: cycles per tuple, and the speed of its simulation."""
 
 from contextlib import closing
 from pathlib import Path
@@ -19,9 +19,9 @@ from .timed_join import PERIOD, TUPLES, WINDOW, uniform_join
 
 __all__ = ["BAND", "EQUI"]
 
-#: One core that holds the windows, with two tuples in a word: equality of one field, and the
-#: paper's band on two. The band's index has four buckets for every tuple, as both fields of its
-#: benchmark have 313 cells each.
+#: Accelerators of one core that holds the whole windows, with two tuples in a word: equality of one
+#: field, and the paper's band on two fields. The band's index has four buckets per tuple, because
+#: each field of the paper's benchmark has 313 cells.
 EQUI = JoinParameters(
     cores=1, sub_window=WINDOW, keys=PRESETS["ecp5-index"].keys, comparator="equality",
     engine="index", probes=16, probe_bits=10, tuples_per_word=2,
@@ -33,8 +33,11 @@ BAND = JoinParameters(
 
 
 def slowest_equality(shapes, report, *, burst=1):
-    """Return the cycles per tuple of the slowest of some accelerators: uniform keys, one match per
-    probe, full windows, a star every 1,024 probes, and so many tuples of a side in a row."""
+    """Return the cycles per tuple of the slowest of several accelerators.
+
+    Keys are uniform with one match per probe, windows are full, a star comes every 1,024 probes,
+    and the sides alternate in runs of ``burst`` tuples.
+    """
     worst = 0
     for changes in shapes:
         parameters = EQUI.with_(**changes)
@@ -50,23 +53,23 @@ def slowest_equality(shapes, report, *, burst=1):
 
 @figure("index.equi.cycles_per_tuple", unit="cycles", goal="<= 0.51")
 def equi_cycles_per_tuple(report):
-    """Cycles for a tuple of either side: uniform keys, one match per probe, full windows.
+    """Cycles per tuple of either side, with uniform keys, one match per probe and full windows.
 
-    2**16 tuples per side in turn, two in a word, a star every 1,024; groups of 4 and of 16 probes
-    (the slower counts).
+    Windows hold 2**16 tuples per side. The sides alternate, two tuples share a word, and a star
+    comes every 1,024 probes. The figure is the slower of groups of 4 and of 16 probes.
     """
     return slowest_equality([{"probes": n} for n in (4, 16)], report)
 
 
 @figure("index.equi.cycles_per_tuple_in_bursts", unit="cycles", goal="< 1.02")
 def equi_cycles_in_bursts(report):
-    """The same with 1,024 tuples of a side in a row, none of which can share a word."""
+    """Cycles per tuple, as above, for runs of 1,024 tuples of a side, which cannot share words."""
     return slowest_equality([{"probes": n} for n in (4, 16)], report, burst=1 << 10)
 
 
 @figure("index.equi.cycles_per_lone_tuple", unit="cycles", goal="< 1.01")
 def equi_cycles_per_lone_tuple(report):
-    """The same in turn, with one tuple in a word."""
+    """Cycles per tuple, as above, for alternating sides with one tuple in a word."""
     return slowest_equality([{"probes": n, "tuples_per_word": 1} for n in (4, 16)], report)
 
 
@@ -82,9 +85,9 @@ def reads_per_cycle(report):
 
 @figure("index.band.cycles_per_tuple", unit="cycles", goal="<= 1.05")
 def band_cycles_per_tuple(report):
-    """The same for the paper's benchmark, a band of +-10 in two fields of 10,000 values.
+    """Cycles per tuple for the paper's benchmark, a band of +-10 in two fields of 10,000 values.
 
-    Groups of 16 and of 64 probes (the slower ones count).
+    The figure is the slower of groups of 16 and of 64 probes.
     """
     worst = 0
     for parameters in (BAND, BAND.with_(probes=64)):
@@ -98,7 +101,7 @@ def band_cycles_per_tuple(report):
 
 
 def engine_ratio(bounds, of, by, window, report):
-    """Return how many times as many cycles per tuple engine ``of`` takes as engine ``by``.
+    """Return the cycles per tuple of the engine ``of`` divided by those of the engine ``by``.
 
     Both are the default devices, with windows of ``window`` tuples per side.
     """
@@ -115,22 +118,22 @@ def engine_ratio(bounds, of, by, window, report):
 
 @figure("index.band.times_scan", unit="times", goal=">= 10")
 def band_times_scan(report):
-    """Cycles of the default scan by those of the default index, for the paper's band."""
+    """Cycles per tuple of the default scan divided by the index's, for the paper's band."""
     bounds = dict.fromkeys("xy", Bounds(-RARE, RARE))
     return engine_ratio(bounds, "scan", "index", 1 << 14, report)
 
 
 @figure("scan.inequality.times_index", unit="times", goal=">= 10")
 def inequality_times_index(report):
-    """Cycles of the default index by those of the default scan, for ``r.x - s.x >= 9900``."""
+    """Cycles per tuple of the default index divided by the scan's, for ``r.x - s.x >= 9900``."""
     return engine_ratio({"x": Bounds(9_900, None)}, "index", "scan", 1 << 11, report)
 
 
 def arrow_rate(parameters, bounds, values, report):
     """Return tuples per second from Arrow tables to Arrow batches, calibrated.
 
-    Of wall-clock time, for host and device work at the same time; the median of three runs of five
-    joins.
+    The seconds are wall-clock time, because host and device work at the same time. The rate is the
+    median of three runs of five joins.
     """
     bundle = Path("build") / "figures" / f"arrow-{parameters.comparator}"
     write_bundle(parameters, bundle)
@@ -160,5 +163,5 @@ def equi_sim_tuples_per_s(report):
 
 @figure("index.band.sim_tuples_per_s", unit="tuples/s", goal=">= 2e6")
 def band_sim_tuples_per_s(report):
-    """The same for the paper's benchmark."""
+    """Tuples per second, as above, for the paper's benchmark."""
     return arrow_rate(BAND, dict.fromkeys("xy", RARE), 10_000, report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting the instructions of this thread and of those that it starts, where one may."""
+"""Count the instructions of a thread and of the threads that it starts, where that is allowed."""
 
 import ctypes
 import os
@@ -8,31 +8,31 @@ import struct
 
 __all__ = ["Instructions"]
 
-#: The number of ``perf_event_open``, by machine.
+#: System call number of ``perf_event_open``, by machine.
 CALLS = {"x86_64": 298, "aarch64": 241}
 #: PERF_TYPE_HARDWARE and PERF_COUNT_HW_INSTRUCTIONS.
 INSTRUCTIONS = (0, 1)
-#: With threads that begin inside, without the kernel and a hypervisor: inherit, exclude_kernel,
-#: exclude_hv.
+#: Count threads that start inside the context, but neither the kernel nor a hypervisor: inherit,
+#: exclude_kernel, exclude_hv.
 FLAGS = 1 << 1 | 1 << 5 | 1 << 6
 #: Size of the first version of ``struct perf_event_attr``, all of whose fields are used here.
 SIZE = 64
 
 
 class Instructions:
-    """Context manager: counts what this thread executes inside; containers often forbid it.
+    """Context manager that counts the instructions that this thread executes inside.
 
-    Threads that it starts inside count too.
+    Threads that the thread starts inside count as well. Containers often forbid counting.
 
     Parameters
     ----------
     event : tuple of int
-        Type and number of the event that is counted.
+        Type and number of the counted event.
 
     Attributes
     ----------
     count : int or None
-        Instructions, once the context is left; None where they cannot be counted.
+        Number of instructions, set on leaving the context; None if they cannot be counted.
     """
 
     def __init__(self, event=INSTRUCTIONS):

@@ -15,18 +15,18 @@ SCORES = ROOT / "docs" / "mutation.json"
 
 @figure("mutation.score_host", unit="of 1", goal=">= 0.85")
 def score_host(report):
-    """Mutants of the host that the tests of their module notice, of all that were run."""
+    """Share of the host's mutants, of all that were run, that the tests of their module notice."""
     return _score("host/")
 
 
 @figure("mutation.score_spark", unit="of 1", goal=">= 0.85")
 def score_spark(report):
-    """Mutants of what Spark's tasks and plans decide that the tests of their module notice."""
+    """Share of the mutants of Spark's tasks and plans that the tests of their module notice."""
     return _score("spark_offload/")
 
 
 def _score(package):
-    """Return the share of the mutants of a package that were noticed, equivalent ones counted."""
+    """Return the share of the mutants of a package that were noticed; equivalent ones count."""
     try:
         scores = json.loads(SCORES.read_text(encoding="utf-8"))
     except OSError as error:

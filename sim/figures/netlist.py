@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of routed netlists: do they answer as the software device does?"""
+"""The figure of routed netlists: the results that differ from those of the software device."""
 
 from hdl.fpga.tools import ToolError
 from host.errors import MissingToolError
@@ -10,13 +10,13 @@ from .registry import NotMeasured, Result, figure
 
 __all__ = []
 
-#: Tuples that each netlist gets, at the least.
+#: Least number of tuples that each netlist receives.
 TUPLES = 100_000
 
 
 @figure("netlist.differences", unit="results", goal="<= 0")
 def netlist_differences(report):
-    """Results of all small netlists that differ from the software device's."""
+    """Number of results of all small netlists that differ from the software device's results."""
     try:
         rows = [
             run_netlist(name, parameters, tuples=TUPLES, seed=1, report=report)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of pipelines on the host: against plain PyArrow, and what each flag saves.
+"""Figures of pipelines on the host: comparison with plain PyArrow, and the savings of each flag.
 
-All are ratios of times that were taken side by side, in turns, in one run.
+All figures but one are ratios of CPU times that were taken in turns in one run; the other is a
+ratio of peak memory.
 """
 
 from contextlib import closing
@@ -18,14 +19,14 @@ from .registry import figure
 
 __all__ = ["ROWS"]
 
-#: Rows of the tables that are measured with.
+#: Number of rows in the tables of most figures.
 ROWS = 10_000_000
-#: Of the batches that they are cut into.
+#: Number of rows in each batch.
 BATCH = 1 << 16
 
 
 def ratio(first, second, report, turns=7):
-    """Return how many times as long ``first`` takes as ``second``: the median of several turns."""
+    """Return the CPU time of ``first`` relative to ``second``: the median of several turns."""
     ratios = []
     for _ in range(turns):
         seconds = []
@@ -39,7 +40,7 @@ def ratio(first, second, report, turns=7):
 
 
 def numbers(rows=ROWS, **options):
-    """A pipeline over two columns: ``x`` ascends, ``k`` is random."""
+    """Return a pipeline over two columns: ``x`` ascends, ``k`` is random."""
     generator = np.random.default_rng(1)
     table = pa.table({"x": np.arange(rows), "k": generator.integers(0, 1000, rows)})
     return Pipeline.of_table(table, **options)
@@ -47,7 +48,7 @@ def numbers(rows=ROWS, **options):
 
 @figure("pipeline.map_filter.times_pyarrow", unit="times", goal="< 1.2")
 def map_filter_times_pyarrow(report):
-    """CPU time of map, filter, collect on 10^7 int64 rows in batches, by that of PyArrow alone."""
+    """CPU time of map, filter, collect on 10**7 int64 rows in batches, relative to PyArrow."""
     generator = np.random.default_rng(1)
     batches = [
         pa.record_batch({"x": generator.integers(0, 1000, BATCH)}) for _ in range(ROWS // BATCH)
@@ -74,7 +75,7 @@ def map_filter_times_pyarrow(report):
 
 @figure("pipeline.fusing.saves", unit="times", goal=">= 1")
 def fusing_saves(report):
-    """Two filters, a map and a selection of columns in four passes, by the same in one."""
+    """CPU time of two filters, a map and a selection in four passes, relative to one fused pass."""
     pipeline = (
         numbers(1 << 21)
         .map("y", lambda x: pc.bit_wise_and(x, 7))
@@ -85,15 +86,17 @@ def fusing_saves(report):
     return ratio(pipeline.fused(False).collect, pipeline.collect, report)
 
 
-#: A pool must outlive the arrays in it, and when those go is the collector's decision.
+#: Memory pools, kept because a pool must outlive its arrays, which the garbage collector may free
+#: late.
 _pools = []
 
 
 @figure("pipeline.sized.saves", unit="times", goal=">= 1")
 def sized_saves(report):
-    """Peak memory of Arrow in ``to_arrays`` of rows of unknown number, by that of known number.
+    """Peak Arrow memory of ``to_arrays`` for rows of unknown number, relative to a known number.
 
-    Rows of known number are written into their arrays as they come; others wait for the last.
+    Rows of a known number are written into the result arrays as they arrive. Rows of an unknown
+    number are collected until the last one has arrived.
     """
     pipeline = numbers().map("y", lambda x: pc.add(x, 1)).select("y")
     unsized = pipeline.filter(lambda y: pc.greater_equal(y, 0))
@@ -113,21 +116,21 @@ def sized_saves(report):
 
 @figure("pipeline.ordered.saves", unit="times", goal=">= 1")
 def ordered_saves(report):
-    """``distinct`` in the order of encounter, by ``distinct`` whose order nobody minds."""
+    """CPU time of ``distinct`` in encounter order, relative to ``distinct`` without an order."""
     pipeline = numbers(1 << 20).map("d", lambda x: pc.bit_wise_and(x, (1 << 19) - 1)).distinct("d")
     return ratio(pipeline.collect, pipeline.unordered().collect, report)
 
 
 @figure("pipeline.sorted.saves", unit="times", goal=">= 1")
 def sorted_saves(report):
-    """Sorting rows that are sorted, but not known to be, by sorting rows that are known to be."""
+    """CPU time of sorting sorted rows not flagged SORTED, relative to flagged ones."""
     unknown, known = numbers(1 << 21).sorted("x"), numbers(1 << 21, sorted_by=["x"]).sorted("x")
     return ratio(unknown.collect, known.collect, report)
 
 
 @figure("pipeline.distinct.saves", unit="times", goal=">= 1")
 def distinct_saves(report):
-    """``distinct`` of rows that are distinct, but not known to be, by rows that are known to be."""
+    """CPU time of ``distinct`` on distinct rows not flagged DISTINCT, relative to flagged ones."""
     unknown = numbers(1 << 20).distinct("x")
     known = numbers(1 << 20, distinct_by=["x"]).distinct("x")
     return ratio(unknown.collect, known.collect, report)
@@ -135,7 +138,7 @@ def distinct_saves(report):
 
 @figure("pipeline.short_circuit.saves", unit="times", goal=">= 1")
 def short_circuit_saves(report):
-    """All of 10^7 rows by the first 1,000 of them."""
+    """CPU time of collecting all of 10**7 rows, relative to collecting the first 1,000."""
     pipeline = numbers().map("y", lambda x: pc.add(x, 1))
 
     def first():

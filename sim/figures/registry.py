@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured figures of the kit: one function each, in a registry; ``python -m sim figures``."""
+"""Registry of the measured figures, one function each; ``python -m sim figures`` measures them."""
 
 from dataclasses import dataclass, field
 import json
@@ -9,25 +9,25 @@ __all__ = ["FIGURES", "Figure", "NotMeasured", "Result", "figure", "measure"]
 
 
 class NotMeasured(Exception):
-    """A figure lacks what it is computed from; the message says how to get that."""
+    """A figure lacks the data it is computed from; the message says how to produce the data."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a figure's function returns if there is more to say than a value.
+    """The result of a figure's function that returns more than a value.
 
     Parameters
     ----------
     value : float
-        As measured.
+        The measured value.
     judged : float or None
-        Held against the goal; the value if None.
+        Value that is compared with the goal; ``value`` if None.
     decided : bool
-        Whether it can be held against the goal at all.
+        Whether the result can be compared with the goal at all.
     notes : tuple of str
-        Printed below the row: under which conditions the value holds.
+        Lines printed below the row: the conditions under which the value holds.
     details : dict
-        Added to the row of the JSON file.
+        Entries added to the row of the JSON file.
     """
 
     value: float
@@ -39,16 +39,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: how to measure it, and what it should be.
+    """A figure: how to measure it, and its goal.
 
     Parameters
     ----------
     function : callable
-        Returns the value or a :class:`Result`; gets a function that reports progress.
+        Called with a function that reports progress; returns the value or a :class:`Result`.
     unit : str
-        Of the value.
+        Unit of the value.
     goal : str or None
-        ``">= 1.5e7"``, ``"< 120"``; None if the figure only stands beside another.
+        Such as ``">= 1.5e7"`` or ``"< 120"``; None if the figure only serves for comparison.
     """
 
     function: object
@@ -56,7 +56,7 @@ class Figure:
     goal: str | None
 
     def met(self, value):
-        """Does ``value`` reach the goal? None without one."""
+        """Return whether ``value`` reaches the goal; None without a goal."""
         if self.goal is None:
             return None
         sign, limit = self.goal.split()
@@ -75,7 +75,7 @@ class Figure:
         return result, self.met(judged) if result.decided else None
 
 
-#: What a row says of its goal; "?" where the machine was too unsteady to tell.
+#: What a row says about its goal; "?" if the machine was too unsteady to decide.
 OUTCOMES = {True: "yes", False: "NO", None: "?"}
 #: All figures, by name.
 FIGURES = {}
@@ -97,11 +97,11 @@ def measure(names, path, *, report):
     Parameters
     ----------
     names : list of str
-        Of the figures.
+        Names of the figures.
     path : Path
-        JSON file: a list of objects with the keys name, value, unit, goal, met, and details of
-        the figure. The value of a figure that could not be measured is null; ``met`` is null
-        without a goal, and where the machine was too unsteady to tell.
+        JSON file: a list of objects with the keys name, value, unit, goal and met, and with the
+        figure's details. ``value`` is null if the figure could not be measured. ``met`` is null
+        without a goal, and if the machine was too unsteady to decide.
     report : callable
         Receives lines about the progress.
 

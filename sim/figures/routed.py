@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of routed accelerators: cycles counted in simulation, at the clock of a routing report.
 
-Every row names what it was measured under, and stands beside the same in groups of one: the strict
+Every figure names its conditions. Beside it stands the same figure for groups of one, the strict
 outer order, in which no probes share a pass.
 """
 
@@ -17,9 +17,9 @@ from .saturated_run import saturate
 
 __all__ = ["clock", "routed_report"]
 
-#: Tuples per side of the window that tuples are counted with, and the rate of the paper's software:
-#: on 28 cores of Xeon processors it joins 5,200 tuples per second with a window of 2**21, that is,
-#: with 64 times the comparisons.
+#: Tuples per side of the window for the figure of tuples per second, and the rate of the paper's
+#: software, scaled to that window. On 28 cores of Xeon processors, the software joins 5,200 tuples
+#: per second with a window of 2**21, which takes 64 times the comparisons.
 WINDOW = 1 << 15
 PAPER_TUPLES = 5_200 << 6
 
@@ -30,7 +30,7 @@ def routed_report(preset, speed):
     Raises
     ------
     NotMeasured
-        If there is none, or it is of other parameters than the preset has.
+        If there is no report, or the report has other parameters than the preset.
     """
     path = REPORTS / f"{preset}-lfe5u-85f-grade{speed}.json"
     try:
@@ -46,7 +46,7 @@ def routed_report(preset, speed):
 
 @cache
 def provenance(preset, speed):
-    """Return what is to be said of a report: its clock, programs, design; text and details."""
+    """Return a note and details that describe a report: its clock, programs and design."""
     routed = routed_report(preset, speed)
     programs = [f"{router['name']} {router['version']}" for router in routed["routers"]]
     locked = any(router["locked"] for router in routed["routers"])
@@ -66,7 +66,7 @@ def provenance(preset, speed):
 
 
 def clock(preset, speed):
-    """Return the clock of a preset as its published report says: its slowest seed's."""
+    """Return the clock of a preset from its published report: that of the slowest seed."""
     routed = routed_report(preset, speed)
     note, details = provenance(preset, speed)
     return Result(routed["fmax_mhz"], notes=(note,), details={"conditions": details})
@@ -74,13 +74,13 @@ def clock(preset, speed):
 
 @cache
 def counts(preset, window, report):
-    """Return what the simulated accelerator counts with full groups, and with groups of one."""
+    """Return the simulated accelerator's records for full groups and for groups of one."""
     full, single = saturate(PRESETS[preset], report, matches=[ONE_IN], window=window)
     return {"full": full, "single": single}
 
 
 def rate(preset, name, groups, report, *, window=None):
-    """Return how many of ``name`` a second the routed accelerator does, with full windows."""
+    """Return how many ``name`` per second the routed accelerator performs with full windows."""
     routed = routed_report(preset, 8)
     note, details = provenance(preset, 8)
     record = counts(preset, window, report)[groups]
@@ -93,34 +93,34 @@ def rate(preset, name, groups, report, *, window=None):
 
 
 def main_rate(preset, groups, report):
-    """Return the comparisons, or the pairs that digests decide, in a second."""
+    """Return the comparisons, or the pairs decided by digests, per second."""
     return rate(preset, rate_name(PRESETS[preset]), groups, report)
 
 
 @figure("scan.routed_pairs_decided_per_s_equality", unit="pairs/s", goal=">= 1.5e11")
 def routed_pairs_decided_per_s_equality(report):
-    """Pairs of 32-bit keys that an LFE5U-85F decides by comparing digests of 16 bits.
+    """Pairs of 32-bit keys per second that an LFE5U-85F decides by comparing 16-bit digests.
 
-    Counted in simulation, at the routed clock.
+    Cycles are counted in simulation and scaled to the routed clock.
     """
     return main_rate("ecp5-equality", "full", report)
 
 
 @figure("scan.routed_pairs_decided_per_s_equality_groups_of_one", unit="pairs/s", goal=None)
 def routed_pairs_decided_per_s_equality_groups_of_one(report):
-    """The same in strict outer order."""
+    """Pairs decided per second, as above, in strict outer order."""
     return main_rate("ecp5-equality", "single", report)
 
 
 @figure("scan.routed_comparisons_per_s_band", unit="comparisons/s", goal=">= 5e10")
 def routed_comparisons_per_s_band(report):
-    """Comparisons of bands in two fields of 16 bits by an LFE5U-85F."""
+    """Comparisons per second by an LFE5U-85F, of bands in two fields of 16 bits."""
     return main_rate("ecp5-band", "full", report)
 
 
 @figure("scan.routed_comparisons_per_s_band_groups_of_one", unit="comparisons/s", goal=None)
 def routed_comparisons_per_s_band_groups_of_one(report):
-    """The same in strict outer order."""
+    """Comparisons per second, as above, in strict outer order."""
     return main_rate("ecp5-band", "single", report)
 
 
@@ -132,17 +132,17 @@ def routed_mhz_16_cores(report):
 
 @figure("scan.tuples_per_s", unit="tuples/s", goal=f">= {PAPER_TUPLES}")
 def tuples_per_s(report):
-    """Tuples of both sides that the routed `ecp5-band` joins with windows of 2**15 per side.
+    """Tuples of both sides per second that the routed `ecp5-band` joins with 2**15-tuple windows.
 
-    The goal is the 5,200 per second at 2**21 of the paper's 28 cores, scaled to as many
-    comparisons.
+    The goal is the rate of the paper's 28 cores, 5,200 tuples per second at a window of 2**21,
+    scaled to the same number of comparisons.
     """
     return rate("ecp5-band", "tuples", "full", report, window=WINDOW)
 
 
 @figure("scan.tuples_per_s_groups_of_one", unit="tuples/s", goal=None)
 def tuples_per_s_groups_of_one(report):
-    """The same in strict outer order."""
+    """Tuples per second, as above, in strict outer order."""
     return rate("ecp5-band", "tuples", "single", report, window=WINDOW)
 
 
@@ -160,11 +160,11 @@ def index_default_routed_mhz(report):
 
 @figure("index.routed_tuples_per_s", unit="tuples/s", goal=">= 2.5e8")
 def index_routed_tuples_per_s(report):
-    """Tuples of both sides, in turn, that the routed `ecp5-index` takes in a second."""
+    """Tuples of both sides, in turn, that the routed `ecp5-index` accepts per second."""
     return rate("ecp5-index", "tuples", "full", report, window=PRESETS["ecp5-index"].capacity)
 
 
 @figure("index.routed_tuples_per_s_groups_of_one", unit="tuples/s", goal=None)
 def index_routed_tuples_per_s_groups_of_one(report):
-    """The same in strict outer order."""
+    """Tuples per second, as above, in strict outer order."""
     return rate("ecp5-index", "tuples", "single", report, window=PRESETS["ecp5-index"].capacity)

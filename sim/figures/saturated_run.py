@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An accelerator under load: full windows, and words as fast as it takes them."""
+"""Run an accelerator under load: with full windows, and words as fast as it accepts them."""
 
 from contextlib import closing
 from pathlib import Path
@@ -20,48 +20,49 @@ from sim.verilated.library import build_library
 
 __all__ = ["FREQUENT", "RARE", "SaturatedRun", "saturate", "tuples"]
 
-#: Bounds of a band in two fields, both uniform in 1 .. 10,000, by how many keys match one probe:
-#: the paper's one in 250,000, and one in 1,000.
+#: Bounds of a band in two fields that are uniform in 1 .. 10,000, for two match rates: the paper's
+#: one pair in 250,000, and one pair in 1,000.
 RARE, FREQUENT = 10, 158
-#: Tuples that an index is counted with at the least: it takes one in a cycle or two.
+#: Least number of tuples in the measurement of an index, which accepts a tuple every cycle or two.
 LEAST = 1 << 14
-#: How many values a field of a band has.
+#: Number of different values in a field of a band.
 SPREAD = 10_000
 #: Cycles without a word in or out after which a run has failed.
 SILENCE = 1 << 20
 
 
 def band_width(one_in, fields):
-    """Return the bound of a band in so many fields, of which about one pair in ``one_in`` is."""
+    """Return the bound of a band in ``fields`` fields that about one pair in ``one_in`` matches."""
     return round((SPREAD / one_in ** (1 / fields) - 1) / 2)
 
 
 def tuples(counts):
-    """Return the tuples of both sides in differences of the hardware counters."""
+    """Return the number of tuples of both sides, from differences of the hardware counters."""
     return counts["tuples_r"] + counts["tuples_s"]
 
 
 class SaturatedRun:
-    """An accelerator with full windows, fed as fast as it takes words.
+    """An accelerator with full windows that receives words as fast as it accepts them.
 
-    Tuples of both sides come in turn, ``burst`` of each, which is one at first. Begin with
-    :meth:`bound` or :meth:`ask`, which fill the windows.
+    Tuples of the sides alternate in runs of ``burst`` tuples, at first of one. Call :meth:`bound`
+    or :meth:`ask` first; they fill the windows.
 
     Parameters
     ----------
     parameters : JoinParameters
-        With comparator ``"band"`` or ``"equality"``.
+        Parameters of the accelerator, with comparator ``"band"`` or ``"equality"``.
     report : callable
         Receives lines about the progress.
     window : int or None
-        Tuples per side; all that the accelerator holds if None.
+        Tuples per side; the capacity of the accelerator if None.
     values : int or None
-        How many values a field has; by default 10,000 for a band, 250,000 for an equality.
+        Number of different values in a field; by default 10,000 for a band, 250,000 for an
+        equality.
     period : int or None
-        Probes from star to star; by default a full group.
+        Probes per star; by default a full group.
     draw : callable or None
-        Given a generator of random numbers and a count, returns so many values of each field, by
-        its name; by default they are uniform.
+        Called with a random generator and a count; returns an array of ``count`` values for each
+        field, by the field's name. By default, values are uniform.
     """
 
     def __init__(self, parameters, report, *, window=None, values=None, period=None, draw=None):
@@ -86,19 +87,19 @@ class SaturatedRun:
         self.values = values or (SPREAD if parameters.comparator == "band" else 250_000)
 
     def close(self):
-        """Let go of the device."""
+        """Close the device."""
         self.device.close()
 
     def bound(self, width):
-        """Let tuples match that differ by at most ``width`` in every field; fill the windows."""
+        """Match tuples that differ by at most ``width`` in every field; fill the windows."""
         band = self.parameters.comparator == "band"
         names = [key.name for key in self.manifest.keys] if band else []
         self.ask(dict.fromkeys(names, Bounds(-width, width)))
 
     def ask(self, bounds, spreads=None):
-        """Let tuples match whose fields are within ``bounds``; fill the windows.
+        """Match tuples whose differences are within ``bounds``; fill the windows.
 
-        What is known of the values, ``spreads``, is as for
+        ``spreads`` describes the values of the fields, as for
         :func:`host.streams.configuration.configuration`.
         """
         words = configuration(
@@ -108,23 +109,23 @@ class SaturatedRun:
         self.send(self.tuples(2 * self.window.size))
 
     def order(self, period):
-        """Let a star come every ``period`` probes of a side; the windows stay as they are."""
+        """Emit a star every ``period`` probes of a side; the windows keep their contents."""
         self.ordering = Ordering(period)
         self.send(self.codec.pack_control("PRECISION", 0, period), marks=2)
 
     def uniform(self, generator, count):
-        """Return values of all fields that are uniform in 1 .. ``values``."""
+        """Return values for all fields that are uniform in 1 .. ``values``."""
         return {
             key.name: generator.integers(1, self.values + 1, count) for key in self.manifest.keys
         }
 
     def tuples(self, count):
-        """Return tuples of both sides in turn, ``burst`` of each."""
+        """Return the words of tuples whose sides alternate in runs of ``burst``."""
         sides = np.arange(count) // self.burst % 2
         return self.codec.pack_tuples(sides, self.draw(self.generator, count))
 
     def send(self, words, *, marks=1):
-        """Send ``words`` and FLUSH; take what comes, up to the last of ``marks`` marks.
+        """Send ``words`` and FLUSH; receive results up to the last of ``marks`` marks.
 
         Raises
         ------
@@ -142,7 +143,7 @@ class SaturatedRun:
             marks -= int(self.codec.marks(self.results[: done.produced]).sum())
 
     def measure(self, tuples):
-        """Return seconds of CPU time and counter differences of so many more tuples."""
+        """Send ``tuples`` more tuples; return the seconds of CPU time and counter differences."""
         words = self.tuples(tuples)
         before = self.device.counters()
         start = time.process_time()
@@ -153,23 +154,23 @@ class SaturatedRun:
 
 
 def saturate(parameters, report, *, matches, window=None, passes=200):
-    """Count what an accelerator does under load; return a record for each condition.
+    """Count the events of an accelerator under load; return a record for each condition.
 
-    Each rate of matches is counted with full groups, and with groups of one beside it: the strict
-    outer order, in which every probe has a pass of its own.
+    Each match rate is measured twice: with full groups, and with groups of one. Groups of one give
+    the strict outer order, in which every probe has a pass of its own.
 
     Parameters
     ----------
     parameters : JoinParameters
-        With comparator ``"band"`` or ``"equality"``.
+        Parameters of the accelerator, with comparator ``"band"`` or ``"equality"``.
     report : callable
         Receives lines about the progress.
     matches : sequence of int
-        About one pair in so many matches, one run for each.
+        Match rates: for each number n, a run in which about one pair in n matches.
     window : int or None
-        Tuples per side; all that the accelerator holds if None.
+        Tuples per side; the capacity of the accelerator if None.
     passes : int
-        Groups of each side that are counted.
+        Number of groups that are measured per side.
     """
     records = []
     band = parameters.comparator == "band"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the scan engine: its efficiency, and how quick its simulation is."""
+"""Figures of the scan engine: its cycle efficiency, and the speed of its simulation."""
 
 from contextlib import closing
 import os
@@ -19,12 +19,12 @@ from .saturated_run import FREQUENT, RARE, SaturatedRun
 
 __all__ = ["SCAN"]
 
-#: The accelerators that the scan is measured on: sixteen cores of 512 keys.
+#: The accelerator that the scan is measured on: sixteen cores with sub-windows of 512 keys.
 SCAN = PRESETS["paper"].with_(sub_window=512, fan_in=4)
 
 
 def sim_rate(parameters, report):
-    """Return comparisons per second of CPU time, the median of five runs, calibrated."""
+    """Return comparisons per second of CPU time: the median of five runs, calibrated."""
     with closing(SaturatedRun(parameters, report)) as run:
         run.bound(RARE)
 
@@ -40,23 +40,24 @@ def sim_rate(parameters, report):
 def sim_comparisons_per_s(report):
     """Comparisons that the simulator library makes per second of CPU time.
 
-    16 cores, 4 lanes, 8 probes, full windows, one thread; the median of five runs.
+    The accelerator has 16 cores, 4 lanes and 8 probes; windows are full. The simulation has one
+    thread. The figure is the median of five runs.
     """
     return sim_rate(SCAN.with_(sub_window=2000, lanes=4, probes=8), report)
 
 
 @figure("scan.sim_comparisons_per_s_one_lane", unit="comparisons/s", goal=">= 1.5e7")
 def sim_comparisons_per_s_one_lane(report):
-    """The same with a single lane and windows of 8,000 tuples."""
+    """Comparisons per second of CPU time, as above, with one lane and windows of 8,000 tuples."""
     return sim_rate(SCAN.with_(sub_window=500, probes=8), report)
 
 
-#: What has been measured of the scan: bound and share of useful comparisons.
+#: Measured efficiencies: the bound of the band, and the share of useful comparisons.
 _efficiencies = []
 
 
 def efficiencies(report):
-    """Return the cycle efficiency of every shape at both match rates, measured once."""
+    """Return the cycle efficiency of every shape at both match rates; measure them only once."""
     if not _efficiencies:
         for probes in (1, 4, 8):
             for lanes in (1, 2):
@@ -74,29 +75,30 @@ def efficiencies(report):
 
 @figure("scan.cycle_efficiency", unit="of 1", goal=">= 0.99")
 def cycle_efficiency(report):
-    """Useful comparisons by comparators and cycles, counted in hardware, with full windows.
+    """Useful comparisons / (comparators * cycles), counted in hardware, with full windows.
 
-    16 cores of 512 keys, one match in 250,000; the lowest of 1, 4, 8 probes with 1 and 2 lanes.
+    The accelerators have 16 cores of 512 keys; one pair in 250,000 matches. The figure is the
+    lowest of 1, 4 and 8 probes with 1 and 2 lanes.
     """
     return min(share for bound, share in efficiencies(report) if bound == RARE)
 
 
 @figure("scan.cycle_efficiency_crowded", unit="of 1", goal=">= 0.9")
 def cycle_efficiency_crowded(report):
-    """The same with one match in 1,000."""
+    """Cycle efficiency, as above, if one pair in 1,000 matches."""
     return min(share for bound, share in efficiencies(report) if bound == FREQUENT)
 
 
 @figure("scan.model_build_s_64", unit="s", goal="< 90")
 def model_build_s_64(report):
-    """Seconds of wall-clock time from parameters to a loaded library, 64 cores, everything cold."""
+    """Wall-clock seconds from parameters to a loaded library of 64 cores, with an empty cache."""
     return calibrated(
         lambda: (1, cold_build(report), None), runs=1, parts=1, rate=False, wall=True, report=report
     )
 
 
 def cold_build(report):
-    """Return the seconds that the accelerator of 64 cores takes with an empty cache."""
+    """Return the seconds to generate and build the accelerator of 64 cores with an empty cache."""
     before = os.environ.get("SPLITJOIN_CACHE")
     with tempfile.TemporaryDirectory(prefix="splitjoin-") as folder:
         os.environ["SPLITJOIN_CACHE"] = str(Path(folder) / "cache")

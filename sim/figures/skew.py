@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the index engine with keys that a hash, a chain or a grid could be slow for."""
+"""Figures of the index engine with keys that could make a hash, a chain or a grid slow."""
 
 from contextlib import closing
 
@@ -16,22 +16,22 @@ from .timed_join import PERIOD
 
 __all__ = ["ZIPF"]
 
-#: A key that holds any product of 16 bits and 2**18 + 1; the exclusive or of its slices of 18 bits,
-#: which the hash once was, is zero.
+#: A key that holds any product of a 16-bit number and 2**18 + 1. The exclusive or of its 18-bit
+#: slices, which an earlier hash used, is always zero.
 WIDE = EQUI.with_(keys=(KeyField(name="x", bits=40, signed=False),), bucket_bits=18)
-#: An equality whose windows, of 4,096 tuples a side, are filled in reasonable time though a probe
-#: may match a third of them.
+#: An equality with windows of 4,096 tuples per side. They fill in reasonable time although a probe
+#: may match a third of a window.
 ZIPF = EQUI.with_(probes=4, sub_window=1 << 12)
-#: A band on two fields that are wide enough for values far from each other.
+#: A band on two fields that are wide enough for values far apart.
 WIDE_BAND = BAND.with_(
     keys=tuple(KeyField(name=name, bits=32, signed=False) for name in "xy"), probes=16
 )
-#: Different values of a Zipf distribution.
+#: Number of different values of a Zipf distribution.
 RANKS = 1 << 16
 
 
 def worst_of_groups(parameters, draw, report):
-    """Return the cycles per tuple in groups of 4 or of 16 probes, whichever are more."""
+    """Return the cycles per tuple with groups of 4 or of 16 probes, whichever is slower."""
     worst = 0
     for probes in (4, 16):
         grouped = parameters.with_(probes=probes)
@@ -46,9 +46,10 @@ def worst_of_groups(parameters, draw, report):
 
 @figure("index.skew.octets", unit="cycles", goal="<= 1.1")
 def octets(report):
-    """Cycles per tuple of an equality of keys ``(x << 16) | y``, x and y below 256.
+    """Cycles per tuple of an equality of keys ``(x << 16) | y``, with x and y below 256.
 
-    Windows of 2**16 tuples per side, one match per probe, a star every 1,024 probes.
+    Windows hold 2**16 tuples per side, one tuple matches per probe, and a star comes every 1,024
+    probes.
     """
 
     def draw(generator, count):
@@ -60,7 +61,7 @@ def octets(report):
 
 @figure("index.skew.fold_adversary", unit="cycles", goal="<= 1.1")
 def fold_adversary(report):
-    """The same of keys ``x * (2**18 + 1)``, x below 2**16, with 2**18 buckets."""
+    """Cycles per tuple, as above, of keys ``x * (2**18 + 1)``, x below 2**16; 2**18 buckets."""
 
     def draw(generator, count):
         return {"x": generator.integers(0, 1 << 16, count) * ((1 << 18) + 1)}
@@ -70,10 +71,10 @@ def fold_adversary(report):
 
 @figure("index.skew.zipf_results_per_cycle", unit="results", goal=">= 0.8")
 def zipf_results_per_cycle(report):
-    """Results per cycle of an equality with keys of a Zipf distribution, in groups of four.
+    """Results per cycle of an equality with keys of a Zipf distribution, in groups of four probes.
 
-    Exponents 1.1 and 1.5 (the slower counts), 65,536 different keys, windows of 4,096 tuples per
-    side, tuples of both sides in turn, a star every 1,024 probes.
+    The figure is the slower of the exponents 1.1 and 1.5. There are 65,536 different keys; windows
+    hold 4,096 tuples per side, tuples of both sides alternate, and a star comes every 1,024 probes.
     """
     least = np.inf
     for exponent in (1.1, 1.5):
@@ -92,12 +93,12 @@ def zipf_results_per_cycle(report):
 
 
 def band_ratio(values, report):
-    """Return cycles per probe by its results, or by one if it has fewer, for a band of +-10.
+    """Return cycles per probe divided by results per probe (at least one), for a band of +-10.
 
     Parameters
     ----------
     values : mapping of str to range
-        Of which those of each field are drawn, by its name. The host knows as much.
+        For each field, the range that its values are drawn from; the host knows the range.
     report : callable
         Receives lines about the progress.
     """
@@ -120,23 +121,24 @@ def band_ratio(values, report):
 
 @figure("index.skew.band_constant_field", unit="times", goal="<= 2")
 def band_constant_field(report):
-    """Cycles per probe by its results (one at the least): a band, one of two fields constant.
+    """Cycles per probe / results per probe (at least one), for a band with a constant field.
 
-    The other one has 2**20 values; windows of 2**16 tuples per side, 2**18 buckets.
+    The other field has 2**20 values. Windows hold 2**16 tuples per side; there are 2**18 buckets.
     """
     return band_ratio({"x": range(7, 8), "y": range(1 << 20)}, report)
 
 
 @figure("index.skew.band_multiples", unit="times", goal="<= 2")
 def band_multiples(report):
-    """The same where both fields are multiples of 1,024, of which there are 256 each."""
+    """The ratio of :func:`band_constant_field` for two fields with 256 multiples of 1,024 each."""
     return band_ratio(dict.fromkeys("xy", range(0, 1 << 18, 1 << 10)), report)
 
 
 @figure("index.skew.band_clustered", unit="times", goal="<= 2")
 def band_clustered(report):
-    """The same where the values of one field lie within 1,000, far from zero, the other's in 2**20.
+    """The ratio of :func:`band_constant_field` for one field with clustered values.
 
-    No probe has a match, but for one in thirty.
+    Its 1,000 values are consecutive and far from zero; the other field has 2**20 values. About one
+    probe in thirty has a match.
     """
     return band_ratio({"x": range(5_000_000, 5_001_000), "y": range(1 << 20)}, report)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of the soak: what its recorded runs found."""
+"""The figure of the soak test: the differences that its recorded runs found."""
 
 import math
 
@@ -9,13 +9,13 @@ from .registry import NotMeasured, Result, figure
 
 __all__ = []
 
-#: Tuples that recorded runs have to add up to.
+#: Number of tuples that the recorded runs must add up to.
 ENOUGH = 10**8
 
 
 @figure("soak.differences", unit="differences", goal="<= 0")
 def soak_differences(report):
-    """Differences from the model in all runs of ``docs/soak.md``; they are 10**8 tuples or more."""
+    """Differences from the model in all runs of ``docs/soak.md``, which must have 10**8 tuples."""
     runs = entries(LEDGER.read_text(encoding="utf-8"))
     if not runs:
         raise NotMeasured(f"no run is in docs/{LEDGER.name}: make soak MINUTES=60 RECORD=1")

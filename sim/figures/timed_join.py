@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A join of two Arrow tables on a simulated device, timed from tables to batches.
+"""Time a join of two Arrow tables on a simulated device, from tables to batches.
 
-Also a program, so that the device of an earlier commit can be timed with that commit's own code::
+The module is also a program, so that the device of an earlier commit can be timed with the code of
+that commit::
 
     PYTHONPATH=FOLDER python -P sim/figures/timed_join.py BUNDLE < JOIN
 
-``JOIN`` is JSON: ``parameters`` of the device, ``bounds`` of the compared fields, how many
-``values`` these have, and how many ``joins`` to time. The seconds of each are printed as JSON.
+``JOIN`` is a JSON object: ``parameters`` of the device, ``bounds`` of the compared fields, the
+number of different ``values`` in a field, and the number of ``joins`` to time. The program prints a
+JSON list with the wall-clock seconds, device seconds and number of results of each join.
 """
 
 import json
@@ -26,11 +28,11 @@ from host.query import JoinQuery, Term
 
 __all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
 
-#: Windows of so many tuples per side.
+#: Tuples per side of the window.
 WINDOW = 1 << 16
-#: Probes from star to star: a star takes a cycle of the output, as a result does.
+#: Probes per star. Each star takes a cycle of the output, as a result does.
 PERIOD = 1 << 10
-#: Tuples of both sides that one join has.
+#: Tuples of both sides in one join.
 TUPLES = 1 << 21
 
 
@@ -40,14 +42,15 @@ def uniform_join(bounds, values):
     Parameters
     ----------
     bounds : dict of str to int
-        The fields that are compared, and by how much they may differ, up and down.
+        Compared fields, and the largest difference in either direction.
     values : int
-        Values of every field.
+        Number of different values in every field.
 
     Returns
     -------
     function
-        Takes a device; returns wall-clock seconds, those of them in the device, and results.
+        Takes a device; returns wall-clock seconds, seconds spent in the device, and the number of
+        results.
     """
     generator = np.random.default_rng(1)
     rows = TUPLES // 2
@@ -75,10 +78,10 @@ def uniform_join(bounds, values):
 
 
 def main():
-    """Build the device in the folder that the first argument names, and time joins on it."""
+    """Build the device in the folder given by the first argument, and time joins on it."""
     bundle, join = Path(sys.argv[1]), json.load(sys.stdin)
     write_bundle(JoinParameters.from_dict(join["parameters"]), bundle)
-    # The command, as its module has another name in the earlier commit.
+    # The build runs as a command because its module has another name in the earlier commit.
     build = [sys.executable, "-P", "-m", "sim", "build", str(bundle)]
     subprocess.run(build, stdout=subprocess.DEVNULL, check=True)
     with open_device(f"sim:{bundle}") as device:

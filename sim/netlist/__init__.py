@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The netlist that is routed, run against the software device: ``python -m sim netlist``."""
+"""Compare the netlist that is routed with the software device: ``python -m sim netlist``."""

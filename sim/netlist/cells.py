@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verilog models of the ECP5's cells: Yosys' own, and ours of what Yosys has none of."""
+"""Verilog models of the ECP5's cells: Yosys' models, and our own where Yosys has none."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,12 +9,12 @@ from host.errors import MissingToolError
 
 __all__ = ["cell_models"]
 
-#: Ours.
+#: Our own models.
 PRIMITIVES = Path(__file__).with_name("primitives.v")
-#: What Yosys' ``ecp5/cells_sim.v`` includes, but for pads.
+#: The files that Yosys' ``ecp5/cells_sim.v`` includes, except for those of pads.
 YOSYS_MODELS = ("common_sim.vh", "ccu2c_sim.vh")
-#: Yosys' models of look-up tables choose in four steps, for which Verilator makes code that is half
-#: as large again as for one choice. A test holds both to be the same.
+#: Replacements in Yosys' models of look-up tables, which choose in four steps. Verilator makes code
+#: for the four steps that is half as large again as for one step. A test compares both forms.
 TABLES = {
     """\
     wire [7:0] s3 = D ?     INIT[15:8] :     INIT[7:0];
@@ -27,8 +27,8 @@ TABLES = {
     assign Z =      A ?          s1[1] :         s1[0];
 """: "    assign Z = INIT[{B, A}];\n",
 }
-#: Registers of Yosys' models begin with what their reset sets. Here they begin with anything, for
-#: nothing may depend on more than a reset of 16 cycles gives.
+#: Registers in Yosys' models start with their reset value. This line is removed so that they start
+#: with any value: nothing may depend on more than a reset of 16 cycles guarantees.
 INITIAL = "\tinitial Q = srval;\n"
 
 
@@ -47,20 +47,20 @@ def model_folder():
 
 
 def yosys_models():
-    """Return Yosys' Verilog of ECP5 cells."""
+    """Return Yosys' Verilog models of ECP5 cells."""
     folder = model_folder()
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in YOSYS_MODELS)
 
 
 def cell_models():
-    """Return the Verilog of all cells.
+    """Return the Verilog models of all cells.
 
     Raises
     ------
     MissingToolError
-        If Yosys' models are not there.
+        If Yosys' models are not installed.
     ValueError
-        If they are not what this was written for.
+        If Yosys' models lack the text that is to be replaced.
     """
     text = yosys_models()
     for old, new in {INITIAL: "", **TABLES}.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sim netlist``: run netlists, print a row for each."""
+"""``python -m sim netlist``: run netlists and print a table row for each."""
 
 from dataclasses import asdict
 import json
@@ -18,7 +18,7 @@ from .size import size_of
 
 __all__ = ["RESULTS", "add_command", "run_netlist"]
 
-#: Where the rows go.
+#: JSON file for the rows.
 RESULTS = Path("build") / "netlist" / "netlist.json"
 COLUMNS = (
     ("shape", 46), ("LUTs", 6), ("cells", 6), ("RAMs", 12), ("open", 5), ("tuples", 8),
@@ -27,17 +27,17 @@ COLUMNS = (
 
 
 def run_netlist(name, parameters, *, tuples, seed, report):
-    """Make, compile and run the netlist of an accelerator; return a row for the table, as a dict.
+    """Make, compile and run the netlist of an accelerator; return a row of the table as a dict.
 
     Parameters
     ----------
     name : str
-        Of the shape.
+        Name of the shape.
     parameters : JoinParameters
     tuples : int
-        To send, at the least.
+        Least number of tuples to send.
     seed : int
-        Of the first scenario.
+        Seed of the first scenario.
     report : callable
         Receives lines about the progress.
     """
@@ -59,14 +59,14 @@ def run_netlist(name, parameters, *, tuples, seed, report):
 
 
 def line(values):
-    """Return a line of the table, the first column to the left."""
+    """Return a line of the table, with its first column aligned to the left."""
     (first, width), *others = COLUMNS
     cells = [f"{values[first]:{width}}"]
     return " ".join(cells + [f"{values[name]:>{width}}" for name, width in others])
 
 
 def shown(row):
-    """Return a row as the table shows it."""
+    """Return the line of the table that shows a row."""
     rams = "+".join(f"{count}x{width}" for width, count in row["block_rams"].items())
     return line({
         **row, "LUTs": row["luts"], "RAMs": rams or "-", "open": row["open_carries"],
@@ -75,7 +75,7 @@ def shown(row):
 
 
 def netlist(options, report):
-    """Run one netlist or all; write the rows; return 1 if any result differs."""
+    """Run one netlist or all; write the rows; return 1 if any result differs, otherwise 0."""
     parameters = parameters_from(options)
     if options.all and parameters != JoinParameters():
         raise ValueError("Give either --all or parameters of one accelerator")
@@ -96,14 +96,16 @@ def add_command(commands, report):
     """Add the command to the subparsers ``commands``; ``report`` receives its progress."""
     command = commands.add_parser(
         "netlist",
-        help="run what nextpnr gets against the software device",
+        help="compare the netlist that nextpnr gets with the software device",
         description="Synthesize accelerators as `python -m hdl route` does, simulate their netlists"
         " with models of the ECP5's cells, and compare each result with the software device.",
     )
     add_parameter_options(command)
     command.add_argument("--all", action="store_true", help="all small shapes")
     command.add_argument("--tuples", type=int, default=100_000, metavar="N", help="for each shape")
-    command.add_argument("--seed", type=int, default=1, metavar="N", help="of the first scenario")
+    command.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the first scenario"
+    )
     command.add_argument(
         "--output", default=str(RESULTS), metavar="FILE", help=f"default: {RESULTS}"
     )

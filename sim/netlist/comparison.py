@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random streams through a simulated accelerator, result by result against the software device."""
+"""Compare a simulated accelerator with the software device on random streams, by result."""
 
 from dataclasses import dataclass
 from itertools import count, zip_longest
@@ -12,32 +12,32 @@ from sim.scenarios.answers import canonical, without_pairs
 
 __all__ = ["Comparison", "compare"]
 
-#: In how many of 256 cycles an input word is withheld, and a result word is not taken.
+#: Stall rates of input words and of result words: cycles out of 256 in which none is transferred.
 STALLS = ((0, 0), (60, 60), (0, 200), (180, 0))
-#: Tuples of a segment, at the most, and segments of a scenario; each has another configuration.
+#: Largest number of tuples in a segment, and segments per scenario; each has its own configuration.
 TUPLES, SEGMENTS = 1500, 5
-#: In this order, again and again: stars in order, stars as rarely as they come, windows that
-#: outgrow the cores, words that no host sends.
+#: Kinds of scenarios, used in turn: with stars in a fixed order, with free order of the results
+#: between rare stars, with windows that outgrow the cores, and with words that no host sends.
 KINDS = ("ordered", "free", "overflow", "hostile")
 
 
 @dataclass
 class Comparison:
-    """What was sent, what came, and how much of it differs.
+    """Counts of what was sent and received, and of the differences.
 
     Parameters
     ----------
     scenarios : int
     tuples : int
-        Sent, those included that disorder or illegal configurations drop.
+        Tuples sent, including those dropped because of disorder or an illegal configuration.
     pairs : int
-        Among the results.
+        Pairs among the results.
     results : int
         Pairs, stars and marks.
     differences : int
-        Results that are missing, or of which another one, or none, should have come.
+        Results that are missing, unexpected, or different from the expected result.
     first : str or None
-        The first scenario that differs: its kind, seed and stalls.
+        Kind, seed and stalls of the first scenario that differs.
     """
 
     scenarios: int = 0
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def scenario_of(manifest, kind, seed):
-    """Return the scenario of a kind and a seed."""
+    """Return the scenario of the given kind and seed."""
     if kind == "hostile":
         return hostile_scenario(manifest, seed, tuples=TUPLES // 5)
     return random_scenario(
@@ -59,7 +59,7 @@ def scenario_of(manifest, kind, seed):
 
 
 def tuples_in(manifest, words):
-    """Return how many tuples some input words hold."""
+    """Return the number of tuples in input words."""
     found = unpack_field(words, manifest.input_word["kind"])
     sizes = {"R": 1, "S": 1, "BOTH": 2}
     kinds = [(code, sizes.get(name, 0)) for name, code in manifest.input_kinds.items()]
@@ -67,7 +67,7 @@ def tuples_in(manifest, words):
 
 
 def comparable(manifest, results, scenario):
-    """Return results as lists, parts whose order counts: equal for equal answers."""
+    """Return results as lists whose order counts; equal answers give equal lists."""
     if scenario.faulty:
         results = without_pairs(manifest, results)
     rows = canonical(manifest, results, free=scenario.free)
@@ -77,7 +77,7 @@ def comparable(manifest, results, scenario):
 
 
 def difference(received, expected):
-    """Return in how many places two answers of :func:`comparable` differ."""
+    """Return the number of places in which two results of :func:`comparable` differ."""
     return sum(
         mine != wanted
         for got, should in zip_longest(received, expected, fillvalue=())
@@ -88,18 +88,18 @@ def difference(received, expected):
 def compare(bundle, *, tuples, seed=1, report=lambda text: None):
     """Send random scenarios to a bundle's simulated device and to the software device.
 
-    Windows by count and by time, control words between any two words, stalls at input and output,
-    answers out of random memories and registers: a scenario with a number of its own for each kind
-    of :data:`KINDS` and each pair of :data:`STALLS`.
+    The scenarios have count-based and time-based windows, control words between any two words, and
+    stalls at input and output. Memories and registers start with random contents. The scenarios use
+    the kinds of :data:`KINDS` and the pairs of :data:`STALLS` in turn, each with a new seed.
 
     Parameters
     ----------
     bundle : path-like
-        With its library.
+        Bundle with its library.
     tuples : int
-        To send, at the least.
+        Least number of tuples to send.
     seed : int
-        Of the first scenario; each next one has the next number.
+        Seed of the first scenario. Each further scenario has the next number as its seed.
     report : callable
         Receives a line for each scenario that differs.
 
@@ -120,7 +120,7 @@ def compare(bundle, *, tuples, seed=1, report=lambda text: None):
         try:
             received = answer(bundle, scenario, seed=number, stall_in=stall_in, stall_out=stall_out)
             got = comparable(manifest, received, scenario)
-        except AssertionError as error:  # no end, or no star after pairs: nothing can be compared
+        except AssertionError as error:  # no end, or pairs after the last star: not comparable
             report(f"{error}")
             got = []
         differing = difference(got, wanted)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator library of a netlist: what nextpnr gets, behind the interface of any bundle.
+"""Build a simulator library of the netlist that nextpnr gets, with the interface of any bundle.
 
-Netlist and library are kept in the cache of :mod:`sim.verilated.library`, by a hash of what they
-are made from.
+The netlist and the library are kept in the cache of :mod:`sim.verilated.library`, named by a hash
+of what they are made from.
 """
 
 import json
@@ -30,11 +30,11 @@ __all__ = ["build_netlist_library", "netlist_of"]
 
 DEVICE = "lfe5u-85f"
 TOP = "splitjoin"
-#: What decides about a netlist besides the Verilog, and about its library besides the netlist.
+#: Source files that decide a netlist, besides the Verilog, and its library, besides the netlist.
 FLOW = [Path(module.__file__) for module in (synthesis, floorplan, route)] + [synthesis.RESETS]
 HERE = [Path(opened_shell.__file__), *(Path(__file__).with_name(n) for n in ("text.py",))]
-#: What nobody drives, what no reset sets, and memories begin with anything. A netlist is one large
-#: function, which compilers take minutes for unless it is cut.
+#: Undriven bits, registers without a reset and memories start with random values. A netlist becomes
+#: one large function, which is cut because compilers would take minutes for it.
 FLAGS = [
     "-O3", "--x-assign", "unique", "--x-initial", "unique", "--no-assert", "--no-timing",
     "--output-split", "0", "--output-split-cfuncs", "400", "-Wno-fatal", "-Wno-lint", "-Wno-style",
@@ -44,19 +44,19 @@ LEVELS = ("-O1", "-O0")
 
 
 def netlist_of(parameters, *, report=lambda text: None):
-    """Return the netlist that ``python -m hdl route`` would hand to nextpnr, from the cache if so.
+    """Return the netlist that ``python -m hdl route`` gives to nextpnr, from the cache if possible.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     report : callable
         Receives lines about the progress.
 
     Returns
     -------
     dict
-        Yosys' JSON: the accelerator in its routing shell.
+        Netlist in Yosys' JSON format: the accelerator in its routing shell.
     """
     device = find_device(DEVICE)
     verilog = routed_verilog(parameters, device)
@@ -75,19 +75,19 @@ def netlist_of(parameters, *, report=lambda text: None):
 def build_netlist_library(netlist, parameters, bundle, *, models=None, report=lambda text: None):
     """Build the simulator library of a netlist, and put it into the bundle of its accelerator.
 
-    The bundle then is a device like any other; ``python -m sim build`` gives it back the library of
+    The bundle can then be opened like any other. ``python -m sim build`` restores the library of
     its own Verilog.
 
     Parameters
     ----------
     netlist : dict
-        Of :func:`netlist_of`, possibly changed by a test; opened in place.
+        Result of :func:`netlist_of`, possibly changed by a test. Its shell is opened in place.
     parameters : JoinParameters
-        Of the accelerator.
+        Parameters of the accelerator.
     bundle : path-like
-        Folder of its bundle, which is written if it is not there.
+        Folder of the accelerator's bundle, which is written if it does not exist.
     models : str, optional
-        Verilog of the cells, if others than :func:`sim.netlist.cells.cell_models` are wanted.
+        Verilog of the cells; by default :func:`sim.netlist.cells.cell_models`.
     report : callable
         Receives lines about the progress.
 
@@ -99,7 +99,7 @@ def build_netlist_library(netlist, parameters, bundle, *, models=None, report=la
     Raises
     ------
     ToolError, MissingToolError
-        If Yosys, Verilator or the compiler is not there or fails.
+        If Yosys, Verilator or the compiler is missing or fails.
     BuildError
         If the library cannot be built.
     """

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Primitives of the ECP5 that Yosys has no models of (its ecp5/cells_sim.v has the others), as far
-// as a routed accelerator uses them. Pins and parameters are those of Yosys' ecp5/cells_bb.v.
+// Models of the ECP5 primitives that Yosys' ecp5/cells_sim.v lacks, as far as a routed accelerator
+// uses them. Pins and parameters are those of Yosys' ecp5/cells_bb.v.
 
-// A block RAM that is written through port A and read through port B, rows of one width.
+// Block RAM that is written through port A and read through port B, with one row width for both.
 //
-// Rows of 36 bits take the data pins of both ports, the low half those of port A; the low bits of
-// the address of a write enable bytes of nine bits. Rows of 18 bits have two such bytes. A row that
-// is read in the cycle in which any of its bytes is written shows anything. Rows start with
-// anything. So does each pin do that is used in another way: it makes everything read anything.
+// Rows of 36 bits use the data pins of both ports; the low half uses those of port A. The low bits of
+// the write address enable the nine-bit bytes of a row. Rows of 18 bits have two such bytes. A row
+// that is read in the cycle in which one of its bytes is written reads as random bits. Rows start
+// with random bits. If a pin is used in any other way, all reads give random bits.
 //
 // Latency: 1 cycle from ADB to DOB (and DOA), 2 with REGMODE_B "OUTREG". Throughput: 1 row read and
 // 1 row written per cycle.
@@ -41,7 +41,7 @@ module DP16KD (
   parameter GSR = "DISABLED";
 
   localparam WIDTH = DATA_WIDTH_B;
-  localparam UNUSED =  // low bits of an address that choose no row
+  localparam UNUSED =  // low bits of an address that do not choose a row
       WIDTH == 36 ? 5 : WIDTH == 18 ? 4 : WIDTH == 9 ? 3 : WIDTH == 4 ? 2 : WIDTH == 2 ? 1 : 0;
   localparam BYTES = WIDTH == 36 ? 4 : WIDTH == 18 ? 2 : 1;
   localparam BYTE = WIDTH / BYTES;
@@ -69,7 +69,7 @@ module DP16KD (
       | !CEA | !CEB | !OCEA | !OCEB;
 
   reg [WIDTH-1:0] rows [0:(1 << (14 - UNUSED)) - 1];
-  reg [63:0] noise;  // a congruential generator, of which the upper bits are used
+  reg [63:0] noise;  // linear congruential generator, whose upper bits are used
   integer n;
   always @(posedge CLKA)
     for (n = 0; n < BYTES; n = n + 1)
@@ -94,7 +94,7 @@ module DP16KD (
       WIDTH == 36 ? pins[17:0] : 18'bx;
 endmodule
 
-// A multiplier without registers. Operands are as long as the pins, signed or not.
+// Multiplier without registers. Operands are as wide as the pins, and signed or unsigned.
 //
 // Latency: 0 cycles.
 module MULT18X18D (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small accelerators of every engine, whose netlists are run."""
+"""Small accelerators of every engine whose netlists are simulated."""
 
 from hdl.parameters import JoinParameters, KeyField
 
@@ -8,8 +8,8 @@ __all__ = ["SHAPES"]
 X = (KeyField(name="x", bits=12),)
 XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
 
-#: Windows of hundreds of tuples take block RAMs with rows of 18 bits, smaller ones with rows of 36;
-#: a scan of such a window would take hundreds of cycles, so the index has it.
+#: Windows of hundreds of tuples use block RAMs with rows of 18 bits; smaller windows use rows of 36
+#: bits. A scan of such a large window would take hundreds of cycles, so an index has it.
 SHAPES = {
     "scan equality, 3 cores": JoinParameters(
         cores=3, sub_window=20, keys=XY, probes=2, fan_in=2, fan_out=2, comparator="equality",

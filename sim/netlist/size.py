@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How large a netlist is."""
+"""The size of a netlist in cells."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ __all__ = ["NetlistSize", "size_of"]
 
 @dataclass(frozen=True)
 class NetlistSize:
-    """How many cells a netlist has.
+    """Number of cells in a netlist.
 
     Parameters
     ----------
     luts : int
-        LUTs of four inputs.
+        LUTs with four inputs.
     cells : int
         Primitives of all kinds.
     block_rams : dict
-        Width of the rows to how many block RAMs have it.
+        Number of block RAMs by the width of their rows in bits.
     open_carries : int
-        Carry chains whose input nothing drives.
+        Carry chains without a driven carry input.
     """
 
     luts: int
@@ -45,7 +45,7 @@ def size_of(netlist, *, top):
             kind = cell["type"]
             if kind in modules:
                 waiting.append(kind)
-            elif not kind.startswith("$"):  # a note of Yosys
+            elif not kind.startswith("$"):  # not a bookkeeping cell of Yosys
                 kinds[kind] += 1
             if kind == RAM:
                 rams[int(cell["parameters"]["DATA_WIDTH_B"], 2)] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netlist as Verilog: cells as they are, and the models of all cells behind them."""
+"""Print a netlist as Verilog, with unchanged cells and the models of all cells behind it."""
 
 import json
 
@@ -7,7 +7,7 @@ from hdl.fpga.tools import YOSYS, find_tool, run_tool
 
 __all__ = ["netlist_text"]
 
-#: Only what no output depends on is left out: the rest of the routing shell.
+#: Removes only logic that no output depends on, which is the rest of the routing shell.
 SCRIPT = """\
 read_json opened.json
 hierarchy -top {top}
@@ -24,13 +24,13 @@ def netlist_text(netlist, models, *, top, folder):
     Parameters
     ----------
     netlist : dict
-        Yosys' JSON.
+        Netlist in Yosys' JSON format.
     models : str
-        Verilog of its cells.
+        Verilog models of its cells.
     top : str
-        Its top module.
+        Name of its top module.
     folder : Path
-        Where files and log go.
+        Folder for intermediate files and the log.
     """
     (folder / "opened.json").write_text(json.dumps(netlist), encoding="utf-8")
     (folder / "text.ys").write_text(SCRIPT.format(top=top), encoding="utf-8")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A netlist as Verilog that simulates fast: ``docs/simulator-rewriter.md`` explains the passes.
+"""Rewrite a netlist as Verilog that simulates fast; ``docs/simulator-rewriter.md`` explains how.
 
-Verilator keeps the signals of a netlist in memory, because what one `always` block or assignment
-computes another one reads. Inside of a single process most of them are variables that the compiler
-never stores. So all but the regions is flattened, and every module gets one process.
+Verilator keeps a signal in memory if one `always` block or assignment computes it and another one
+reads it. Inside a single process, most signals are local variables, which the compiler never
+stores. Therefore everything except the regions is flattened, and every remaining module gets one
+process.
 """
 
 from hdl.verilog.collector import without_collector
@@ -20,22 +21,22 @@ __all__ = ["UnknownNetlist", "one_process_each"]
 
 
 def one_process_each(netlist, *, top, stay):
-    """Return Verilog with one process in each of its modules.
+    """Return a netlist as Verilog in which every module has one process.
 
     Parameters
     ----------
     netlist : str
-        JSON, as Yosys writes it.
+        Netlist in Yosys' JSON format.
     top : str
         Name of the top module.
     stay : callable
-        Tells by the name of a module whether it stays a module; all others become part of what they
-        are in.
+        Called with the name of a module; returns whether it stays a module. All other modules are
+        flattened into the modules that instantiate them.
 
     Raises
     ------
     UnknownNetlist
-        If the netlist holds anything that the passes do not know.
+        If the netlist contains a construct that the passes do not know.
     """
     with without_collector():
         modules = read_netlist(netlist)
@@ -47,18 +48,20 @@ def one_process_each(netlist, *, top, stay):
 
 
 def rewritten(modules, name, kept, cut, unread):
-    """Return the text of one module.
+    """Return the Verilog text of one module.
 
     Parameters
     ----------
     modules : dict of str to Module
     name : str
     kept : set of str
-        Names of modules that stay modules.
+        Names of the modules that are not flattened.
     cut : dict of str to dict
-        Inputs that modules have field by field now; gets those of this one if it stays.
+        For each module that stays, the inputs that were cut into fields. The entry of this module
+        is added.
     unread : dict of str to set of str
-        Inputs that modules do not have any more; gets those of this one if it stays.
+        For each module that stays, the inputs that were removed. The entry of this module is
+        added if it stays.
     """
     module = flatten(modules, name, kept)
     cut_inputs(module, cut)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits of a netlist: runs of bits of signals and of constants, side by side."""
+"""Bits of a netlist: a sequence of runs of signal bits and constants."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ __all__ = ["NOTHING", "Bits", "Run"]
 class Run(NamedTuple):
     """Neighbouring bits of a signal, from bit ``low`` up.
 
-    Without a ``name``, they are constant and ``low`` is their value.
+    If ``name`` is None, the bits are constant and ``low`` is their value.
     """
 
     name: str | None
@@ -19,13 +19,13 @@ class Run(NamedTuple):
     width: int
 
     def part(self, low, width):
-        """Return ``width`` bits from bit ``low`` of this run up."""
+        """Return ``width`` bits of this run, from bit ``low`` up."""
         if self.name is None:
             return Run(None, self.low >> low & (1 << width) - 1, width)
         return Run(self.name, self.low + low, width)
 
     def followed_by(self, above):
-        """Return this run and the one ``above`` it as one run; None if they are two."""
+        """Return this run and the run ``above`` as one run; None if they cannot be joined."""
         if self.name != above.name:
             return None
         if self.name is None:
@@ -37,19 +37,19 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Bits:
-    """Some bits, as the fewest runs that they consist of.
+    """A sequence of bits, as the smallest number of runs.
 
     Parameters
     ----------
     runs : tuple of Run
-        The lowest first. Use :meth:`of`, which joins what belongs together.
+        Runs, the lowest first. Use :meth:`of`, which joins neighbouring runs where possible.
     """
 
     runs: tuple
 
     @classmethod
     def of(cls, runs):
-        """Return the bits of any runs, the lowest first."""
+        """Return the bits of any runs, which are given the lowest first."""
         found = []
         for run in runs:
             both = found[-1].followed_by(run) if found else None
@@ -66,7 +66,7 @@ class Bits:
 
     @classmethod
     def constant(cls, value, width):
-        """Return a constant."""
+        """Return constant bits."""
         return cls((Run(None, value, width),))
 
     @cached_property
@@ -76,16 +76,16 @@ class Bits:
 
     @cached_property
     def names(self):
-        """Names of the signals."""
+        """Names of the signals that the bits belong to."""
         return frozenset(run.name for run in self.runs if run.name is not None)
 
     @property
     def value(self):
-        """Value of a constant; None if a bit is none."""
+        """Value of the bits if all of them are constant; otherwise None."""
         return self.runs[0].low if len(self.runs) == 1 and not self.names else None
 
     def part(self, low, width):
-        """Return ``width`` bits from bit ``low`` up."""
+        """Return ``width`` of these bits, from bit ``low`` up."""
         found, start, end = [], 0, low + width
         for run in self.runs:
             first, last = max(low, start), min(end, start + run.width)
@@ -95,7 +95,7 @@ class Bits:
         return Bits.of(found)
 
     def substitute(self, sources):
-        """Return these bits with the signals that are keys of ``sources`` replaced by its bits."""
+        """Return these bits with each signal that is a key of ``sources`` replaced by the value."""
         if sources.keys().isdisjoint(self.names):
             return self
         found = []

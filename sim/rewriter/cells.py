@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of Yosys as expressions and registers: what a cell of each type computes."""
+"""Translate the cells of Yosys into expressions and registers."""
 
 from .bits import Bits
 from .netlist import (
@@ -14,7 +14,7 @@ from .netlist import (
 
 __all__ = ["CLOCKED", "OPERATORS", "expression", "register", "switch"]
 
-#: Cells with one operand `A` or two, `A` and `B`: the operator of Verilog that means the same.
+#: Verilog operator of each type of cell that has one operand, `A`, or two, `A` and `B`.
 OPERATORS = {
     "$not": "~", "$pos": "+", "$neg": "-", "$logic_not": "!", "$reduce_and": "&",
     "$reduce_or": "|", "$reduce_bool": "|", "$reduce_xor": "^", "$reduce_xnor": "~^",
@@ -23,20 +23,20 @@ OPERATORS = {
     "$logic_and": "&&", "$logic_or": "||",
     "$shl": "<<", "$sshl": "<<<", "$shr": ">>", "$sshr": ">>>", "$shift": ">>", "$shiftx": ">>",
 }  # fmt: skip
-#: Operand `B` is a number of places, and never signed.
+#: Types whose operand `B` is a number of positions and must be unsigned.
 SHIFTS = {"$shl", "$sshl", "$shr", "$sshr", "$shift", "$shiftx"}
-#: Registers. Enabled ones have `EN`, reset ones `SRST`; of these, a reset without the enable is
-#: lost in the last.
+#: Types of registers. Those with an `e` have an enable `EN`, those with an `s` a synchronous reset
+#: `SRST`. In `$sdffce`, the reset takes effect only while the enable is active.
 CLOCKED = {"$dff", "$dffe", "$sdff", "$sdffe", "$sdffce"}
 
 
 def switch(cell, name):
-    """Return whether a parameter of one bit is on."""
+    """Return whether a one-bit parameter of a cell is set."""
     return int(cell["parameters"].get(name, "0"), 2) != 0
 
 
 def level(cell, bits, polarity):
-    """Return the condition that a control input is active; ALWAYS if it is a constant that is."""
+    """Return the condition that a control input is active; ALWAYS if it is constantly active."""
     high = switch(cell, polarity)
     if bits.value is None:
         return Condition(((bits, high),))
@@ -46,26 +46,26 @@ def level(cell, bits, polarity):
 
 
 def expression(cell, ports):
-    """Return what a cell computes.
+    """Return the expression that a cell computes.
 
     Parameters
     ----------
     cell : dict
-        As Yosys writes it.
+        The cell as Yosys writes it.
     ports : dict of str to Bits
-        Its connections.
+        Bits that its ports connect.
 
     Raises
     ------
     UnknownNetlist
-        If it is of a type, or has parameters, that are not known here.
+        If the type of the cell, or a combination of its parameters, is unknown.
     """
     kind = cell["type"]
     if kind == "$mux":
         return Expression("choice", (ports["A"], ports["S"], ports["B"]))
     if kind == "$pmux":
         width, operands = ports["A"].width, [ports["A"]]
-        for number in reversed(range(ports["S"].width)):  # the lowest has the last word
+        for number in reversed(range(ports["S"].width)):  # the lowest takes precedence
             operands += [
                 ports["S"].part(number, 1),
                 ports["B"].part(number * width, width),
@@ -80,9 +80,9 @@ def expression(cell, ports):
 
 
 def register(cell, name, ports):
-    """Return the register ``name`` that a cell of a type in :data:`CLOCKED` is.
+    """Return a cell of a type in :data:`CLOCKED` as the register ``name``.
 
-    Parameters and exceptions are those of :func:`expression`.
+    The other parameters and the exceptions are those of :func:`expression`.
     """
     if not switch(cell, "CLK_POLARITY"):
         raise UnknownNetlist("a falling edge")

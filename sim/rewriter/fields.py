@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wide signals of a netlist, cut where their fields are.
+"""Cut wide signals of a netlist at the borders of their fields.
 
-What is wider than a machine word costs several words to copy, and shifts to put together and take
-apart. Most of such signals are structures that are only passed on: through registers, multiplexers,
-concatenations, the rows of memories and the inputs of modules. They become as many variables,
-memories and inputs as they have fields, so nothing of that is left.
+A signal wider than a machine word costs several word copies, and shifts to assemble it and to take
+it apart. Most of these signals are structures that are only passed on: through registers,
+multiplexers, concatenations, rows of memories and inputs of modules. Each becomes one variable,
+memory or input per field, which avoids these costs.
 """
 
 from dataclasses import replace
@@ -25,14 +25,14 @@ def cut_fields(logic, *, inputs):
     Parameters
     ----------
     logic : Logic
-        Of a module; changed.
+        Logic of a module, which is changed.
     inputs : bool
-        Whether to cut inputs of the module, too.
+        Whether to cut inputs of the module as well.
 
     Returns
     -------
     dict of str to list of (str, int, int)
-        What has become of inputs: the name, the lowest bit and the width of every field.
+        For each input that was cut: name, lowest bit and width of every field.
     """
     drivers = passing(logic)
     if inputs:
@@ -56,14 +56,14 @@ def cut_fields(logic, *, inputs):
 
 
 def cut_inputs(module, cut):
-    """Connect the inputs of instances that have been cut, field by field.
+    """Connect the inputs of instances field by field if the module's inputs have been cut.
 
     Parameters
     ----------
     module : Module
-        Flat; changed.
+        Flat module, which is changed.
     cut : dict of str to dict
-        What :func:`cut_fields` returned, by the name of the instance's module.
+        Results of :func:`cut_fields`, by the name of the instantiated module.
     """
     for instance in module.instances:
         fields, whole = cut.get(instance.kind, {}), instance.inputs
@@ -75,13 +75,13 @@ def cut_inputs(module, cut):
 
 
 def wide_inputs(logic):
-    """Return the inputs that are wide, as :func:`passing` returns what has no driver."""
+    """Return the wide inputs in the form of :func:`passing`, as signals without a driver."""
     ports = logic.ports.items()
     return {name: [] for name, way in ports if way == "input" and logic.signals[name].width > WORD}
 
 
 def replace_ports(logic, cut):
-    """Replace inputs by one for each field."""
+    """Replace each port that was cut by one port per field."""
     ports = dict(logic.ports)
     logic.ports.clear()
     for name, way in ports.items():
@@ -89,9 +89,9 @@ def replace_ports(logic, cut):
 
 
 def passing(logic):
-    """Return, for every wide signal that only passes bits on, what it passes on.
+    """Return the wide signals that only pass bits on, with the expressions that drive them.
 
-    That are pairs: its lowest bit that gets a value, and the expression of this value.
+    Each driver is a pair: the lowest bit that it assigns, and the expression that it assigns.
     """
     signals = logic.signals
     drivers = {name: [(0, value)] for name, value in logic.variables.items()}
@@ -109,14 +109,14 @@ def passing(logic):
 
 
 def passed(value, signals):
-    """Return the bits that an expression passes on unchanged; None if anything is computed."""
+    """Return the bits that an expression passes on unchanged; None if it computes a new value."""
     if value.kind == "row":
         return (Bits.whole(value.memory, signals[value.memory].width),)
     return value.passed
 
 
 def fields_of(name, cuts, signals):
-    """Declare the fields of a signal; return each as bits, the lowest first."""
+    """Declare the fields of a signal; return each field as bits, the lowest first."""
     signal, fields = signals.pop(name), []
     for low, above in pairwise(sorted(cuts)):
         field, initial = unused(f"{name}_{above - 1}_{low}", signals), None
@@ -136,7 +136,7 @@ def places(fields):
 
 
 def part_of(value, low, width, fields):
-    """Return some bits of what is only passed on."""
+    """Return ``width`` bits, from bit ``low`` up, of an expression that only passes bits on."""
     if value.kind != "row":
         return value.part(low, width)
     memory = next(name for name, first, _ in places(fields[value.memory]) if first == low)
@@ -144,7 +144,7 @@ def part_of(value, low, width, fields):
 
 
 def replace_variables(logic, fields):
-    """Replace variables by one for each field."""
+    """Replace each variable that was cut by one variable per field."""
     for name in [name for name in logic.variables if name in fields]:
         value = logic.variables.pop(name)
         for field, low, width in places(fields[name]):
@@ -152,7 +152,7 @@ def replace_variables(logic, fields):
 
 
 def replace_registers(logic, fields):
-    """Replace registers, and what writes a memory, by one for each field."""
+    """Replace each register and each memory write that was cut by one per field."""
     registers, logic.registers = logic.registers, []
     for register in registers:
         if register.name not in fields:
@@ -167,7 +167,7 @@ def replace_registers(logic, fields):
 
 
 def field_clause(clause, field, low, width, fields):
-    """Return what a clause does to a field; None if it writes other bits of a row."""
+    """Return the part of a clause that assigns a field; None if the clause writes other bits."""
     target = clause.target
     if not target.width:
         return replace(
@@ -184,9 +184,9 @@ def field_clause(clause, field, low, width, fields):
 
 
 def links_of(drivers, cuts, signals):
-    """Return which bits of wide signals are the same: two names, and low bits and size.
+    """Return links between equal bits of wide signals: two names, two lowest bits, and a width.
 
-    A signal is cut where bits of different signals meet in it.
+    Adds a cut wherever bits of different signals meet in a signal.
     """
     links = []
     for name, found in drivers.items():
@@ -201,7 +201,7 @@ def links_of(drivers, cuts, signals):
 
 
 def spread(cuts, links):
-    """Cut what is passed on wherever what it comes from, or what it becomes, is cut."""
+    """Copy cuts along the links until linked bits have the same cuts at both ends."""
     changed = True
     while changed:
         changed = False
@@ -215,7 +215,7 @@ def spread(cuts, links):
 
 
 def join(cuts, links):
-    """Take back cuts wherever what they separate fits in a machine word together."""
+    """Remove cuts between fields that fit in one machine word in all linked signals."""
     parents = {}
 
     def root(cut):
@@ -238,7 +238,7 @@ def join(cuts, links):
 
 
 def joinable(bits, bit):
-    """Is a cut one between two fields that fit in a machine word together?"""
+    """Return whether a cut separates two fields that together fit in a machine word."""
     below = max((other for other in bits if other < bit), default=None)
     above = min((other for other in bits if other > bit), default=None)
     return below is not None and above is not None and above - below <= WORD

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances become part of the module that they are in, but for those of chosen modules."""
+"""Flatten the module hierarchy, except for the instances of chosen modules."""
 
 from .bits import Bits
 from .netlist import Instance, Module, unused
@@ -8,24 +8,24 @@ __all__ = ["flatten"]
 
 
 def flatten(modules, name, stay):
-    """Return the module ``name`` with everything below it but the instances of modules that stay.
+    """Return the module ``name`` with all instances flattened, except those of modules that stay.
 
     Parameters
     ----------
     modules : dict of str to Module
     name : str
     stay : set of str
-        Names of modules.
+        Names of the modules that are not flattened.
     """
     return Flattening(modules, name, stay).flat
 
 
 class Flattening:
-    """Puts the contents of instances into one module.
+    """Flattens the contents of instances into one module.
 
-    An input port of an instance is other bits of the module around it, and an output port is bits
-    of the module inside. Both are noted in ``sources`` while instances are placed, and replaced
-    everywhere once all of them have their place.
+    An input port of an instance stands for bits of the module around it, and an output port stands
+    for bits of the module inside. Both are recorded in ``sources`` while the instances are placed,
+    and replaced everywhere once all instances are placed.
     """
 
     def __init__(self, modules, name, stay):
@@ -40,7 +40,10 @@ class Flattening:
         self.substitute(settled)
 
     def place(self, module, prefix):
-        """Add the contents of a module; return its signals by their names, and its outputs."""
+        """Add the contents of a module to the flat module.
+
+        Returns the new names of its signals, by their old names, and the bits of its outputs.
+        """
         flat = self.flat
         names = {}
         for name, signal in module.signals.items():
@@ -67,7 +70,7 @@ class Flattening:
         return names, {port: bits.substitute(new) for port, bits in module.outputs.items()}
 
     def settle(self, name, settled):
-        """Note of a port the bits that it is in the end."""
+        """Record the bits of the flat module that a port of an instance finally stands for."""
         if name not in settled:
             bits = self.sources[name]
             inner = {other: self.settle(other, settled)

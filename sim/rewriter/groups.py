@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers of a process, gathered by the conditions under which they change."""
+"""Group the registers of a process by the conditions under which they change."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from .netlist import ALWAYS
 
 __all__ = ["Group", "find_resets", "make_groups"]
 
-#: A condition that gives so many registers a constant is a reset.
+#: Number of registers that a condition must set to constants to count as a reset.
 RESETS = 4
 
 
@@ -17,16 +17,16 @@ class Group:
     """Registers that are assigned under the same conditions."""
 
     conditions: tuple
-    clauses: list  # for every condition, those of the registers
-    inner: list  # for every condition, variables that are computed under it only
+    clauses: list  # for each condition, the clauses of the registers
+    inner: list  # for each condition, the variables that are computed only under it
     reads: set = field(default_factory=set)
     writes: set = field(default_factory=set)
-    shown: set = field(default_factory=set)  # registers that other modules see
-    old: set = field(default_factory=set)  # registers that it must read from a copy
+    shown: set = field(default_factory=set)  # registers that other modules read
+    old: set = field(default_factory=set)  # registers whose value the group must read from a copy
 
 
 def find_resets(registers):
-    """Return what resets do, by condition, and the clauses of registers without them."""
+    """Return the reset clauses by condition, and the other clauses of each register."""
 
     def constant(clause):
         return clause.condition.tests and clause.value.kind == "bits" and not clause.read
@@ -46,7 +46,7 @@ def find_resets(registers):
 
 
 def make_groups(updates):
-    """Gather registers with the same conditions, memories apart."""
+    """Group registers that have the same conditions; memories form groups of their own."""
     groups = {}
     for clauses in updates:
         conditions = tuple(clause.condition for clause in clauses)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flat module as logic: variables that are computed, and registers that one clock changes."""
+"""The logic of a flat module: variables that are computed, and registers of a single clock."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ __all__ = ["Logic", "logic_of"]
 
 @dataclass
 class Logic:
-    """What a module computes.
+    """Logic of a module.
 
     Parameters
     ----------
     signals : dict of str to Signal
     ports : dict of str to str
-        Directions of the module's ports.
+        Direction of each port of the module.
     variables : dict of str to Expression
-        Everything that is neither register nor input.
+        Every signal that is neither a register, an input, nor an output of an instance.
     registers : list of Register
     outputs : dict of str to Bits
-        What those outputs show that are no registers.
+        Bits that each output port shows, except for outputs that are registers themselves.
     inputs : dict of (str, str) to Bits
-        What the inputs of instances get, by the name of the instance and the port.
+        Bits that the inputs of instances receive, by the names of instance and port.
     clock : str
     """
 
@@ -36,14 +36,14 @@ class Logic:
     clock: str
 
     def substitute(self, sources):
-        """Replace signals by other bits in everything that is read."""
+        """Replace signals by other bits wherever they are read."""
         self.variables = {name: e.substitute(sources) for name, e in self.variables.items()}
         self.registers = [register.substitute(sources) for register in self.registers]
         self.outputs = {port: bits.substitute(sources) for port, bits in self.outputs.items()}
         self.inputs = {place: bits.substitute(sources) for place, bits in self.inputs.items()}
 
     def reads(self):
-        """Yield all bits that anything reads."""
+        """Yield all bits that the logic reads."""
         yield from self.outputs.values()
         yield from self.inputs.values()
         for value in self.variables.values():
@@ -61,7 +61,7 @@ def logic_of(module):
     Raises
     ------
     UnknownNetlist
-        If its registers have several clocks, or one that is computed.
+        If the registers have several clocks, or a clock that is not an input port.
     """
     clocks = {register.clock for register in module.registers}
     names = {name for bits in clocks for name in bits.names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories of Yosys (cells ``$mem_v2``): their ports as registers and variables."""
+"""Translate memories of Yosys (cells ``$mem_v2``) into registers and variables."""
 
 from itertools import groupby
 
@@ -15,8 +15,8 @@ from .netlist import (
 
 __all__ = ["ports_of", "shape_of"]
 
-#: Parameters that must be zero: rows that begin elsewhere, ports that are wider than the memory,
-#: transparent ones, and an order of writes.
+#: Parameters that must be zero. They stand for a first row other than zero, ports wider than the
+#: memory, transparent read ports, and priorities between write ports.
 UNKNOWN = (
     "OFFSET", "RD_WIDE_CONTINUATION", "RD_TRANSPARENCY_MASK", "WR_WIDE_CONTINUATION",
     "WR_PRIORITY_MASK",
@@ -29,7 +29,7 @@ def number(cell, name):
 
 
 def check(cell, ports):
-    """Raise :exc:`UnknownNetlist` if a memory is not of the kind that is known here."""
+    """Raise :exc:`UnknownNetlist` if a memory uses a feature that the rewriter does not know."""
     unknown = [name for name in UNKNOWN if "1" in cell["parameters"].get(name, "")]
     if set(cell["parameters"]["INIT"]) != {"x"}:
         unknown.append("INIT")
@@ -40,7 +40,7 @@ def check(cell, ports):
 
 
 def one_of(cell, ports, kind, place):
-    """Return enable, address and data of port number ``place``; ``kind`` is "RD" or "WR"."""
+    """Return enable, address and write data of port number ``place``; ``kind`` is "RD" or "WR"."""
     width, bits = number(cell, "WIDTH"), number(cell, "ABITS")
     enables = width if kind == "WR" else 1
     return (
@@ -51,7 +51,7 @@ def one_of(cell, ports, kind, place):
 
 
 def clock(cell, ports, kind, place):
-    """Return the clock of a port; None if it has none."""
+    """Return the clock of a port; None if the port has no clock."""
     if cell["parameters"][f"{kind}_CLK_ENABLE"][-1 - place] == "0":
         return None
     if cell["parameters"][f"{kind}_CLK_POLARITY"][-1 - place] == "0":
@@ -60,14 +60,14 @@ def clock(cell, ports, kind, place):
 
 
 def when(enable):
-    """Return the condition that one bit is high; None if it never is."""
+    """Return the condition that a bit is high; None if the bit is constantly low."""
     if enable.value is None:
         return Condition(((enable, True),))
     return ALWAYS if enable.value else None
 
 
 def read_port(cell, ports, place, memory, name):
-    """Return the register ``name``, or the expression, that a port reads a memory into."""
+    """Return a read port: the register ``name`` if it has a clock, otherwise an expression."""
     enable, address, _ = one_of(cell, ports, "RD", place)
     row = Expression("row", (address,), memory=memory)
     edge = clock(cell, ports, "RD", place)
@@ -80,7 +80,7 @@ def read_port(cell, ports, place, memory, name):
 
 
 def write_port(cell, ports, place, memory):
-    """Return a register for each part of the rows with an enable of its own."""
+    """Return a write port as registers: one for each part of the row that has its own enable."""
     enables, address, data = one_of(cell, ports, "WR", place)
     edge = clock(cell, ports, "WR", place)
     if edge is None:
@@ -97,35 +97,35 @@ def write_port(cell, ports, place, memory):
 
 
 def shape_of(cell):
-    """Return how many rows a memory has, and the bits of a row."""
+    """Return the number of rows of a memory, and the width of a row in bits."""
     return number(cell, "SIZE"), number(cell, "WIDTH")
 
 
 def ports_of(cell, ports, memory, rows):
-    """Return what the ports of a memory are.
+    """Return the ports of a memory as variables and registers.
 
     Parameters
     ----------
     cell : dict
-        As Yosys writes it.
+        The cell as Yosys writes it.
     ports : dict of str to Bits
-        Its connections.
+        Bits that its ports connect.
     memory : str
-        Its name.
+        Name of the memory.
     rows : list of str
-        Names of what its ports read.
+        Names of the signals that the read ports drive.
 
     Returns
     -------
     variables : dict of str to Expression
-        Rows that are read at any time.
+        Read ports without a clock.
     registers : list of Register
-        Rows that are read at an edge, and writes.
+        Read ports with a clock, and write ports.
 
     Raises
     ------
     UnknownNetlist
-        If the memory is of a kind that is not known here.
+        If the memory uses a feature that the rewriter does not know.
     """
     check(cell, ports)
     variables, registers = {}, []

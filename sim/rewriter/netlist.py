@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a module of a netlist consists of.
+"""The data model of a netlist's modules.
 
-Every signal has one driver: an input port, a cell, or an instance. So a signal is a *variable* (the
-output of a cell that computes), a *register* or a *memory*, and all else is :class:`.Bits` of them.
+Every signal has one driver: an input port, a cell, or an instance. The output of a cell that
+computes is a *variable*; the other cells are *registers* and *memories*. Whatever reads signals
+reads them as :class:`.Bits`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,14 +18,17 @@ __all__ = [
 
 
 class UnknownNetlist(Exception):
-    """The netlist holds what the rewriter does not know; its Verilog can still be compiled."""
+    """The netlist contains a construct that the rewriter does not know.
+
+    Verilator can still compile the bundle's own Verilog.
+    """
 
 
 @dataclass(frozen=True)
 class Signal:
-    """So many bits; a memory has rows of so many bits.
+    """A signal of ``width`` bits, or a memory with rows of ``width`` bits.
 
-    ``initial`` is the value of a register after power-up, None if any will do.
+    ``initial`` is the value of a register after power-up; None if any value will do.
     """
 
     width: int
@@ -34,13 +38,16 @@ class Signal:
 
 @dataclass(frozen=True)
 class Condition:
-    """Bits of which each must be high (True) or low (False); none: always."""
+    """A conjunction of tests, each of which requires bits to be high (True) or low (False).
+
+    A condition without tests always holds.
+    """
 
     tests: tuple  # of (Bits, bool)
 
     @cached_property
     def names(self):
-        """Names of the signals that it reads."""
+        """Names of the signals that the condition reads."""
         return frozenset().union(*(bits.names for bits, _ in self.tests))
 
     def substitute(self, sources):
@@ -55,19 +62,20 @@ ALWAYS = Condition(())
 
 @dataclass(frozen=True)
 class Expression:
-    """What a cell computes, or a row of a memory.
+    """The value that a cell computes, or a row of a memory.
 
     Parameters
     ----------
     kind : str
-        The type of a cell in :data:`sim.rewriter.cells.OPERATORS`; or ``"bits"``: the operand;
-        ``"choice"``: the operands are a default and then, in pairs, a bit and what is chosen if it
-        is high; ``"row"``: the operand is the address.
+        A cell type in :data:`sim.rewriter.cells.OPERATORS`, or one of three others. ``"bits"``
+        passes on its only operand. ``"choice"`` has a default operand and then pairs of a select
+        bit and the operand that a high select bit chooses; a later pair takes precedence.
+        ``"row"`` reads the memory at the address given by its operand.
     operands : tuple of Bits
     signed : bool
-        Whether operands are.
+        Whether the operands are signed.
     memory : str or None
-        Of a row.
+        Name of the memory, for a row.
     """
 
     kind: str
@@ -77,7 +85,7 @@ class Expression:
 
     @cached_property
     def names(self):
-        """Names of the signals and of the memory that it reads."""
+        """Names of the signals and the memory that the expression reads."""
         names = frozenset().union(*(bits.names for bits in self.operands))
         return names | {self.memory} if self.memory else names
 
@@ -91,13 +99,13 @@ class Expression:
 
     @property
     def passed(self):
-        """Operands that are passed on unchanged; None if anything is computed."""
+        """Operands that are passed on unchanged; None if the expression computes a new value."""
         if self.kind == "choice":
             return self.operands[:1] + self.operands[2::2]
         return self.operands if self.kind == "bits" else None
 
     def part(self, low, width):
-        """Return some bits of what is only passed on."""
+        """Return ``width`` bits from bit ``low`` up; only for an expression that passes bits on."""
         operands = [bits.part(low, width) for bits in self.operands]
         operands[1::2] = self.operands[1::2]
         return Expression(self.kind, tuple(operands))
@@ -105,7 +113,10 @@ class Expression:
 
 @dataclass(frozen=True)
 class Target:
-    """A register, or ``width`` bits from ``low`` up of the row of a memory at ``address``."""
+    """The destination of an assignment.
+
+    It is a register, or ``width`` bits from bit ``low`` up of the memory row at ``address``.
+    """
 
     name: str
     address: Bits = NOTHING
@@ -120,7 +131,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Clause:
-    """Under a condition, a target takes the value of an expression."""
+    """An assignment under a condition: the target takes the value of the expression."""
 
     condition: Condition
     target: Target
@@ -128,7 +139,7 @@ class Clause:
 
     @cached_property
     def read(self):
-        """Names that target and value read."""
+        """Names of the signals that the target's address and the value read."""
         return self.target.address.names | self.value.names
 
     def substitute(self, sources):
@@ -137,14 +148,14 @@ class Clause:
         return Clause(*(part.substitute(sources) for part in parts))
 
     def reading(self, sources):
-        """Return the clause that assigns the same register, and reads other signals for some."""
+        """Return the clause with signals replaced in address and value, not in the condition."""
         target = replace(self.target, address=self.target.address.substitute(sources))
         return replace(self, target=target, value=self.value.substitute(sources))
 
 
 @dataclass
 class Register:
-    """What a rising clock edge does: the first clause whose condition holds."""
+    """An action at a rising clock edge: the first clause whose condition holds takes effect."""
 
     clock: Bits
     clauses: list
@@ -162,16 +173,16 @@ class Register:
 
 @dataclass
 class Instance:
-    """A module in another one.
+    """An instance of a module inside another module.
 
     Parameters
     ----------
     kind, place : str
-        Name of the module, and of the instance.
+        Name of the instantiated module, and name of the instance.
     inputs : dict of str to Bits
-        What its input ports get.
+        Bits that each input port receives.
     outputs : dict of str to str
-        Signals that its output ports drive.
+        Name of the signal that each output port drives.
     """
 
     kind: str
@@ -182,20 +193,20 @@ class Instance:
 
 @dataclass
 class Module:
-    """A module.
+    """The contents of a module.
 
     Parameters
     ----------
     name : str
     ports : dict of str to str
-        Directions, ``"input"`` or ``"output"``, in the order of the ports.
+        Direction of each port, ``"input"`` or ``"output"``, in the order of the ports.
     signals : dict of str to Signal
-        Everything that has a driver. An output port is one of them only if it is a register.
+        Everything that has a driver. An output port is a signal only if it is a register.
     variables : dict of str to Expression
     registers : list of Register
-        Ports of memories that write, and those that read at an edge, are some of them.
+        Registers, write ports of memories, and read ports of memories with a clock.
     outputs : dict of str to Bits
-        What output ports show.
+        Bits that each output port shows.
     instances : list of Instance
     """
 
@@ -209,7 +220,7 @@ class Module:
 
 
 def unused(name, taken):
-    """Return ``name``, with a number if it is taken."""
+    """Return ``name``, with a number appended if the name is taken."""
     number, found = 1, name
     while found in taken:
         number += 1

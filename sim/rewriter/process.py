@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module with one process, as Verilog."""
+"""Print a module with one process as Verilog."""
 
 from .bits import Bits
 from .groups import Group
@@ -9,22 +9,22 @@ from .text import Printer, size
 
 __all__ = ["ModuleText"]
 
-#: Bits of a memory that the processor's nearest caches do not hold.
+#: Size in bits from which a memory is taken not to fit in the processor's nearest caches.
 LARGE = 1 << 18
 
 
 class ModuleText:
-    """Prints a module with one process.
+    """Printer of a module with one process.
 
-    What other modules see (outputs, and inputs of instances) is computed by assignments outside
-    of the process, from registers that are assigned as registers.
+    The values that other modules read (outputs, and inputs of instances) are computed by
+    assignments outside of the process, from registers that the process assigns with ``<=``.
 
     Parameters
     ----------
     module : Module
-        Flat.
+        The flat module.
     logic : Logic
-        What it computes.
+        Logic of the module.
     """
 
     def __init__(self, module, logic):
@@ -40,8 +40,8 @@ class ModuleText:
         self.schedule = Schedule(logic, self.visible)
 
     def text(self):
-        """Return the text."""
-        process = self.process()  # which declares copies
+        """Return the Verilog text of the module."""
+        process = self.process()  # must come first: it declares copies
         lines = [f"module {self.module.name}({', '.join(self.module.ports)});"]
         lines += [*self.declarations(), *self.outside()]
         lines += [f"  always @(posedge {self.logic.clock}) begin"]
@@ -53,11 +53,11 @@ class ModuleText:
         return Bits.whole(name, self.signals[name].width)
 
     def renamed(self, names):
-        """Return what to replace to read other signals instead of some."""
+        """Return a substitution that replaces the signals ``names`` by other signals."""
         return {name: self.whole(other) for name, other in names.items()}
 
     def new(self, name, width):
-        """Declare a variable."""
+        """Declare a variable; return its name, which has a number appended if ``name`` is taken."""
         found = unused(name, self.signals)
         self.signals[found] = Signal(width)
         return found
@@ -81,13 +81,13 @@ class ModuleText:
         return lines
 
     def initial(self, name):
-        """Return the initial value of a register for its declaration."""
+        """Return the initial value of a register as the end of its declaration."""
         if name not in self.states or self.signals[name].initial is None:
             return ""
         return f" = {self.signals[name].width}'h{self.signals[name].initial:x}"
 
     def outside(self):
-        """Return the assignments of what other modules see, and the instances."""
+        """Return the instances, and the assignments of the values that other modules read."""
         lines = []
         copies = {name: self.new(f"{name}_outside", self.signals[name].width) for name in self.cone}
         names = self.renamed(copies)
@@ -110,7 +110,7 @@ class ModuleText:
         """Return the lines of the process."""
         lines, resets = [], []
         conditions = [condition.names for condition in self.schedule.resets]
-        first = reach(conditions, self.variables)  # what resets depend on
+        first = reach(conditions, self.variables)  # variables that the reset conditions depend on
         lines += [self.compute(variable, {}) for variable in first]
         for number, (condition, clauses) in enumerate(self.schedule.resets.items()):
             held = self.new(f"reset_{number}", 1)  # the condition may be a register
@@ -130,7 +130,7 @@ class ModuleText:
         return [*lines, *resets, *self.prefetches()]
 
     def group(self, group):
-        """Return the lines of a group."""
+        """Return the lines of a group of registers."""
         lines = []
         names = self.renamed({name: self.schedule.copies[name] for name in group.old})
         for number, condition in enumerate(group.conditions):
@@ -146,11 +146,16 @@ class ModuleText:
         return lines
 
     def in_order(self, clauses, names):
-        """Return the assignments of a group, in order or with copies, that read old values."""
+        """Return the assignments of a group; all of them read the values before the clock edge.
+
+        The assignments are ordered so that a register is read before it changes. Where no such
+        order
+        exists, a copy keeps the old value.
+        """
         waiting, lines, copies = list(clauses), [], []
 
         def early(clause):
-            """Would another assignment read what this one has changed?"""
+            """Return whether another waiting assignment would read what this one changes."""
             name = clause.target.name
             return name not in self.visible and any(
                 name in other.read for other in waiting if other is not clause
@@ -170,22 +175,22 @@ class ModuleText:
         return copies + lines
 
     def compute(self, name, names):
-        """Return the computation of a variable."""
+        """Return the statement that computes a variable."""
         return f"{name} = {self.print.expression(self.variables[name].substitute(names))};"
 
     def assign(self, clause, names):
-        """Return the assignment of a register, or of a row of a memory."""
+        """Return the statement that assigns a register or a row of a memory."""
         clause = clause.reading(names)
         sign = "<=" if clause.target.name in self.visible else "="
         value = self.print.expression(clause.value)
         return f"{self.print.target(clause.target)} {sign} {value};"
 
     def prefetches(self):
-        """Return statements that fetch what large memories will be read for after the next edge.
+        """Return statements that prefetch the rows of large memories that the next edge will read.
 
-        A memory of a bundle is addressed by a register, so that is known a cycle before. Where rows
-        do not fill the addresses, Verilator reads a choice of row and nothing, which is no place in
-        memory: such memories are left alone.
+        The address comes from registers, so it is known a cycle before the read. If the number of
+        rows is not a power of two, Verilator reads a choice between the row and zero, which has no
+        address in memory. Such memories are not prefetched.
         """
         lines = []
         for register in self.logic.registers:

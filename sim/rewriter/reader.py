@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yosys' JSON netlist as modules.
+"""Read Yosys' JSON netlist as modules.
 
-Yosys numbers the bits of a module and lists, for every port of every cell, the numbers of its bits.
+Yosys numbers the bits of a module and lists the bit numbers that each port of each cell connects.
 """
 
 from collections import ChainMap
@@ -15,19 +15,19 @@ from .netlist import Instance, Module, Signal, UnknownNetlist, unused
 
 __all__ = ["read_netlist"]
 
-#: A memory with all of its ports.
+#: Cell type of a memory together with all of its ports.
 MEMORY = "$mem_v2"
-#: Cells that mean nothing.
+#: Cell types without a function.
 IGNORED = {"$scopeinfo"}
 
 
 def read_netlist(text):
-    """Return all modules of a netlist by name.
+    """Return the modules of a netlist by their names.
 
     Raises
     ------
     UnknownNetlist
-        If it holds a cell that is not known here, or is no netlist of Yosys.
+        If the netlist contains an unknown cell, or is not a netlist of Yosys.
     """
     try:
         found = json.loads(text)["modules"]
@@ -38,33 +38,33 @@ def read_netlist(text):
 
 
 def plain(name):
-    """Return a name as an identifier of Verilog."""
+    """Return a name with every character replaced that a Verilog identifier may not contain."""
     return re.sub(r"\W", "_", name)
 
 
 class Reader:
-    """Reads one module.
+    """Reader of one module.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the module.
     found : dict
-        As Yosys writes it.
+        The module as Yosys writes it.
     kinds : dict of str to dict
-        Ports of all modules.
+        Ports of all modules, by module name.
 
     Attributes
     ----------
     module : Module
-        What was read.
+        The module that was read.
     """
 
     def __init__(self, name, found, kinds):
         self.found, self.kinds = found, kinds
         directions = {port: of["direction"] for port, of in found["ports"].items()}
         self.module = Module(name, directions)
-        self.drivers = {}  # of every bit: name and bit of the signal that it is
+        self.drivers = {}  # by bit number: name of the signal and position of the bit in it
         self.names, self.initial = {}, {}
         outputs = self.ports()
         self.look_at_names(outputs)
@@ -75,7 +75,7 @@ class Reader:
         self.module.outputs = {port: self.bits(bits) for port, bits in outputs.items()}
 
     def ports(self):
-        """Declare input ports; return the bits of the others."""
+        """Declare the input ports; return the bits of the output ports."""
         outputs = {}
         for port, of in self.found["ports"].items():
             if of["direction"] == "input":
@@ -87,7 +87,7 @@ class Reader:
         return outputs
 
     def look_at_names(self, outputs):
-        """Note what bits are called, and what registers begin with."""
+        """Record the names of bits, and the initial values of registers."""
         for name, net in self.found["netnames"].items():
             if not net.get("hide_name"):
                 self.names.setdefault(tuple(net["bits"]), plain(name))
@@ -97,18 +97,18 @@ class Reader:
         self.shown = {tuple(bits): port for port, bits in reversed(outputs.items())}
 
     def drive(self, name, bits, **about):
-        """Declare the signal that drives some bits."""
+        """Declare the signal that drives the given bits; return its name."""
         self.module.signals[name] = Signal(len(bits), **about)
         self.drivers.update((bit, (name, place)) for place, bit in enumerate(bits))
         return name
 
     def own_name(self, bits, fallback):
-        """Return a name for a signal: what its bits are called, or else ``fallback``."""
+        """Return a name for a signal: the netlist's name of its bits, or else ``fallback``."""
         taken = ChainMap(self.module.signals, self.found["ports"])
         return unused(self.names.get(tuple(bits), fallback), taken)
 
     def declare(self, place, cell):
-        """Declare what a cell drives; return the names of the signals."""
+        """Declare the signals that a cell drives; return their names."""
         kind, connections = cell["type"], cell["connections"]
         if kind in self.kinds:
             return [
@@ -128,7 +128,7 @@ class Reader:
         return [self.drive(self.own_name(bits, f"wire_{bits[0]}"), bits)]
 
     def declare_memory(self, cell):
-        """Declare a memory and the rows that are read; return their names."""
+        """Declare a memory and a signal for each of its read ports; return their names."""
         memory = self.own_name((), plain(cell["parameters"]["MEMID"].removeprefix("\\")))
         rows, width = shape_of(cell)
         self.module.signals[memory] = Signal(width, rows=rows)
@@ -140,7 +140,7 @@ class Reader:
         ]
 
     def declare_register(self, bits):
-        """Declare a register, under the name of an output port if it is one; return its name."""
+        """Declare a register and return its name: that of its output port, if it has one."""
         start = "".join(self.initial.get(bit, "x") for bit in reversed(bits))
         initial = int(start.replace("x", "0"), 2) if start.strip("x") else None
         port = self.shown.get(tuple(bits))
@@ -149,12 +149,12 @@ class Reader:
         return self.drive(port, bits, initial=initial)
 
     def outputs_of(self, kind, connections):
-        """Return the output ports of a module that are connected."""
+        """Return the output ports of a module that an instance connects."""
         ports = self.kinds[kind].items()
         return [name for name, of in ports if of["direction"] == "output" and name in connections]
 
     def read(self, place, cell, signals):
-        """Add a cell that drives ``signals`` to the module."""
+        """Add a cell, which drives ``signals``, to the module."""
         kind, module = cell["type"], self.module
         ports = {name: self.bits(bits) for name, bits in cell["connections"].items()}
         if kind in self.kinds:
@@ -171,7 +171,7 @@ class Reader:
             module.variables[signals[0]] = expression(cell, ports)
 
     def bits(self, numbers):
-        """Return bits by their numbers; what nothing drives is zero, as what is not defined."""
+        """Return bits by their numbers. Undefined bits and bits without a driver are zero."""
         runs = []
         for bit in numbers:
             if bit in self.drivers:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which one process computes variables and assigns registers."""
+"""Order the computations and register assignments of one process."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from .netlist import ALWAYS, Signal, unused
 
 __all__ = ["Copy", "Schedule", "reach"]
 
-#: A memory cannot be copied.
+#: Cost of copying a memory, which is impossible.
 NEVER = 1000
-#: Copying a register costs more than computing a variable early.
+#: Cost of copying a register, relative to computing a variable earlier than necessary.
 COPYING = 3
 
 
 def reach(names, variables):
-    """Return the variables that some signals are computed from, each after those it needs."""
+    """Return the variables that the given signals depend on, each after its own dependencies."""
     found, done = set(), []
 
     def visit(names):
@@ -34,37 +34,37 @@ def reach(names, variables):
 
 @dataclass
 class Copy:
-    """A register whose value before the edge is needed after it was assigned."""
+    """A register whose old value is still needed after the register was assigned."""
 
     name: str
     register: str
 
 
 class Schedule:
-    """The steps of a process.
+    """The steps of a process, in order.
 
-    Registers that other modules see are assigned with ``<=``: Verilator changes them after the
-    process, by way of a second variable unless all their readers come before the assignment. All
-    other registers change at once, so each of their readers comes before, or reads a copy of the
-    old value. A variable is computed where it is first needed, or under the only condition under
-    which it is needed.
+    Registers that other modules see are assigned with ``<=``. Verilator changes them after the
+    process; it needs a second variable for that unless all readers come before the assignment. All
+    other registers change at once. Therefore each reader of such a register comes before its
+    assignment, or reads a copy of the old value. A variable is computed where it is first needed,
+    or inside the only condition under which it is needed.
 
     Parameters
     ----------
     logic : Logic
-        Of the module; gets the signals of copies.
+        Logic of the module. The signals of copies are added to it.
     visible : set of str
-        What other modules see, and all ports. Gets the memories that some group reads after they
-        are written: a memory cannot be copied.
+        Ports, and signals that other modules see. Memories that a group reads after they are
+        written are added, because a memory cannot be copied.
 
     Attributes
     ----------
     resets : dict of Condition to list of Clause
-        What resets do.
+        Assignments of the resets.
     steps : list of Group, Copy or str
-        A string is the name of a variable to compute.
+        Steps in order. A string is the name of a variable to compute.
     copies : dict of str to str
-        Name of the copy of a register.
+        Name of the copy of each copied register.
     """
 
     def __init__(self, logic, visible):
@@ -77,8 +77,8 @@ class Schedule:
         self._order(groups)
 
     def _place(self, groups):
-        """Find the variables that are needed under one condition only."""
-        users = {}  # of every variable: group and number of a condition, or None for anything else
+        """Find the variables that are needed under a single condition only."""
+        users = {}  # per variable: (group, number of the condition); None for other users
         read = []
 
         def use(names, place):
@@ -106,7 +106,7 @@ class Schedule:
                 users.setdefault(source, set()).add(place)
         for names in [always, *inner.values()]:
             names.reverse()
-        self._late = dict.fromkeys(always)  # variables that are still to be computed
+        self._late = dict.fromkeys(always)  # variables that are not computed yet
         self._readers = {}
         for name in always:
             for register in self.variables[name].names:
@@ -115,7 +115,7 @@ class Schedule:
             self._note(group)
 
     def _note(self, group):
-        """Note what a group reads and writes."""
+        """Record the signals that a group reads and writes."""
         for condition in group.conditions:
             group.reads |= condition.names
         for clauses, names in zip(group.clauses, group.inner, strict=True):
@@ -129,17 +129,19 @@ class Schedule:
         group.writes -= self.visible
 
     def _order(self, groups):
-        """Put groups into an order in which few need copies of registers.
+        """Order the groups so that few of them need copies of registers.
 
-        The cheapest goes next. Costs only fall; of a group they are looked at again when something
-        they depend on is done, for there are thousands of groups.
+        The group with the lowest cost goes next. Costs only fall while groups are placed. As there
+        are thousands of groups, the cost of a group is computed again only after a step that it
+        depends on.
         """
         needs = [set(reach([group.reads], self.variables)) for group in groups]
         concerned = self._concerned(groups, needs)
         readers = Counter(name for group in groups for name in group.reads)
 
-        # What a group lacks is looked at in the end: what goes on with variables that are there
-        # lets them end soon, so more of them stay in the processor's registers.
+        # Among groups of equal cost, the one that needs the fewest new variables goes first. A
+        # group that uses variables already computed ends their lifetimes early, so that more
+        # variables stay in the processor's registers.
         def rate(number):
             lacks = needs[number] & self._late.keys()
             return self._cost(groups[number], readers), len(lacks), number
@@ -166,7 +168,7 @@ class Schedule:
                 heappush(queue, rate(number))
 
     def _concerned(self, groups, needs):
-        """Return, for every variable and register, the groups whose cost it is part of."""
+        """Return, for each variable and register, the groups whose cost depends on it."""
         concerned = {}
         for number, group in enumerate(groups):
             written = group.writes | group.shown
@@ -176,14 +178,14 @@ class Schedule:
         return concerned
 
     def _cost(self, group, readers):
-        """Return what it costs if this group goes first."""
+        """Return the cost of placing a group next."""
         names = group.writes | group.shown
         late = [name for name in names if readers[name] > (name in group.reads - group.old)]
         early = sum(len(self._readers.get(name, set()) & self._late.keys()) for name in names)
         return early + sum(NEVER if self.logic.signals[name].rows else COPYING for name in late)
 
     def _compute(self, name):
-        """Compute a variable now, unless it has been."""
+        """Compute a variable now, unless it was computed before."""
         if name in self._late:
             del self._late[name]
             for source in sorted(self.variables[name].names):
@@ -191,7 +193,7 @@ class Schedule:
             self.steps.append(name)
 
     def _keep(self, name, groups, readers):
-        """Let ``groups`` read a copy of a register; assign a memory after everything else."""
+        """Let ``groups`` read a copy of a register; assign a memory after the process instead."""
         signals = self.logic.signals
         if signals[name].rows:
             self.visible.add(name)

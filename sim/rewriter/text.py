@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits, expressions and conditions as Verilog."""
+"""Print bits, expressions and conditions as Verilog."""
 
 from itertools import groupby
 
@@ -9,12 +9,12 @@ __all__ = ["Printer", "size"]
 
 
 def size(width):
-    """Return the range in the declaration of a signal."""
+    """Return the bit range for the declaration of a signal; empty if it has a single bit."""
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
 class Printer:
-    """Prints what the signals of one module are part of.
+    """Printer of bits, expressions and conditions of one module.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Printer:
         self.signals = signals
 
     def run(self, run):
-        """Return neighbouring bits."""
+        """Return the text of a run of bits."""
         if run.name is None:
             return f"{run.width}'h{run.low:x}"
         if run.width == self.signals[run.name].width:
@@ -35,7 +35,7 @@ class Printer:
         return f"{run.name}[{run.low + run.width - 1}:{run.low}]"
 
     def bits(self, bits):
-        """Return bits; a concatenation if they are several runs, in which a run may repeat."""
+        """Return the text of bits: a run, or a concatenation with a count for repeated runs."""
         if len(bits.runs) == 1:
             return self.run(bits.runs[0])
         parts = []
@@ -45,15 +45,15 @@ class Printer:
         return f"{{ {', '.join(parts)} }}"
 
     def condition(self, condition):
-        """Return a condition."""
+        """Return the text of a condition."""
         tests = [f"{'' if high else '!'}{self.bits(bits)}" for bits, high in condition.tests]
         return " && ".join(tests) or "1'h1"
 
     def expression(self, value):
-        """Return an expression for the right side of an assignment.
+        """Return the text of an expression for the right side of an assignment.
 
-        Verilog takes the width of a computation from the signal on the left side, as Yosys does
-        from the output of a cell.
+        Verilog takes the width of the computation from the signal on the left side. Yosys takes it
+        from the output of the cell, which is the same signal.
         """
         operands = [self.bits(bits) for bits in value.operands]
         if value.kind == "bits":
@@ -73,7 +73,7 @@ class Printer:
         return f"{operator} {operands[0]}" if len(operands) == 1 else f" {operator} ".join(operands)
 
     def target(self, target):
-        """Return what stands on the left of an assignment."""
+        """Return the text of a target for the left side of an assignment."""
         if not target.width:
             return target.name
         row = f"{target.name}[{self.bits(target.address)}]"

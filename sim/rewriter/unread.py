@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove registers whose value never reaches an output or another module, and inputs like that.
+"""Remove registers and inputs whose value never reaches an output or another module.
 
-Yosys removes what has no use inside of a module. What has no use between modules, or in a register
-that only counts on from its own value, shows in the flat module only.
+Yosys removes logic that is unused inside one module. Registers that are unused across modules, or
+that only feed back into themselves, are visible only in the flat module.
 """
 
 __all__ = ["drop_inputs", "drop_unread", "drop_unread_inputs"]
 
 
 def drop_unread(logic):
-    """Remove variables and registers that no output and no input of an instance depends on.
+    """Remove the variables and registers that no output and no input of an instance depends on.
 
     Parameters
     ----------
     logic : Logic
-        Of a module; changed.
+        Logic of a module, which is changed.
     """
     writers = {}
     for register in logic.registers:
@@ -37,13 +37,13 @@ def drop_unread(logic):
 def drop_unread_inputs(logic):
     """Remove the inputs that nothing in a module depends on; return their names.
 
-    A module whose reset goes another way still has the common one as an input. It is an input of
-    the accelerator, and what hangs on one of these makes Verilator look for changes of all of them.
+    A module that gets its reset another way still has the accelerator's reset as an input. As soon
+    as any logic hangs on an input of the accelerator, Verilator looks for changes of all inputs.
 
     Parameters
     ----------
     logic : Logic
-        Of a module; changed.
+        Logic of a module, which is changed.
     """
     read = {name for bits in logic.reads() for name in bits.names} | {logic.clock}
     unread = {name for name, way in logic.ports.items() if way == "input" and name not in read}
@@ -53,14 +53,14 @@ def drop_unread_inputs(logic):
 
 
 def drop_inputs(module, unread):
-    """Leave inputs of instances open that their modules do not have any more.
+    """Disconnect the inputs of instances that were removed from the instances' modules.
 
     Parameters
     ----------
     module : Module
-        Flat; changed.
+        Flat module, which is changed.
     unread : dict of str to set of str
-        Names of inputs, by the name of the instance's module.
+        Names that :func:`drop_unread_inputs` returned, by the name of the instantiated module.
     """
     for instance in module.instances:
         gone = unread.get(instance.kind, ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What accelerators are sent in simulation, what they must answer, and what has been seen by then.
+"""Scenarios: the words that simulated accelerators receive, their right answers, and coverage.
 
 The same scenarios run in Amaranth's simulator, in the simulator library and under cocotb.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The right answer to a scenario, and whether an accelerator has given it.
+"""Compute the right answer to a scenario, and check the answer of an accelerator.
 
-The software device answers with the reference join, and in the order of the hardware. What else is
-right, is said here: how far the order is fixed, and which pairs nobody may rely on.
+The software device computes the reference join in the order of the hardware. This module adds how
+far the order is determined, and which pairs are not reliable.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ __all__ = ["answer", "assert_right", "canonical", "expected_results", "without_p
 
 
 def expected_results(bundle, scenario):
-    """Return the results that the software device gives to a scenario, one row each."""
+    """Return the software device's results for a scenario, one per row."""
     with SoftwareDevice(bundle) as device:
         codec = WordCodec(device.manifest)
         chunks = []
@@ -31,20 +31,20 @@ def expected_results(bundle, scenario):
 
 
 def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycles=None):
-    """Return what the simulator library of a bundle answers to a scenario, one result a row.
+    """Return the simulator library's results for a scenario, one per row.
 
     Parameters
     ----------
     bundle : path-like
-        With its library.
+        Bundle with its library.
     scenario : Scenario
-        What is sent.
+        Scenario to send.
     seed, stall_in, stall_out
-        Of :class:`host.device.simulated.SimulatedDevice`.
+        As for :class:`host.device.simulated.SimulatedDevice`.
     chunk : int
-        Words that are offered at once, and results that there is room for.
+        Largest number of words, and of results, in one exchange.
     cycles : list, optional
-        Gets the cycles of each exchange.
+        If given, the number of cycles of each exchange is appended to it.
     """
     received, sent, marks = [], 0, 0
     with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
@@ -66,9 +66,9 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycl
 def canonical(manifest, results, *, free):
     """Return results as a list that is equal for equal answers.
 
-    In order that is the results themselves; of an index, the pairs of a group are sorted. While
-    order is free, each side's pairs between two of its stars are sorted, and sides are apart; marks
-    stand in both.
+    If the order is fixed, the list holds the results themselves, except that an index's pairs of a
+    group are sorted. If the order is free, the sides are separate, and each side's pairs between
+    two of its stars are sorted; marks belong to both sides.
     """
     rows = [tuple(int(value) for value in row) for row in results]
     fields = WordCodec(manifest).unpack_results(results)
@@ -97,23 +97,24 @@ def canonical(manifest, results, *, free):
 
 
 def assert_right(bundle, scenario, results, *, expected=None):
-    """Compare results with those of the software device.
+    """Compare an accelerator's results with those of the software device.
 
     Parameters
     ----------
     bundle : path-like
-        Of the accelerator.
+        Bundle of the accelerator.
     scenario : Scenario
-        What it was sent.
+        Scenario that was sent.
     results : array of uint64
-        All that it answered, one result a row.
+        All results, one per row.
     expected : array of uint64, optional
-        The :func:`expected_results`, if they are at hand.
+        Result of :func:`expected_results`, if it is already available.
 
     Raises
     ------
     AssertionError
-        If a star, a mark or one of their flags is wrong, or, where they count, a pair or its place.
+        If a star, a mark or one of their flags is wrong; unless the scenario is faulty, also if a
+        pair or its place is wrong.
     """
     manifest = Manifest.load(bundle)
     if expected is None:
@@ -121,7 +122,7 @@ def assert_right(bundle, scenario, results, *, expected=None):
     if scenario.faulty:
         results, expected = (without_pairs(manifest, some) for some in (results, expected))
     if manifest.engine == "scan" and not scenario.free:
-        np.testing.assert_array_equal(results, expected)  # quicker, and says where they differ
+        np.testing.assert_array_equal(results, expected)  # faster, and names the differences
         return
     received, wanted = (
         canonical(manifest, some, free=scenario.free) for some in (results, expected)
@@ -130,6 +131,6 @@ def assert_right(bundle, scenario, results, *, expected=None):
 
 
 def without_pairs(manifest, results):
-    """Return the stars and marks among results."""
+    """Return the results that are stars and marks."""
     kinds = WordCodec(manifest).unpack_results(results).kind
     return results[kinds != manifest.result_kinds["PAIR"]]

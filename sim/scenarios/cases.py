@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functional coverage: which of the cases that matter have been met, told from the words alone.
+"""Functional coverage: the cases that matter and have been met, recognized in the words alone.
 
-What a scenario is called says nothing here: its input words are taken apart again, so a scenario
-that no longer is what it was written for is found.
+The name of a scenario does not count. Its input words are decoded, so that a scenario is noticed
+that no longer meets the case it was written for.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from .tuple_cases import OF_TUPLES, always, timed
 
 __all__ = ["Cases", "Flow"]
 
-#: Fewest tuples by which the kind of their keys is told.
+#: Least number of tuples in a stretch whose keys, sides and windows are classified.
 TUPLES = 16
-#: Cycles in which something must have waited to count.
+#: Least number of cycles that a stream must stand still to count.
 CYCLES = 8
 
 
 @dataclass(frozen=True)
 class Flow:
-    """For how many cycles the streams of an accelerator stood still.
+    """Number of cycles in which the streams of an accelerator stood still.
 
     Parameters
     ----------
     withheld : int
-        The bench offered no input word.
+        Cycles in which the bench offered no input word.
     refused : int
-        The accelerator did not take an input word.
+        Cycles in which the accelerator did not accept an offered input word.
     untaken : int
-        The bench did not take a result word.
+        Cycles in which the bench did not take a result word.
     """
 
     withheld: int
@@ -40,12 +40,12 @@ class Flow:
 
 
 def paired(manifest):
-    """Whether a word can have two tuples."""
+    """Return whether a word can hold two tuples."""
     return manifest.tuples_per_word == 2
 
 
 def first_of(side):
-    """Return whether a word has two tuples, the first of them of ``side``, as a function."""
+    """Return a function that tests whether any word has two tuples with that of ``side`` first."""
 
     def holds(manifest, words):
         kinds = unpack_field(words, manifest.input_word["kind"])
@@ -55,7 +55,7 @@ def first_of(side):
     return holds
 
 
-#: Cases of input words that have tuples.
+#: Cases of input words that hold tuples.
 OF_WORDS = {
     "two tuples in a word, R first": (paired, first_of(0)),
     "two tuples in a word, S first": (paired, first_of(1)),
@@ -77,17 +77,17 @@ OF_FLOW = {
 
 
 class Cases:
-    """The cases of one accelerator, and which of them have been met.
+    """The cases of one accelerator, and how often each was met.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
 
     Attributes
     ----------
     met : dict of str to int
-        Scenarios that met a case, by the names of all cases that this accelerator can meet.
+        For each case that the accelerator can meet, the number of scenarios that met it.
     """
 
     def __init__(self, manifest):
@@ -104,11 +104,11 @@ class Cases:
         Parameters
         ----------
         scenario : Scenario
-            What was sent.
+            Scenario that was sent.
         results : array of uint64
-            What was answered, one result a row.
+            Results that were received, one per row.
         flow : Flow
-            How often the streams stood still.
+            Number of cycles in which the streams stood still.
         """
         manifest = self.manifest
         seen = taken_apart(manifest, scenario.words)

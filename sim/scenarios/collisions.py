@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine looks at before it compares whole keys: the bucket of an index, a digest."""
+"""What an engine compares before whole keys: the bucket of an index, or a digest."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from host.buckets import Coordinate
 
 __all__ = ["colliding", "first_looks"]
 
-#: Keys among which those are sought that look alike.
+#: Number of random keys among which colliding ones are sought.
 CANDIDATES = 1 << 12
 
 
 def patterns(manifest, keys):
-    """Return the bits of all fields as unsigned numbers; of a band, the least value is zero."""
+    """Yield each field's values as unsigned bits; for a band, the smallest value becomes zero."""
     for key in manifest.keys:
         bits = np.asarray(keys[key.name]).astype(np.uint64)
         bits &= np.uint64((1 << key.bits) - 1)
@@ -24,7 +24,7 @@ def patterns(manifest, keys):
 
 
 def coordinate(manifest, operand):
-    """Return the part of a field in a bucket's number that a control word's operand sets."""
+    """Return the part of a field in the bucket number, from the operand of a COORDINATE word."""
     fields = manifest.index.coordinate.fields.items()
     return Coordinate(
         **{name: operand >> place.offset & ((1 << place.bits) - 1) for name, place in fields}
@@ -32,7 +32,7 @@ def coordinate(manifest, operand):
 
 
 def buckets(manifest, operands, keys):
-    """Return the bucket of each key; ``operands`` are those of COORDINATE, by field."""
+    """Return the bucket of each key; ``operands`` are those of COORDINATE words, by field."""
     found = np.zeros(1, np.uint64)
     for n, (key, bits) in enumerate(patterns(manifest, keys)):
         part = coordinate(manifest, operands.get(n, 0))
@@ -60,16 +60,16 @@ def digests(manifest, keys):
 
 
 def first_looks(manifest, operands, keys):
-    """Return what an engine looks at first, for each key; None if that is the key itself.
+    """Return what an engine compares first for each key; None if it compares the key itself.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     operands : mapping of int to int
-        Of the last COORDINATE words, by key field.
+        Operands of the last COORDINATE words, by the number of the key field.
     keys : mapping of str to array
-        By field.
+        Values of each key field, by name.
     """
     if manifest.engine == "index":
         return buckets(manifest, operands, keys)
@@ -79,18 +79,18 @@ def first_looks(manifest, operands, keys):
 
 
 def colliding(manifest, operands, draw, count, generator):
-    """Return keys, as different as possible, at which an engine has the same first look.
+    """Return keys, as different as possible, that have the same bucket or digest.
 
     Parameters
     ----------
     manifest, operands
         As for :func:`first_looks`.
     draw : callable
-        Returns so many random keys.
+        Called with a count; returns that many random keys.
     count : int
-        Keys.
+        Number of keys.
     generator : numpy.random.Generator
-        Which of them.
+        Chooses among the colliding keys.
     """
     candidates = draw(CANDIDATES)
     looks = first_looks(manifest, operands, candidates)

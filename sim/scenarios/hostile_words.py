@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random scenarios with words in them that no host would send."""
+"""Random scenarios that contain words which no host would send."""
 
 from itertools import cycle
 
@@ -15,20 +15,20 @@ __all__ = ["hostile_scenario"]
 
 
 class Intruders:
-    """Makes words that are illegal, or control words with any value of their field.
+    """Generator of illegal words, and of control words with any value in their field.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     generator : numpy.random.Generator
     overflow : bool
-        Lifespans may be long ones.
+        Whether lifespans may be long.
 
     Attributes
     ----------
     marks : int
-        Words so far that are answered with a mark.
+        Number of words so far that are answered by a mark.
     """
 
     def __init__(self, manifest, generator, *, overflow):
@@ -41,7 +41,7 @@ class Intruders:
         self.marks = 0
 
     def words(self):
-        """Return the next such word; before one with a bound, one that its field needs then."""
+        """Return the next words. A bound is preceded by the COORDINATE word that it requires."""
         name = next(self.kinds)
         if name == "ILLEGAL":
             return [illegal_word(self.manifest, self.generator)]
@@ -54,7 +54,7 @@ class Intruders:
         return words
 
     def any_value(self):
-        """Return a value of the field, often an extreme one."""
+        """Return a value of the field, which is often an extreme one."""
         bits = self.manifest.input_word["control.value"].bits
         most = 1 << bits - 1
         extremes = (0, 1, -1, self.manifest.capacity + 1, most - 1, -most)
@@ -63,31 +63,31 @@ class Intruders:
         return int(self.generator.integers(0, 1 << min(bits, 62))) - (1 << min(bits, 62) - 1)
 
     def bearable(self, name, value):
-        """Return a value with which the answer is still known."""
+        """Return a value close to ``value`` with which the answer is still determined."""
         if name == "PRECISION":
             return int(self.generator.integers(1, self.manifest.probes + 1))
         if name == "LIFESPAN" and not self.overflow:
             return min(value, 1)
-        if name == "DISTINCT":  # it would be a lie
+        if name == "DISTINCT":  # a promise that the keys would not keep
             return value & ~1
-        if name == "COORDINATE":  # any part, but no hash, which has to suit the bounds
+        if name == "COORDINATE":  # no hash, because a hash has to suit the bounds
             hashed = self.manifest.index.coordinate.fields["hashed"]
             return value & ~(((1 << hashed.bits) - 1) << hashed.offset)
         return value
 
 
 def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
-    """Make a scenario with words at random places that no host would send, and one after it.
+    """Return a scenario with words that no host would send, followed by an ordinary scenario.
 
-    The scenario that follows begins with CLEAR, as all do, and has nothing of the kind in it.
+    The following scenario begins with CLEAR, as all do, and contains no such words.
 
     Parameters
     ----------
     manifest, seed, tuples, overflow
-        As for :func:`sim.scenarios.random_words.random_scenario`. Without ``overflow``, no lifespan
-        is a long one.
+        As for :func:`sim.scenarios.random_words.random_scenario`. Without ``overflow``, lifespans
+        are short.
     share : float
-        How many such words there are for one of the others.
+        Number of such words per word of the ordinary kind.
     """
     generator = np.random.default_rng([seed, 1])
     intruders = Intruders(manifest, generator, overflow=overflow)

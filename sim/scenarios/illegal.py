@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that mean nothing."""
+"""Illegal input words."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ __all__ = ["illegal_word"]
 
 
 def illegal_word(manifest, generator):
-    """Return an input word, one row, that is no tuple and no operation which the manifest knows.
+    """Return an illegal input word as one row: neither a tuple nor an operation of the manifest.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     generator : numpy.random.Generator
-        Of all bits that do not make it illegal.
+        Generator of the bits that do not make the word illegal.
     """
     bits = manifest.input_word.bits
     number = sum(int(generator.integers(0, 2)) << place for place in range(bits))
@@ -26,7 +26,7 @@ def illegal_word(manifest, generator):
         number &= ~(((1 << place.bits) - 1) << place.offset)
         number |= value << place.offset
 
-    unknown_kind &= "BOTH" not in manifest.input_kinds  # else there is no unknown one
+    unknown_kind &= "BOTH" not in manifest.input_kinds  # else kind 3 is legal
     put("kind", 3 if unknown_kind else manifest.input_kinds["CONTROL"])
     if not unknown_kind:
         indices = {code: manifest.indices[name] for name, code in manifest.operations.items()}

@@ -13,14 +13,14 @@ from .scenario import Scenario
 
 __all__ = ["MARKED", "random_scenario"]
 
-#: How the sides of tuples follow one another.
+#: Patterns in which the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
-#: Control words that are answered with a mark.
+#: Control words that are answered by a mark.
 MARKED = ("CLEAR", "FLUSH", "PRECISION")
 
 
 def sides_of(shape, count, generator):
-    """Sides of ``count`` tuples."""
+    """Return the sides of ``count`` tuples."""
     if shape == "alternating":
         return np.arange(count) % 2
     if shape == "bursts":
@@ -31,7 +31,7 @@ def sides_of(shape, count, generator):
 
 
 def packed(codec, sides, keys, times, generator):
-    """The words of tuples; where two can share one, not all neighbours that could do."""
+    """Return the words of tuples. Some tuples that could share a word stay in separate words."""
     ends = [len(sides)]
     if codec.manifest.tuples_per_word == 2:
         cuts = generator.random(len(sides)) < generator.choice([0, 0.2, 0.8])
@@ -42,7 +42,7 @@ def packed(codec, sides, keys, times, generator):
         own = sides[begin:end].astype(np.uint8)
         parts.append(codec.pack_tuples(own, columns, times[begin:end]))
     words = np.concatenate(parts)
-    if codec.manifest.tuples_per_word == 2:  # with one tuple, `first` means nothing
+    if codec.manifest.tuples_per_word == 2:  # in a word with one tuple, `first` has no meaning
         place = codec.manifest.input_word["first"]
         alone = codec.tuple_counts(words) == 1
         bits = (alone & (generator.random(len(words)) < 0.5)).astype(np.uint64)
@@ -51,20 +51,20 @@ def packed(codec, sides, keys, times, generator):
 
 
 class Writer:
-    """Writes the words of one scenario, segment by segment.
+    """Writer of the words of one scenario, segment by segment.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     seed : int
     overflow : bool
-        Let time-based windows outgrow the cores.
+        Whether time-based windows may outgrow the cores.
 
     Attributes
     ----------
     marks : int
-        Control words so far that are answered with a mark.
+        Number of control words so far that are answered by a mark.
     """
 
     def __init__(self, manifest, seed, *, overflow):
@@ -76,11 +76,11 @@ class Writer:
         self.marks = 0
 
     def below(self, limit):
-        """Return a random number from zero on, below ``limit``."""
+        """Return a random number that is at least zero and below ``limit``."""
         return int(self.generator.integers(0, limit))
 
     def choose(self, values):
-        """Return one of some numbers."""
+        """Return one of the given numbers at random."""
         return int(self.generator.choice(values))
 
     def control(self, op, index=0, value=0):
@@ -89,12 +89,15 @@ class Writer:
         self.marks += op in MARKED
 
     def words(self):
-        """Return all words, a row each."""
+        """Return all words written so far, one per row."""
         columns = self.parts[0].shape[-1]
         return np.concatenate([part.reshape(-1, columns) for part in self.parts])
 
     def segment(self, tuples):
-        """Write a configuration, up to so many tuples and a few under other bounds, and FLUSH."""
+        """Write a segment: a configuration, at most ``tuples`` tuples, and FLUSH.
+
+        Some segments change a bound after their tuples and write ten more.
+        """
         wide = self.choose([0, 1, 3, 40])
         band = self.manifest.comparator == "band"
         changes = self.generator.random() < 0.3 and band
@@ -121,7 +124,7 @@ class Writer:
         self.control("FLUSH")
 
     def operands(self, wide, changes):
-        """Write bounds up to ``wide`` apart from zero, and what an index knows of them."""
+        """Write bounds at most ``wide`` away from zero, and the coordinates of an index."""
         fields = self.manifest.keys
         band = self.manifest.comparator == "band"
         if self.manifest.engine == "index" and band:
@@ -130,14 +133,14 @@ class Writer:
             for index in range(len(fields)):
                 self.control("COORDINATE", index, self.below(1 << SEED_BITS))
         for index, key in enumerate(fields if band else ()):
-            most = (1 << key.bits) - 1  # the host clamps bounds, so does this
+            most = (1 << key.bits) - 1  # the host clamps bounds to this value as well
             self.control("BOUND_LOW", index, -min(wide, most))
             self.control("BOUND_HIGH", index, min(self.below(wide + 1), most))
 
     def coordinates(self, *, fixed):
-        """Write random parts of the fields in a bucket; hashes for those whose bounds are equal."""
+        """Write random coordinates of the fields in a bucket; some are hashes if ``fixed``."""
         place, left = 0, self.manifest.index.bucket_bits
-        absurd = self.generator.random() < 0.4  # parts that overlap, or reach beyond the last bit
+        absurd = self.generator.random() < 0.4  # coordinates that overlap, or exceed the last bit
         for index in range(0 if absurd else len(self.manifest.keys)):
             self.control("COORDINATE", index, 0)
         for index, key in enumerate(self.manifest.keys):
@@ -155,7 +158,7 @@ class Writer:
     def windows(self, timed, pace):
         """Write the windows of both sides.
 
-        Time-based ones hold at most a quarter of the capacity, unless overflow is wanted.
+        Time-based windows hold at most a quarter of the capacity, unless overflow is wanted.
         """
         capacity = self.manifest.capacity
         lifespan = self.below(max(1, pace * capacity // 4)) * (8 if self.overflow else 1)
@@ -167,7 +170,7 @@ class Writer:
                 self.control("WINDOW", side, size)
 
     def keys(self, count):
-        """Return random keys of ``count`` tuples, all different or few."""
+        """Return random keys of ``count`` tuples, with one to sixty different values per field."""
         values = self.choose([1, 2, 12, 60])
         return {
             key.name: np.clip(
@@ -177,35 +180,35 @@ class Writer:
         }
 
     def times(self, count, pace, timed):
-        """Return the timestamps of ``count`` tuples, ``pace`` apart or, some, twice that."""
+        """Return the timestamps of ``count`` tuples, in steps of ``pace`` or twice ``pace``."""
         steps = np.full(count, pace)
         if timed and not self.overflow:
             steps = self.generator.choice([pace, pace, 2 * pace], count)
         return np.cumsum(steps).astype(np.int64)
 
     def tuples(self, shape, keys, times):
-        """Write tuples, whose sides follow one another in this way."""
+        """Write tuples whose sides follow the pattern ``shape``."""
         sides = sides_of(shape, len(times), self.generator)
         self.parts.append(packed(self.codec, sides, keys, times, self.generator))
 
 
 def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):
-    """Make a scenario of some segments, each with a configuration of its own.
+    """Return a scenario of several segments, each with its own configuration.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     seed : int
-        Same seed, same scenario.
+        Seed of all random choices.
     tuples : int
-        Most tuples in a segment.
+        Largest number of tuples in a segment.
     segments : int
-        Configurations.
+        Number of segments.
     overflow : bool
-        Let time-based windows outgrow the cores.
+        Whether time-based windows may outgrow the cores.
     period : int, optional
-        Probes from star to star; random if left out. Over ``probes``, or zero, order is free.
+        Probes per star; random by default. If zero or more than ``probes``, the order is free.
     """
     writer = Writer(manifest, seed, overflow=overflow)
     if period is None:

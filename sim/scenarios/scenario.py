@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: the words that an accelerator is sent, and what is known of its answer."""
+"""A scenario: the words that an accelerator receives, and how far its answer is determined."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,19 @@ __all__ = ["Scenario"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """Input words, and how far the answer is fixed.
+    """Input words, and how far the answer to them is determined.
 
     Parameters
     ----------
     words : array of uint64
-        One row a word; the last one is answered by a mark.
+        One word per row. The last word is answered by a mark.
     marks : int
-        How many marks come.
+        Number of marks in the answer.
     free : bool
         Whether the results between two stars may come in any order.
     faulty : bool
-        Whether a window may outgrow the cores, or time go back: then stars and marks say so, and
-        nobody may rely on the pairs.
+        Whether a window may outgrow the cores, or timestamps may decrease. Stars and marks then
+        report the error, and the pairs are not reliable.
     """
 
     words: np.ndarray

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the input words of a scenario mean: tuples in a row, and the state that they meet."""
+"""Decode the input words of a scenario: runs of tuples, and the configuration they meet."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -14,7 +14,23 @@ __all__ = ["Met", "Stretch", "taken_apart"]
 
 @dataclass
 class Stretch:
-    """Tuples without a word of another kind between them, and the state that they meet."""
+    """A run of tuples without other words in between, and the configuration that the tuples meet.
+
+    Parameters
+    ----------
+    sides, times : array
+        Side and timestamp of each tuple.
+    keys : dict of str to array
+        Values of each key field.
+    windows : dict of int to (str, int)
+        Name and operand of the control word that set the window of each side.
+    operands : dict of int to int
+        Operand of the last COORDINATE word of each key field.
+    period : int
+        Probes per star.
+    stored : dict of int to int
+        Number of tuples of each side since the windows were last cleared.
+    """
 
     sides: np.ndarray
     keys: dict
@@ -26,13 +42,22 @@ class Stretch:
 
     @property
     def rows(self):
-        """The keys, one row each."""
+        """The keys, one tuple per row."""
         return np.stack([places(column) for column in self.keys.values()], axis=1)
 
 
 @dataclass
 class Met:
-    """What the input words of a scenario mean."""
+    """The decoded input words of a scenario.
+
+    Parameters
+    ----------
+    stretches : list of Stretch
+    between : set of str
+        Names of the control words that stand alone or in pairs between other words.
+    words : list of array
+        Words of each stretch.
+    """
 
     stretches: list = field(default_factory=list)
     between: set = field(default_factory=set)
@@ -40,7 +65,7 @@ class Met:
 
 
 def taken_apart(manifest, words):
-    """Return what input words mean, as :class:`Met`."""
+    """Return input words decoded as a :class:`Met`."""
     codec = WordCodec(manifest)
     legal = codec.legal(words)
     kinds = unpack_field(words, manifest.input_word["kind"])

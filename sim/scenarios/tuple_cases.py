@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of tuples: what their keys, sides and windows are like, told from the tuples themselves."""
+"""Cases of tuples: properties of keys, sides and windows, recognized in the tuples themselves."""
 
 import numpy as np
 
@@ -10,41 +10,41 @@ from .workloads import BURST, STRIDE
 
 __all__ = ["OF_TUPLES", "always", "timed"]
 
-#: Fewest different keys by which their kind is told.
+#: Least number of different keys for which skew and order are recognized.
 KEYS = 6
 
 
 def one_key(manifest, stretch):
-    """Whether all tuples have the same key."""
+    """Return whether all tuples have the same key."""
     return len(np.unique(stretch.rows, axis=0)) == 1
 
 
 def skewed_keys(manifest, stretch):
-    """Whether a key of many is that of a fifth of the tuples, as with a Zipf distribution."""
+    """Return whether one of several keys has a fifth of the tuples, as in a Zipf distribution."""
     _, counts = np.unique(stretch.rows, axis=0, return_counts=True)
     return len(counts) >= KEYS and 5 * counts.max() >= counts.sum()
 
 
 def sorted_keys(manifest, stretch):
-    """Whether no key is less than one before it."""
+    """Return whether no key is less than the key before it."""
     rows = stretch.rows
     return len(np.unique(rows, axis=0)) >= KEYS and not (rows[1:] < rows[:-1]).any()
 
 
 def extreme_keys(manifest, stretch):
-    """Whether every field has its least and its greatest value."""
+    """Return whether every field takes its smallest and its largest value."""
     columns = stretch.keys
     return all({key.low, key.high} <= set(columns[key.name].tolist()) for key in manifest.keys)
 
 
 def strides(manifest, stretch):
-    """Whether the values of every field are multiples of :data:`STRIDE`."""
+    """Return whether the values of every field are multiples of :data:`STRIDE`."""
     columns = [column.astype(np.int64) for column in stretch.keys.values()]
     return all(not (column % STRIDE).any() and len(np.unique(column)) > 1 for column in columns)
 
 
 def look_alike(manifest, stretch, *, hashed):
-    """Whether all keys, three at least, are in one bucket or have one digest."""
+    """Return whether all keys, at least three, share one bucket or one digest."""
     looks = first_looks(manifest, stretch.operands, stretch.keys)
     if looks is None or len(np.unique(np.broadcast_to(looks, len(stretch.sides)))) > 1:
         return False
@@ -58,18 +58,18 @@ def look_alike(manifest, stretch, *, hashed):
 
 
 def one_side(manifest, stretch):
-    """Whether all tuples are of one side."""
+    """Return whether all tuples belong to one side."""
     return len(np.unique(stretch.sides)) == 1
 
 
 def burst(manifest, stretch):
-    """Whether one side has :data:`BURST` tuples in a row, and then comes the other."""
+    """Return whether the sides change and one of them has :data:`BURST` tuples in a row."""
     changes = np.flatnonzero(np.diff(stretch.sides)) + 1
     return len(changes) > 0 and np.diff([0, *changes, len(stretch.sides)]).max() >= BURST
 
 
 def full_window(manifest, stretch):
-    """Whether a probe meets as many tuples as the cores can hold."""
+    """Return whether a probe meets as many tuples as the cores can hold."""
     return any(
         stretch.windows[side] == ("WINDOW", manifest.capacity)
         and (stretch.stored[side] + np.cumsum(stretch.sides == side) >= manifest.capacity)[
@@ -80,7 +80,7 @@ def full_window(manifest, stretch):
 
 
 def window_leaves(manifest, stretch):
-    """Whether four tuples or more of a side leave their window at once, and it is empty then."""
+    """Return whether at least four tuples of a side expire at once and leave the window empty."""
     times = places(stretch.times)
     for side, (name, lifespan) in stretch.windows.items():
         own = times[stretch.sides == side]
@@ -93,19 +93,19 @@ def window_leaves(manifest, stretch):
 
 
 def window_is(name, size=None):
-    """Return whether a window is of a kind, as a function of a stretch."""
+    """Return a function that tests whether a stretch has a window of the given kind and size."""
     return lambda manifest, stretch: any(
         kind == name and size in (None, value) for kind, value in stretch.windows.values()
     )
 
 
 def timed(manifest):
-    """Whether there are timestamps."""
+    """Return whether the accelerator has timestamps."""
     return manifest.timestamp_bits > 0
 
 
 def hashes(manifest):
-    """Whether keys that differ can look alike to a hash or as digests."""
+    """Return whether different keys can have the same hash or digest."""
     if manifest.engine == "index":
         bits = sum(key.bits for key in manifest.keys)
         return bits >= manifest.index.bucket_bits + 2
@@ -113,16 +113,16 @@ def hashes(manifest):
 
 
 def grids(manifest):
-    """Whether an index can have a grid of cells."""
+    """Return whether the accelerator has an index that can arrange keys in a grid of cells."""
     return manifest.engine == "index" and manifest.comparator == "band"
 
 
 def always(manifest):
-    """For cases that every accelerator can meet."""
+    """Return True, for cases that every accelerator can meet."""
     return True
 
 
-#: Cases of tuples without another word between them: for which accelerators, and whether it is one.
+#: Cases of a stretch: whether an accelerator can meet the case, and whether a stretch meets it.
 OF_TUPLES = {
     "one hot key": (always, one_key),
     "skewed keys": (always, skewed_keys),

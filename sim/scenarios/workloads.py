@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named scenarios: one query each, with keys, sides and times of one kind."""
+"""Named scenarios: each has one query, and keys, sides and times of one kind."""
 
 from dataclasses import dataclass
 
@@ -20,41 +20,41 @@ from .scenario import Scenario
 
 __all__ = ["BURST", "STRIDE", "make_scenario", "names"]
 
-#: Tuples of one side in a row.
+#: Number of tuples of one side in a burst.
 BURST = 256
-#: Least and greatest of the values that are few.
+#: Smallest and largest value of the kind "few".
 FEW = -12, 12
-#: Greatest value of a Zipf distribution.
+#: Largest value of a Zipf distribution.
 MOST = 1 << 16
-#: From one value to the next, where these are multiples.
+#: Distance between values that are multiples.
 STRIDE = 16
-#: How far time goes back.
+#: Number by which timestamps go back.
 BACK = 5
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What a named scenario is made of.
+    """Description of a named scenario.
 
     Parameters
     ----------
     keys : str
         ``"few"`` values, one ``"hot"`` key, ``"zipf"``, ``"sorted"``, ``"extremes"`` of the fields,
-        ``"strides"``, keys that are ``"colliding"`` in the engine, or ``"apart"``: those of R and
-        of S never match.
+        ``"strides"``, keys that are ``"colliding"`` in the engine, or keys that are ``"apart"``, so
+        that R and S never match.
     sides : str or float
-        ``"bursts"``, or the share of R.
+        ``"bursts"``, or the share of R among the tuples.
     window : str
-        ``"all"`` that the cores can hold, ``"one"`` tuple, or by ``"time"``.
+        ``"all"`` for the capacity of the cores, ``"one"`` for one tuple, or ``"time"``.
     times : str
-        ``"steady"``; with ``"leaps"`` by which a whole window leaves; ``"crowded"``, so that a
-        window outgrows the cores; or once ``"back"``.
+        ``"steady"``; ``"leaps"``, by which a whole window expires; ``"crowded"``, so that a window
+        outgrows the cores; or ``"back"``, which goes back once.
     width : int
-        Differences up to it match, where bounds can be chosen.
+        Largest difference that matches, if the comparator has bounds.
     period : str
-        A star for ``"each"`` probe, for each ``"group"``, for ``"rare"`` ones, or ``"none"``.
+        A star for ``"each"`` probe, for each ``"group"``, ``"rare"`` stars, or ``"none"``.
     illegal : bool
-        Whether words that mean nothing are among those of the tuples.
+        Whether illegal words stand between those of the tuples.
     """
 
     keys: str = "few"
@@ -90,8 +90,8 @@ WORKLOADS = {
     "overflow": Workload(window="time", times="crowded"),
     "disorder": Workload(window="time", times="back"),
 }
-#: Scenarios of another making: no tuple at all, random ones, and such with words of all kinds
-#: between any two others.
+#: Scenarios that are not workloads: one without tuples, random ones, and random ones in which words
+#: of all kinds stand between any two others.
 OTHERS = ("nothing", "random", "random without order", "hostile", "hostile again")
 
 
@@ -105,18 +105,18 @@ def names(manifest):
 
 
 def make_scenario(manifest, name, *, tuples, seed):
-    """Return the scenario ``name``; the same seed gives the same one.
+    """Return the scenario ``name``; the same seed gives the same scenario.
 
     Parameters
     ----------
     manifest : Manifest
-        Of the accelerator.
+        Manifest of the accelerator.
     name : str
-        One of :func:`names`.
+        One of the names returned by :func:`names`.
     tuples : int
-        How many it has, about; two bursts have more.
+        Approximate number of tuples; the scenario of bursts has twice as many.
     seed : int
-        Of all that is random.
+        Seed of all random choices.
     """
     generator = np.random.default_rng([seed, *name.encode()])
     if name in WORKLOADS:
@@ -131,7 +131,7 @@ def make_scenario(manifest, name, *, tuples, seed):
 
 
 def workload(manifest, load, count, generator):
-    """Return the scenario of a workload with so many tuples."""
+    """Return the scenario of a workload with ``count`` tuples."""
     if load.sides == "bursts":
         count *= 2
     codec = WordCodec(manifest)
@@ -156,7 +156,7 @@ def workload(manifest, load, count, generator):
 
 
 def window_of(manifest, load):
-    """Return the window of both sides; one by time has room for two tuples at each moment."""
+    """Return the window of both sides; a time-based one has room for two tuples per timestamp."""
     return {
         "all": CountWindow(manifest.capacity),
         "one": CountWindow(1),
@@ -165,25 +165,25 @@ def window_of(manifest, load):
 
 
 def period_of(manifest, load):
-    """Return how many probes there are from star to star; zero for any number."""
+    """Return the number of probes per star; zero for no stars."""
     rare = 1 << manifest.probe_bits
     return {"each": 1, "group": manifest.probes, "rare": rare, "none": 0}[load.period]
 
 
 def sides_of(load, count, generator):
-    """Return the sides of tuples."""
+    """Return the sides of ``count`` tuples."""
     if load.sides == "bursts":
         return (np.arange(count) // min(BURST, count // 3 + 1) % 2).astype(np.uint8)
     return (generator.random(count) >= load.sides).astype(np.uint8)
 
 
 def dtype_of(key):
-    """Return the type of a field's values."""
+    """Return the NumPy type of a field's values."""
     return np.int64 if key.signed else np.uint64
 
 
 def keys_of(manifest, kind, bounds, sides, generator):
-    """Return the keys of tuples with these sides."""
+    """Return the keys of tuples with the given sides."""
     count = len(sides)
 
     def uniform(count):
@@ -223,7 +223,7 @@ def keys_of(manifest, kind, bounds, sides, generator):
 
 
 def times_of(manifest, kind, count, window, generator):
-    """Return the timestamps of tuples; zeros if the accelerator has none."""
+    """Return the timestamps of tuples; all are zero if the accelerator has no timestamps."""
     if not manifest.timestamp_bits:
         return np.zeros(count, np.int64)
     if isinstance(window, CountWindow):
@@ -240,7 +240,7 @@ def times_of(manifest, kind, count, window, generator):
 
 
 def with_illegal(manifest, words, generator):
-    """Return words with one that means nothing behind every tenth or so."""
+    """Return words with an illegal word behind about every tenth of them."""
     parts = []
     for word in words:
         parts.append(word.reshape(1, -1))

@@ -280,7 +280,7 @@ def test_a_damaged_note_is_no_note(tmp_path, note):
     first = claim(tmp_path, "a", "b")
     assert first.name == "a"
     (tmp_path / "a").write_bytes(note)
-    with pytest.raises(DeviceBusyError, match="nobody says that he holds it"):
+    with pytest.raises(DeviceBusyError, match="no holder is recorded"):
         claim(tmp_path, "a")
     first.release()
 
@@ -299,7 +299,7 @@ def test_a_full_disk_loses_the_note_and_not_the_device(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "pwrite", full)
     first = claim(tmp_path, "a")
-    with pytest.raises(DeviceBusyError, match="nobody says"):
+    with pytest.raises(DeviceBusyError, match="no holder is recorded"):
         claim(tmp_path, "a")
     first.release()
 

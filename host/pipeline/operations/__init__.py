@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intermediate operations: what each does to the flags, and the streams that it becomes."""
+"""Intermediate operations: their effects on the flags, and the streams that they become."""
 
 from host.pipeline.operations.chained import Chained, Decision
 from host.pipeline.operations.distinct import Distinct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that become streams one behind the other."""
+"""Operations that become a chain of streams."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from host.runtime import ExecStreamGraph, Stream, StreamParams
 
 __all__ = ["Chained", "Decision"]
 
-#: Streams with their parameters, one behind the other.
+#: Streams with their parameters, in the order of the chain.
 Chain: TypeAlias = Sequence[tuple[Stream, StreamParams]]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a chained operation, given what is known of its input.
+    """The chain that an operation becomes, given the known properties of its input.
 
     Parameters
     ----------
     chain : sequence of (Stream, StreamParams)
-        The streams that it becomes; none if it would change nothing.
+        Streams of the chain; empty if the operation would change nothing.
     reason : str
-        Why, for the plan.
+        Reason for the choice, for the plan.
     """
 
     chain: Chain
@@ -34,11 +34,11 @@ class Decision:
 
 
 class Chained(Stateful):
-    """A stateful operation that becomes streams one behind the other, or none."""
+    """A stateful operation that becomes a chain of streams, or none."""
 
     @abstractmethod
     def decide(self, place: Place) -> Decision:
-        """Choose the streams."""
+        """Choose the chain of streams."""
 
     def reason(self, place: Place) -> str:
         return self.decide(place).reason

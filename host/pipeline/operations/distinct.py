@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaving out rows that were there before."""
+"""The operation that leaves out repeated rows."""
 
 from dataclasses import dataclass
 
@@ -23,12 +23,12 @@ __all__ = ["Distinct"]
 
 @dataclass(frozen=True)
 class Distinct(Chained):
-    """Keeps the first of the rows that agree in all of some columns.
+    """Keep the first of the rows that agree in all of some columns.
 
     Parameters
     ----------
     by : tuple of str or None
-        The columns; all if None.
+        Columns that are compared; all if None.
     """
 
     by: tuple[str, ...] | None = None

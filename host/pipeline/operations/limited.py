@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first rows alone."""
+"""The operation that keeps only the first rows."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ __all__ = ["Limited"]
 
 @dataclass(frozen=True)
 class Limited(Chained):
-    """The first rows; SHORT_CIRCUIT.
+    """Keep the first rows; SHORT_CIRCUIT.
 
     Parameters
     ----------
     rows : int
-        At most so many.
+        Largest number of rows to keep.
     skip : int
-        Rows that are left out before.
+        Number of rows to skip before.
     """
 
     rows: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An intermediate operation: what it does to the flags and columns of a stream."""
+"""Base classes of intermediate operations, with their effects on flags and columns."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ __all__ = ["Lazy", "Operation", "Place", "Stateful"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a stateful operation stands.
+    """The place of a stateful operation in a pipeline.
 
     Parameters
     ----------
     traits : Traits
-        What is known of its input.
+        Known properties of the operation's input.
     schema : Schema
-        Columns of its input.
+        Schema of the operation's input.
     order_matters : bool
-        Whether anybody can tell the order of its output.
+        Whether the order of the operation's output is observed.
     """
 
     traits: Traits
@@ -32,11 +32,11 @@ class Place:
 
 
 class Lazy(ABC):
-    """A step of a pipeline before anything has been looked at."""
+    """A step of a pipeline before any input has been bound."""
 
     @abstractmethod
     def bound(self) -> "Operation":
-        """Return the step for one execution; one with inputs of its own binds them now."""
+        """Return the step for one execution; a step with inputs of its own binds them now."""
 
 
 class Operation(Lazy):
@@ -45,7 +45,7 @@ class Operation(Lazy):
     Attributes
     ----------
     needs_order : bool
-        Whether its own output depends on the order of its input.
+        Whether the output depends on the order of the input.
     """
 
     needs_order = False
@@ -55,15 +55,15 @@ class Operation(Lazy):
 
     @abstractmethod
     def effect(self, traits: Traits) -> Effect:
-        """Return what it does to the flags of its input, which has these ``traits``."""
+        """Return the operation's effect on the flags of an input with these ``traits``."""
 
     def traits(self, traits: Traits) -> Traits:
-        """Return the traits of its output."""
+        """Return the traits of the operation's output."""
         return traits.after(self.effect(traits))
 
     @abstractmethod
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of its output."""
+        """Return the schema of the operation's output."""
 
 
 class Stateful(Operation):
@@ -73,13 +73,13 @@ class Stateful(Operation):
 
     @abstractmethod
     def reason(self, place: Place) -> str:
-        """Say how it is done and why."""
+        """Return how the operation is carried out, and why."""
 
     @abstractmethod
     def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         """Add the streams behind ``producer``; return the last one."""
 
     def vanishes(self, place: Place) -> bool:
-        """Whether it would change nothing."""
-        del place  # it changes something wherever it stands
+        """Return whether the operation would change nothing."""
+        del place  # by default, an operation changes something everywhere
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting by columns."""
+"""The operation that sorts by columns."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ __all__ = ["Sorted"]
 
 @dataclass(frozen=True)
 class Sorted(Chained):
-    """Sorts by columns, ascending, nulls last; rows that tie keep their order.
+    """Sort by columns, ascending, nulls last; rows that tie keep their order.
 
     Parameters
     ----------
     by : tuple of str
-        The columns.
+        Columns to sort by.
     """
 
     by: tuple[str, ...]

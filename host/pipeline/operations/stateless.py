@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on each batch by itself."""
+"""Operations on each batch separately."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,17 +33,17 @@ __all__ = [
 
 
 class Stateless(Operation):
-    """An operation on each batch by itself, fused with its neighbours.
+    """An operation on each batch separately, which is fused with its neighbours.
 
     Parameters
     ----------
     operator : Operator
-        What is done.
+        The operator that is applied.
     clear : Flag
-        What is lost whatever the input.
+        Flags that the operation clears for any input.
     columns : callable, optional
-        What becomes of a column of the input: its name in the output, or None if it changes or is
-        left out, which ends what was known of it. By default no column changes.
+        Maps an input column to its name in the output, or to None if the column changes or is left
+        out, so that known properties of it are lost. By default, no column changes.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Stateless(Operation):
         )
 
     def _kept_order(self, traits: Traits) -> tuple[str, ...]:
-        """The leading columns of the order that are still there, under their new names."""
+        """Return the leading sort columns that remain, under their new names."""
         kept: list[str] = []
         for old in traits.sorted_by:
             new = self._column(old)
@@ -94,12 +94,12 @@ class Stateless(Operation):
 
 
 def filtering(function: Callable[..., Any], columns: Sequence[str] | None) -> Stateless:
-    """Return the operation that keeps rows: what is known stays known, but not their number."""
+    """Return the operation that filters rows: all properties but their number stay known."""
     return Stateless(Filter(function, columns), Flag.SIZED)
 
 
 def mapping(name: str, function: Callable[..., Any], columns: Sequence[str] | None) -> Stateless:
-    """Return the operation that sets a column: all is kept that does not rest on the column."""
+    """Return the operation that sets a column: properties of other columns stay known."""
     return Stateless(Map(name, function, columns), columns=_except(name))
 
 
@@ -109,7 +109,7 @@ def updating(name: str, function: Callable[[Any], Any]) -> Stateless:
 
 
 def selecting(columns: Mapping[str, str]) -> Stateless:
-    """Return the operation that leaves some columns, new names by old ones."""
+    """Return the operation that keeps some columns, given as new names by old ones."""
     renamed: dict[str, str] = {}
     for new, old in columns.items():
         renamed.setdefault(old, new)
@@ -117,7 +117,7 @@ def selecting(columns: Mapping[str, str]) -> Stateless:
 
 
 def mapping_batches(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Stateless:
-    """Return the operation that replaces batches, of which nothing is known but their order."""
+    """Return the operation that replaces batches; only the order of the rows stays known."""
     return Stateless(MapBatches(function), _ALL, columns=_nothing)
 
 
@@ -131,12 +131,12 @@ def peeking(function: Callable[[pa.RecordBatch], Any]) -> Stateless:
     return Stateless(Peek(function))
 
 
-#: What is lost when batches are replaced by others.
+#: Flags that are lost when batches are replaced by others.
 _ALL = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
 
 
 def _nothing(column: str) -> str | None:
-    del column  # whatever it was
+    del column  # properties of every column are lost
     return None
 
 

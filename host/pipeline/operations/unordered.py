@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operation that gives up the order."""
+"""The operation that gives up the order of rows."""
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ __all__ = ["Unordered"]
 
 
 class Unordered(Operation):
-    """Gives up the order of encounter, which may save what comes before and after some work."""
+    """Give up the order of encounter, which may save work before and after this operation."""
 
     def effect(self, traits: Traits) -> Effect:
         return Effect(clear=Flag.ORDERED | Flag.SORTED)

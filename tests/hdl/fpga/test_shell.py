@@ -120,7 +120,7 @@ def join(*fields):
 def test_bits_come_in_and_go_out_in_the_stated_cycles(width, monkeypatch):
     """Held against what the pads had in the cycles before; captured at random, also too early."""
     stand_in = StandIn(width)
-    monkeypatch.setattr("hdl.fpga.shell.Accelerator", lambda parameters: stand_in)
+    monkeypatch.setattr("hdl.fpga.shell.make_accelerator", lambda parameters: stand_in)
     shell, reset = RoutingShell(SMALLEST), Signal()
     inputs, outputs = (len(ports) for ports in ports_of(stand_in))
     generator = random.Random(width)

@@ -86,7 +86,7 @@ def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
     )
     text = joined.explain()
     assert "left is sorted first, by t; right is SORTED by t; ordering outer" in text
-    assert "ordering none, as nobody can tell" in joined.unordered().explain()
+    assert "ordering none, as nothing observes it" in joined.unordered().explain()
     prepared.clear()
     joined.count()
     joined.collect()
