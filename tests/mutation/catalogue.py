@@ -143,6 +143,9 @@ TARGETS = {
         {
             "sign * below >= 0": "a shift by nothing leaves no place",
             "sign * above <= 0": "a shift by nothing leaves no place",
+            "sign * above < 1": "a shift by nothing leaves no place",
+            "zeros_like(None)": "one number for all values",
+            "full_like(None": "one number for all values",
             "none = beyond": "nothing has been beyond before",
             "np.asarray(r), None": "a side other than S",
             "reference.rpartition": "names of neither kind can be imported",

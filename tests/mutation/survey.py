@@ -80,16 +80,20 @@ def run_mutants(
     jobs : int
         Processes at once.
     again : bool
-        Whether only those are run again that the tests did not notice the last time.
+        Whether only those are run again that the tests did not notice the last time; all are run
+        if the source has changed since.
     tenths : int
         How many of every ten mutants are run, by the last digits of their numbers.
     left_out : tuple of str
         Functions that no test reaches by intention: their mutants count as left out.
     """
     folder = ROOT / "build" / "mutation" / module.removesuffix(".py").replace("/", "-")
+    source, kept = (ROOT / module).read_bytes(), folder / "source"
+    again = again and kept.exists() and kept.read_bytes() == source  # else all mutants are others
     if not again:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(source)
     for package in PACKAGES:
         if not (folder / package).is_symlink():
             (folder / package).symlink_to(ROOT / package)
