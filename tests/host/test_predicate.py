@@ -81,6 +81,7 @@ def test_a_field_of_one_tuple_may_be_a_number_and_that_of_the_others_an_array():
     assert band(SimpleNamespace(x=array), SimpleNamespace(x=3)).tolist() == [0, 0, 1, 1]
     one = band(SimpleNamespace(x=np.int64(3)), SimpleNamespace(x=np.int64(3)))
     assert (np.shape(one), bool(one)) == ((), True)
+    assert evaluate(band, {"x": np.array(3)}, {"x": np.array(3)}).tolist() is True
 
 
 def test_a_band_without_bounds_holds_for_as_many_pairs_as_there_are():
