@@ -18,6 +18,8 @@ SHORT, TINY = 10_000, 1_000
 #: Control words among the tuples of a program, and how many of them are made; others repeat those.
 MOST_CONTROLS = 1500
 DIFFERENT_CONTROLS = 300
+#: Queries of a program besides the first one.
+MOST_QUERIES = 100
 
 
 def choose(random, values):
@@ -68,16 +70,36 @@ class Programmer:
         # Control words are made one by one, which Python's own generator does faster.
         single = Random(random.bytes(8))
         begin = self.configuration(single, count) if random.random() < 0.9 else []
+        places, controls = zip(
+            self.between(random, single, len(tuples), facts),
+            self.queries(random, single, len(tuples), facts),
+            strict=True,
+        )
+        # What comes between two words is given the place of the second.
+        words = np.insert(tuples, np.concatenate(places), np.concatenate(controls), axis=0)
+        return Program(np.concatenate([self.layout.rows(begin), words]), feeding, facts)
+
+    def between(self, random, single, count, facts):
+        """Return places among some words, and a control word of any kind for each."""
         rate = choose(random, [0, 0, 0.001, 0.01, 0.1, 0.5])
         facts.append(("control words", f"one in {1 / rate:.0f} words" if rate else "at the begin"))
-        # What comes between two words is given the place of the second.
-        places = np.flatnonzero(random.random(len(tuples)) < rate)[:MOST_CONTROLS]
+        places = np.flatnonzero(random.random(count) < rate)[:MOST_CONTROLS]
         some = self.layout.rows(
             self.any_control(single, count) for _ in range(min(len(places), DIFFERENT_CONTROLS))
         )
-        between = some[random.integers(len(some), size=len(places))] if len(places) else some
-        words = np.insert(tuples, places, between, axis=0)
-        return Program(np.concatenate([self.layout.rows(begin), words]), feeding, facts)
+        return places, some[random.integers(max(len(some), 1), size=len(places))]
+
+    def queries(self, random, single, count, facts):
+        """Return places among some words, and the control words of another query at some of them.
+
+        So a long program shows as many queries as several short ones.
+        """
+        length = choose(random, [0, 0, 300, 2000])
+        facts.append(("words of a query", f"about {length}" if length else "all"))
+        begins = random.integers(0, count, min(count // length, MOST_QUERIES)) if length else []
+        queries = [self.configuration(single, count) for _ in begins]
+        places = np.repeat(np.array(begins, np.int64), [len(query) for query in queries])
+        return places, self.layout.rows(word for query in queries for word in query)
 
     def tuple_count(self, random):
         """Return how many tuples a program has: few as often as many, as many as time allows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting by several keys."""
+"""The order of results and stars, by several keys."""
 
 import numpy as np
 

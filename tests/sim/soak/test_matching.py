@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from unittest.mock import patch
+
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
+import pytest
 
+from sim.soak import matching
 from sim.soak.groups import group_ends
-from sim.soak.matching import equal_pairs, limits, pairs_within
+from sim.soak.matching import NARROW, equal_pairs, limits, pairs_within
 from sim.soak.sorting import order_of
 
 SPANS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=30)
@@ -33,8 +37,9 @@ def test_limits_are_those_of_integers_without_bounds(bits, data):
             assert (begin, end) == exact
 
 
-@given(SPANS, st.integers(0, 1 << 31))
-def test_pairs_are_those_of_two_loops(steps, seed):
+@pytest.mark.parametrize("narrow", [-1, NARROW], ids=["in blocks", "one by one"])
+@given(steps=SPANS, seed=st.integers(0, 1 << 31))
+def test_pairs_are_those_of_two_loops(narrow, steps, seed):
     random = np.random.default_rng(seed)
     low, high = spans(steps)
     count = int(high[-1]) + 1 if len(high) else 1
@@ -42,12 +47,14 @@ def test_pairs_are_those_of_two_loops(steps, seed):
                       for n in (count, len(low)))  # fmt: skip
     equal = {(n, place) for n in range(len(low)) for place in range(low[n], high[n])
              if all(probes[f][n] == stored[f][place] for f in range(2))}  # fmt: skip
-    assert set(zip(*equal_pairs(stored, probes, low, high), strict=True)) == equal
+    with patch.object(matching, "NARROW", narrow):
+        assert set(zip(*equal_pairs(stored, probes, low, high), strict=True)) == equal
     ranges = [(probe, probe + np.uint64(1)) for probe in probes]
     beyond = [s.astype(int) - p.astype(int)[:, None] for s, p in zip(stored, probes, strict=True)]
     near = {(n, place) for n in range(len(low)) for place in range(low[n], high[n])
             if all(0 <= field[n, place] <= 1 for field in beyond)}  # fmt: skip
-    found = list(zip(*pairs_within(stored, ranges, low, high), strict=True))
+    with patch.object(matching, "NARROW", narrow):
+        found = list(zip(*pairs_within(stored, ranges, low, high), strict=True))
     assert set(found) == near
     assert len(found) == len(near)
 
