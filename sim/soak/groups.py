@@ -57,12 +57,17 @@ def group_ends(mine, other, closing, size, patience):
     full = member(mine, at + size - 1)
     late = member(other, np.searchsorted(other, mine) + patience - 1)
     end = np.minimum(np.minimum(full, late), closing)
-    after = np.searchsorted(mine, end, side="right").tolist()
-    begins, first, count = [], 0, len(mine)
+    # Groups of one are known. As nothing but a closing word changes the size, none of the others
+    # has such a probe in it.
+    is_first = size == 1
+    others = np.flatnonzero(~is_first)
+    after = np.searchsorted(mine[others], end[others], side="right").tolist()
+    begins, first, count = [], 0, len(others)
     while first < count:
         begins.append(first)
         first = after[first]
-    begins = np.array(begins, np.int64)
+    is_first[others[begins]] = True
+    begins = np.flatnonzero(is_first)
     return begins, end[begins]
 
 
