@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
-from functools import reduce
-from operator import add
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .counters import COUNTER_BITS, ActivityTree, CounterBank
+from .counted_events import count_events
+from .counters import COUNTER_BITS, ActivityTree
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
-from .local_reset import ResetTree
+from .local_reset import reset_tree_within
 from .trees.combiner import Combiner
 from .trees.distribution import DistributionTree
 from .trees.dual_combiner import DualCombiner
@@ -20,7 +18,7 @@ from .trees.order_queue import OrderQueue
 from .verilog.literal import literal
 from .words.inputs import input_word
 from .words.prepared import region_word
-from .words.results import ResultKind, result_word, turns_shape
+from .words.results import result_word, turns_shape
 
 __all__ = ["Accelerator"]
 
@@ -58,12 +56,7 @@ class Accelerator(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.ingress = Ingress(parameters)
-        self.resets = ResetTree(parameters.cores)
-        if self.resets.latency > self.ingress.latency:
-            raise ValueError(
-                f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
-                f"could be there after {self.ingress.latency}: take fewer cores"
-            )
+        self.resets = reset_tree_within(self.ingress.latency, cores=parameters.cores)
         self.distribution = DistributionTree(
             region_word(parameters),
             leaves=parameters.cores,
@@ -123,7 +116,7 @@ class Accelerator(wiring.Component):
             for side in range(2):
                 connect(m, core.results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
-        self.elaborate_counters(m, activity)
+        count_events(m, self, activity)
         self.elaborate_reset(m)
         return m
 
@@ -133,26 +126,3 @@ class Accelerator(wiring.Component):
         for n, core in enumerate(self.cores):
             near = [core.reset, *(tree.resets[n] for tree in (self.distribution, *self.gathering))]
             m.d.comb += [reset.eq(resets.o[n]) for reset in near]
-
-    def elaborate_counters(self, m, activity):
-        """Count the words at the ports and what the regions report."""
-        m.submodules.counters = counters = CounterBank(self.parameters)
-        emitted = self.o.valid & self.o.ready
-        word = self.o.payload
-        results = [word.one, word.two] if self.parameters.tuples_per_word == 2 else [word]
-        m.d.comb += [
-            counters.activity.eq(activity.o),
-            counters.accepted.eq(self.ingress.accepted),
-            counters.disorder.eq(self.ingress.disorder),
-            counters.illegal.eq(self.ingress.illegal),
-            counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
-            counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
-            counters.kinds.eq(
-                Cat(
-                    reduce(add, (emitted & (result.kind == kind) for result in results))
-                    for kind in (ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK)
-                )
-            ),
-            counters.address.eq(self.counter_addr),
-            self.counter_data.eq(counters.data),
-        ]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from .tree import tree_levels
 
-__all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby"]
+__all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby", "reset_tree_within"]
 
 #: Clock cycles that reset takes on its way into a component: two to get there, and one from which
 #: it spreads.
@@ -108,3 +108,27 @@ class ResetTree(wiring.Component):
         (root,) = children
         m.d.comb += root.eq(ResetSignal())
         return m
+
+
+def reset_tree_within(latency, *, cores):
+    """Return the :class:`ResetTree` of an accelerator, if reset reaches the cores before any word.
+
+    Parameters
+    ----------
+    latency : int
+        Cycles from the input of the accelerator to its cores, at the least.
+    cores : int
+        Number of cores.
+
+    Raises
+    ------
+    ValueError
+        If reset would reach the cores later than a word can.
+    """
+    tree = ResetTree(cores)
+    if tree.latency > latency:
+        raise ValueError(
+            f"Reset takes {tree.latency} cycles to {cores} cores, and a word "
+            f"could be there after {latency}: take fewer cores"
+        )
+    return tree

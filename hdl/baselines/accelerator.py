@@ -5,11 +5,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.counters import COUNTER_BITS, ActivityTree, CounterBank
+from hdl.counted_events import count_events
+from hdl.counters import COUNTER_BITS, ActivityTree
 from hdl.ingress.ingress import Ingress
-from hdl.local_reset import ResetTree
+from hdl.local_reset import reset_tree_within
 from hdl.words.inputs import input_word
-from hdl.words.results import ResultKind, result_word
+from hdl.words.results import result_word
 
 from .chain import Chain
 from .coordinator import Coordinator
@@ -46,12 +47,7 @@ class ChainAccelerator(wiring.Component):
         self.parameters = parameters
         self.ingress = Ingress(parameters)
         self.coordinator = Coordinator(parameters)
-        self.resets = ResetTree(parameters.cores)
-        if self.resets.latency > self.ingress.latency:
-            raise ValueError(
-                f"Reset takes {self.resets.latency} cycles to {parameters.cores} cores, and a word "
-                f"could be there after {self.ingress.latency}: take fewer cores"
-            )
+        self.resets = reset_tree_within(self.ingress.latency, cores=parameters.cores)
         self.chain = Chain(parameters)
         self.gathering = FreeMergerTree(parameters)
         self.exit = ResultsExit(parameters)
@@ -114,26 +110,5 @@ class ChainAccelerator(wiring.Component):
             m.d.comb += activity.i[n].eq(chain.activity[n])
         for n in range(self.parameters.cores):
             m.d.comb += [chain.resets[n].eq(resets.o[n]), gathering.resets[n].eq(resets.o[n])]
-        self.elaborate_counters(m, activity)
+        count_events(m, self, activity)
         return m
-
-    def elaborate_counters(self, m, activity):
-        """Count what passes the ports and what the segments report."""
-        m.submodules.counters = counters = CounterBank(self.parameters)
-        emitted, kind = self.o.valid & self.o.ready, self.o.payload.kind
-        m.d.comb += [
-            counters.activity.eq(activity.o),
-            counters.accepted.eq(self.ingress.accepted),
-            counters.disorder.eq(self.ingress.disorder),
-            counters.illegal.eq(self.ingress.illegal),
-            counters.ingress.eq(Cat(self.i.valid & self.i.ready, self.i.valid & ~self.i.ready)),
-            counters.output.eq(Cat(emitted, self.o.valid & ~self.o.ready)),
-            counters.kinds.eq(
-                Cat(
-                    emitted & (kind == of_kind)
-                    for of_kind in (ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK)
-                )
-            ),
-            counters.address.eq(self.counter_addr),
-            self.counter_data.eq(counters.data),
-        ]

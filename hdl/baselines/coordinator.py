@@ -2,23 +2,20 @@
 """Where the words of a chain come from: order, expiry, and what control words ask for."""
 
 from amaranth import *
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.inputs import Control, InputKind
+from hdl.words.operations import answers_mark, begins_window
 from hdl.words.prepared import region_word
+from hdl.words.results import faults_layout
 
 from .layouts import LaneKind, lane_word
 from .side_window import SideWindow
 
-__all__ = ["Coordinator", "fault_layout"]
-
-
-def fault_layout():
-    """What a mark says of faults, as in a result word."""
-    return data.StructLayout({"overflow": 2, "disorder": 1, "illegal": 1})
+__all__ = ["Coordinator"]
 
 
 class Coordinator(wiring.Component):
@@ -57,7 +54,7 @@ class Coordinator(wiring.Component):
         A word of either lane was taken there.
     settled : In(1)
         The mark of a fence has come back.
-    marks : Out(stream.Signature(fault_layout()))
+    marks : Out(stream.Signature(faults_layout()))
         Marks to be emitted.
     """
 
@@ -76,7 +73,7 @@ class Coordinator(wiring.Component):
                 "lanes": Out(lane).array(2),
                 "taken": In(2),
                 "settled": In(1),
-                "marks": Out(stream.Signature(fault_layout())),
+                "marks": Out(stream.Signature(faults_layout())),
             }
         )
 
@@ -147,7 +144,7 @@ class Coordinator(wiring.Component):
         operation = control.op.as_value()
         is_control = word.kind == InputKind.CONTROL
         clear = operation == Control.CLEAR.value
-        begins = operation.matches(Control.WINDOW, Control.LIFESPAN)
+        begins = begins_window(control)
         sides = Cat(control.index == 0, control.index == 1)
         emptied = (sides & begins.replicate(2)) | clear.replicate(2)
         return {
@@ -155,7 +152,7 @@ class Coordinator(wiring.Component):
             "s": word.kind == InputKind.S,
             "control": is_control,
             "clear": clear,
-            "answers": operation.matches(Control.CLEAR, Control.FLUSH, Control.PRECISION),
+            "answers": answers_mark(control),
             "begins": begins,
             "timed": operation == Control.LIFESPAN.value,
             "bound": operation.matches(Control.BOUND_LOW, Control.BOUND_HIGH),

@@ -3,16 +3,14 @@
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import connect, flipped
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.delay import delayed
-from hdl.streams.registers import StreamRegister, flagged_register
 
 from .home_window import HomeWindow
 from .in_flight import InFlight
-from .layouts import LaneKind, lane_word
-from .members import connect_results, core_members, lane_flags
+from .layouts import LaneKind
+from .members import connect_lanes, connect_results, core_members, lane_flags
 from .ring_room import ring_room
 from .segment import Segment
 
@@ -74,15 +72,7 @@ class ExpeditedCore(wiring.Component):
 
     def elaborate_core(self, m):
         """Connect lanes, windows and segments."""
-        lanes = [
-            flagged_register(m, f"input_{name}", getattr(self, f"{name}_i"), flags=lane_flags)
-            for name in "rs"
-        ]
-        outputs = []
-        for name in "rs":
-            m.submodules[f"output_{name}"] = output = StreamRegister(lane_word(self.parameters))
-            connect(m, output.o, flipped(getattr(self, f"{name}_o")))
-            outputs.append(output.i)
+        lanes, outputs = connect_lanes(m, self, flags=lane_flags)
         windows = [HomeWindow(self.parameters) for _ in "rs"]
         m.submodules.window_r, m.submodules.window_s = windows
         m.submodules.segment_r, m.submodules.segment_s = self.segments

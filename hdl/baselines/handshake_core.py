@@ -3,15 +3,13 @@
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import connect, flipped
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.delay import delayed
-from hdl.streams.registers import StreamRegister, flagged_register
 
 from .flow_window import FlowWindow
-from .layouts import LaneKind, lane_word
-from .members import connect_results, core_members, lane_flags
+from .layouts import LaneKind
+from .members import connect_lanes, connect_results, core_members, lane_flags
 from .outlet import Outlet
 from .pass_preparation import PassPreparation
 from .ring_room import ring_room
@@ -66,15 +64,7 @@ class HandshakeCore(wiring.Component):
 
     def elaborate_core(self, m):
         """Connect lanes, windows, segments and outlets."""
-        lanes = [
-            flagged_register(m, f"input_{name}", getattr(self, f"{name}_i"), flags=self.lane_flags)
-            for name in "rs"
-        ]
-        outputs = []
-        for name in "rs":
-            m.submodules[f"output_{name}"] = output = StreamRegister(lane_word(self.parameters))
-            connect(m, output.o, flipped(getattr(self, f"{name}_o")))
-            outputs.append(output.i)
+        lanes, outputs = connect_lanes(m, self, flags=self.lane_flags)
         windows = [FlowWindow(self.parameters) for _ in "rs"]
         outlets = [Outlet(self.parameters) for _ in "rs"]
         for n, name in enumerate("rs"):

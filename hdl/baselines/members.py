@@ -3,13 +3,14 @@
 
 from amaranth import *
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.spans import activity_layout
 
 from .layouts import LaneKind, chain_result, lane_word, place_shape
 
-__all__ = ["connect_results", "core_members", "lane_flags"]
+__all__ = ["connect_lanes", "connect_results", "core_members", "lane_flags"]
 
 
 def core_members(parameters):
@@ -64,6 +65,22 @@ def lane_flags(lane):
         "ack": kind == LaneKind.ACK,
         "restart": (kind == LaneKind.FENCE) & lane.payload.restart,
     }
+
+
+def connect_lanes(m, core, *, flags):
+    """Put a register at both ends of each lane; return the words that come, and where they go.
+
+    ``flags`` returns what the core wants to know of a word, as :func:`lane_flags` does.
+    """
+    lanes, outputs = [], []
+    for name in "rs":
+        arriving = getattr(core, f"{name}_i")
+        lanes.append(flagged_register(m, f"input_{name}", arriving, flags=flags))
+    for name in "rs":
+        m.submodules[f"output_{name}"] = output = StreamRegister(lane_word(core.parameters))
+        connect(m, output.o, flipped(getattr(core, f"{name}_o")))
+        outputs.append(output.i)
+    return lanes, outputs
 
 
 def connect_results(m, core, side, segment):

@@ -7,9 +7,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import StreamRegister, flagged_register
-from hdl.words.results import ResultKind, result_word
+from hdl.words.results import ResultKind, faults_layout, result_word
 
-from .coordinator import fault_layout
 from .gathering import port_flags
 from .layouts import chain_result
 
@@ -33,7 +32,7 @@ class ResultsExit(wiring.Component):
     i : In(stream.Signature(chain_result(parameters)))
     settled : Out(1)
         The mark of a fence has come; from a register.
-    marks : In(stream.Signature(fault_layout()))
+    marks : In(stream.Signature(faults_layout()))
     o : Out(stream.Signature(result_word(parameters)))
     """
 
@@ -44,7 +43,7 @@ class ResultsExit(wiring.Component):
             {
                 "i": In(stream.Signature(chain_result(parameters))),
                 "settled": Out(1),
-                "marks": In(stream.Signature(fault_layout())),
+                "marks": In(stream.Signature(faults_layout())),
                 "o": Out(stream.Signature(result_word(parameters))),
             }
         )
@@ -68,7 +67,7 @@ class ResultsExit(wiring.Component):
         with m.Else():
             m.d.comb += [
                 word.body.punctuation[name].eq(self.marks.payload[name])
-                for name, _ in fault_layout()
+                for name, _ in faults_layout()
             ]
         m.d.sync += self.settled.eq(result.mark & output.i.ready)
         return reset_nearby(m, platform)

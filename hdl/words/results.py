@@ -10,6 +10,7 @@ from hdl.tree import tree_levels
 __all__ = [
     "ResultKind",
     "core_shape",
+    "faults_layout",
     "node_result",
     "ordinals_layout",
     "pair_layout",
@@ -106,6 +107,13 @@ def ordinals_layout(parameters):
     return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
 
 
+def faults_layout():
+    """Return the layout of the faults in a star or mark, as the user gets them."""
+    return data.StructLayout(
+        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
+    )
+
+
 def result_layout(parameters):
     """Return the layout of one result.
 
@@ -124,9 +132,7 @@ def result_layout(parameters):
             "body": data.UnionLayout(
                 {
                     "pair": pair,
-                    "punctuation": data.StructLayout(
-                        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
-                    ),
+                    "punctuation": faults_layout(),
                 }
             ),
         }
