@@ -131,8 +131,8 @@ def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp
     [
         (12, 1, {}),
         (60, 2, {"timestamp_bits": 8}),
-        (75, 3, {"comparator": "band"}),
-        (110, 5, {"fan_in": 3}),
+        (250, 3, {"comparator": "band"}),
+        (300, 5, {"fan_in": 3}),
     ],
 )
 def test_reset_forgets_whatever_was_under_way(architecture, worked, cores, options):
@@ -148,22 +148,26 @@ def test_reset_forgets_whatever_was_under_way(architecture, worked, cores, optio
         program.tuples([n * n % 2 for n in range(count)], [[n % 3] for n in range(count)],
                        list(range(count)))  # fmt: skip
         program.control("FLUSH")
-    received = after_reset(
+    received, stuck = after_reset(
         parameters, as_integers(before.packed()), as_integers(after.packed()),
         worked=worked, marks=len(after.expected),
     )  # fmt: skip
     rows = as_rows(received, manifest.result_word.columns)
     assert pairs_by_mark(manifest, rows) == (after.expected, [])
     assert faults_by_mark(manifest, rows) == after.faults
+    assert stuck == (worked > 100)
 
 
 def after_reset(parameters, worked_on, words, *, worked, marks):
-    """Work for some cycles, reset, then send ``words``; return what comes from then on."""
+    """Work for some cycles, reset, then send ``words``; return what comes from then on.
+
+    Also return whether a result was waiting when reset came.
+    """
     m = Module()
     m.domains.sync = sync = ClockDomain()
     m.submodules.dut = dut = ChainAccelerator(parameters)
     bench = StreamBench(m, deadline=8_000)
-    layout, received = result_word(parameters), []
+    layout, received, waiting = result_word(parameters), [], []
 
     async def send(ctx):
         sent = 0
@@ -171,9 +175,10 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
             ctx.set(sync.rst, cycle >= worked)
             ctx.set(dut.i.valid, cycle < worked)
             ctx.set(dut.i.payload.as_value(), worked_on[sent % len(worked_on)])
-            ctx.set(dut.o.ready, cycle % 4 == 0)
-            *_, taken = await ctx.tick().sample(dut.i.ready)
+            ctx.set(dut.o.ready, cycle % 4 == 0 and cycle < worked // 2)  # then results are stuck
+            *_, taken, valid = await ctx.tick().sample(dut.i.ready, dut.o.valid)
             sent += taken and cycle < worked
+            waiting.append(valid)
         ctx.set(sync.rst, 0)
         ctx.set(dut.o.ready, 1)
         for word in words:
@@ -197,7 +202,7 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
     bench.simulator.add_testbench(send, background=True)
     bench.spawn(receive)
     bench.run(extra_cycles=60)
-    return received
+    return received, bool(waiting[worked])
 
 
 @pytest.mark.parametrize("predicate", ["near_or_above", "below"])
