@@ -123,7 +123,7 @@ soak: need-compiler $(STAMP) ## Random programs beside a second model (MINUTES=5
 
 # OPTIONS goes to the command: OPTIONS='--preset tiny --tuples 20000' for one of its own.
 .PHONY: netlist
-netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (20 minutes)
+netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (half an hour)
 	$(PY) -m sim netlist $(or $(OPTIONS),--all)
 
 .PHONY: need-synthesis
