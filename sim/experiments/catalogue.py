@@ -88,7 +88,8 @@ def engines(name, values, skews):
             shape,
             tuple(
                 (skew if len(skews) > 1 else 1 / count,
-                 Point(shape, 1 << 11, period=period, values=count, skew=skew, tuples=2000))
+                 Point(shape, 1 << 11, period=period, values=count, skew=skew,
+                       tuples=1000 if count > 100 and skew < 1 else 200))
                 for count in values for skew in skews
             ),
             name,
@@ -133,7 +134,7 @@ def plots(*, quick=False):
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],
-                          tuple((1 << n, Point(f"{short}-{most}", 1 << n)) for n in sizes),
+                          tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600)) for n in sizes),
                           PER_CYCLES) for short in NAMES), log_y=True),
         Plot("load", f"Visiting latency over the input rate, {most} cores, window of 2^10",
              "cycles from tuple to tuple", "cycles", f"{outer}; {few}.",

@@ -5,12 +5,14 @@ from dataclasses import asdict
 import hashlib
 import json
 
+from .measurement import METHOD
+
 __all__ = ["Store", "key_of"]
 
 
 def key_of(bundle_hash, point):
-    """Return the key of a point: it changes with the circuit and with any part of the load."""
-    text = json.dumps([bundle_hash, asdict(point)], sort_keys=True)
+    """Return the key of a point: it changes with the circuit, any part of the load, and the method."""
+    text = json.dumps([METHOD, bundle_hash, asdict(point)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

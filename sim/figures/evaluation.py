@@ -76,7 +76,7 @@ def throughput_ratio(short, report):
     """Return the least ratio of SplitJoin's throughput to another join's over all windows."""
 
     def at(name, size):
-        return Point(f"{name}-32", size)
+        return Point(f"{name}-32", size, tuples=1600)
 
     found = sweep([at(name, size) for name in ("sj", short) for size in SIZES], report)
     ratios = {

@@ -34,3 +34,9 @@ def test_a_line_that_was_cut_off_loses_its_own_point_only(tmp_path):
     assert [found.get(key, POINT) for key in ("one", "two", "three")] == [
         {"cycles": 7}, None, {"cycles": 9},
     ]  # fmt: skip
+
+
+def test_another_method_is_measured_anew(tmp_path, monkeypatch):
+    Store(tmp_path / "points.jsonl").put("one", POINT, {"cycles": 7})
+    monkeypatch.setattr("sim.experiments.store.METHOD", -1)
+    assert Store(tmp_path / "points.jsonl").get("one", POINT) is None
