@@ -134,7 +134,8 @@ def plots(*, quick=False):
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],
-                          tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600)) for n in sizes),
+                          tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600))
+                                for n in sizes),
                           PER_CYCLES) for short in NAMES), log_y=True),
         Plot("load", f"Visiting latency over the input rate, {most} cores, window of 2^10",
              "cycles from tuple to tuple", "cycles", f"{outer}; {few}.",

@@ -11,7 +11,7 @@ __all__ = ["Store", "key_of"]
 
 
 def key_of(bundle_hash, point):
-    """Return the key of a point: it changes with the circuit, any part of the load, and the method."""
+    """Return the key of a point: it follows from the circuit, the load and the method."""
     text = json.dumps([METHOD, bundle_hash, asdict(point)], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

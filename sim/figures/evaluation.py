@@ -69,7 +69,7 @@ def log_k_fit(report):
     slope, base = np.polyfit(np.log2(cores), cycles, 1)
     rest = cycles - (base + slope * np.log2(cores))
     fit = 1 - (rest**2).sum() / ((cycles - cycles.mean()) ** 2).sum()
-    return Result(fit, notes=(f"{base:.1f} + {slope:.2f} * log2(cores) cycles",))
+    return Result(float(fit), notes=(f"{base:.1f} + {slope:.2f} * log2(cores) cycles",))
 
 
 def throughput_ratio(short, report):
