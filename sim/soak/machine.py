@@ -107,6 +107,8 @@ class Machine:
         parameters, storage = self.manifest["parameters"], self.manifest["storage"]
         buckets = 1 << self.manifest.get("index", {"bucket_bits": 0})["bucket_bits"]
         entries = storage["ring_rows"] * storage["lanes"]
+        if "chain" in self.manifest:  # where tuples leave one by one before a mark
+            entries *= storage["cores"]
         work = (parameters["probes"] + 4) * (6 * entries + 2 * buckets)
         return (4000 + 4 * work) * 256 // (256 - max(feeding.stall_in, feeding.stall_out))
 

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Value
 import pytest
 
 from hdl.baselines.chain import Chain
+from hdl.baselines.in_flight import InFlight
 from hdl.baselines.layouts import LaneKind, chain_result, lane_word
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.input_words import integer
@@ -123,6 +124,44 @@ def test_every_core_keeps_its_own_tuples_and_reports_pairs_with_them(cores, stal
         assert ends.pairs(2 * n + kept) == []
         assert ends.compared[2 * n + prober] == stored * len(found)
         assert ends.compared[2 * n + kept] == 0
+
+
+@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.0), (5, 0.3)])
+def test_tuples_that_cross_inside_the_chain_meet_once(cores, stalls):
+    """A tuple enters when the other side's before it has been taken, as the coordinator does it."""
+    ends, count = Ends(CHAINS[1], cores, stalls=stalls), 15
+
+    async def script(ctx):
+        for n in range(count):
+            for lane, before in ((R, n), (S, n + 1)):
+                while ends.taken[1 - lane] < before:
+                    await ctx.tick()
+                await ends.send(ctx, lane, [ends.tuple(n % 2, before=before)])
+        for lane in (R, S):
+            await ends.send(ctx, lane, [FENCE])
+        await ends.marks(ctx, R, S)
+
+    ends.run(script)
+    pairs = [pair[1:] for port in range(2 * cores) for pair in ends.pairs(port)]
+    expected = [(r, s) for r in range(count) for s in range(count) if r % 2 == s % 2]
+    assert sorted(pairs) == expected
+
+
+@pytest.mark.parametrize("cores", [2, 3, 5])
+def test_the_last_core_remembers_nothing_in_flight(cores):
+    """It has no neighbour that would acknowledge tuples of S, so these must not fill it."""
+    ends = Ends(CHAINS[1], cores)
+    stored = (1 << InFlight.BITS) + 2
+
+    async def script(ctx):
+        await ends.send(ctx, S, [ends.tuple(1) for _ in range(stored)] + [FENCE])
+        await ends.marks(ctx, S)
+        await ends.send(ctx, R, [ends.tuple(1, before=stored), FENCE])
+        await ends.marks(ctx, R)
+
+    ends.run(script)
+    pairs = [pair[1:] for port in range(2 * cores) for pair in ends.pairs(port)]
+    assert sorted(pairs) == [(0, s) for s in range(stored)]
 
 
 @pytest.mark.parametrize(("cores", "stalls"), [(1, 0.3), (2, 0.0), (3, 0.4), (5, 0.1)])

@@ -3,12 +3,14 @@
 
 import random
 
+from amaranth.hdl import ResetInserter, Signal
 import pytest
 
 from hdl.baselines.pass_preparation import PassPreparation
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cycles import each_cycle
 from tests.hdl.input_words import criterion_of, least, open_bounds, stored_key
+from tests.hdl.stream_bench import StreamBench
 
 X8 = (KeyField(name="x", bits=8),)
 MIXED = (KeyField(name="x", bits=7), KeyField(name="y", bits=5, signed=False))
@@ -135,3 +137,26 @@ def test_the_side_decides_how_bounds_are_applied():
 @pytest.mark.parametrize(("comparator", "latency"), [("band", 3), ("equality", 1), ("custom", 1)])
 def test_only_a_band_takes_the_stages_of_a_probe(comparator, latency):
     assert PassPreparation(parameters_of(X8, comparator), side=0).latency == latency
+
+
+@pytest.mark.parametrize("comparator", ["band", "equality"])
+def test_a_reset_forgets_the_passes_under_way(comparator):
+    preparation = PassPreparation(parameters_of(X8, comparator), side=0)
+    reset = Signal()
+    bench = StreamBench(ResetInserter(reset)(preparation), deadline=20)
+
+    async def script(ctx):
+        ctx.set(preparation.push, 1)
+        await ctx.tick().repeat(preparation.latency + 1)
+        assert ctx.get(preparation.pushed)
+        ctx.set(preparation.push, 0)
+        ctx.set(reset, 1)
+        await ctx.tick()
+        ctx.set(reset, 0)
+        for _ in range(preparation.latency + 1):
+            assert not ctx.get(preparation.pushed)
+            await ctx.tick()
+        bench.done()
+
+    bench.spawn(script)
+    bench.run()
