@@ -3,13 +3,10 @@
 
 import numpy as np
 
-from .controls import read_controls
-from .faults import Faults
 from .history import History
 from .model import Answer, Model
 from .results import MARK, Results, pack, pack_match
 from .sorting import order_of
-from .tuples import Tuples
 
 __all__ = ["ChainModel", "model_of"]
 
@@ -32,10 +29,7 @@ class ChainModel(Model):
 
     def answer(self, words):
         """Return the :class:`sim.soak.model.Answer` to a program whose last word is a FLUSH."""
-        tuples = Tuples(self.layout, self.manifest, words)
-        controls = read_controls(self.manifest, self.layout, words, self.capacity)
-        faults = Faults(controls)
-        self.drop_disordered(tuples, faults)
+        tuples, controls, faults = self.read(words)
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
         self.drop_overflowing(tuples, controls, faults)
         results = self.between_marks(tuples, controls, faults)
