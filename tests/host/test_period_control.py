@@ -127,6 +127,21 @@ def test_a_change_of_the_load_is_followed(circuit, data, before, after):
     assert all(rate <= Fraction(103, 100) / plant.cycles(period) for period in periods[10:])
 
 
+@pytest.mark.parametrize(("tuples", "period"), [(1124, 16), (1216, 15), (9000, 8)])
+def test_a_period_narrows_only_with_a_margin_and_by_half_at_most(tuples, period):
+    """With 1000 needed, a sixteenth less would do from 1067 on, and with a margin from 1200 on."""
+    control = PeriodControl(InputRate(1), 64, probes=16)
+    seen = Measurement(1000, 1000, tuples)
+    assert control.see(seen).period == 16  # one measurement is not enough
+    assert control.see(seen).period == period
+
+
+def test_a_period_widens_at_once_as_far_as_it_must():
+    control = PeriodControl(InputRate(1), 64, probes=16)
+    assert control.see(Measurement(1000, 1000, 700)).period == 23
+    assert control.see(Measurement(1000, 1000, 0)).period == 64
+
+
 @given(st.integers(100, 5000), st.integers(100, 2000), st.integers(100, 2000))
 def test_a_queue_never_outgrows_its_bound(circuit, room, before, after):
     rate = Fraction(1, 2) / Plant(circuit, max(before, after)).cycles(circuit.probes)

@@ -11,13 +11,28 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host import CountWindow, InputRate, Latency, Ordering, Queue, TimeWindow, open_device
+from host import (
+    CountWindow,
+    InputRate,
+    Latency,
+    Manifest,
+    Ordering,
+    Queue,
+    Side,
+    TimeWindow,
+    open_device,
+)
 from host.device import Device, Exchange
 from host.device.software import SoftwareDevice
+from host.device.thread import Finished
 from host.driver import TableJoin
 from host.errors import MissingToolError
 from host.query import JoinQuery, Term
+from host.streams.adaptive_precision import AdaptivePrecision
+from host.streams.ordinal_results import result_decoder
+from host.streams.staging import Staging
 from host.verification import compare_pairs, reference_pairs
+from host.words import WordCodec
 from tests.host.tables import bundle, naive_join
 
 SCAN = JoinParameters(
@@ -197,6 +212,97 @@ def test_a_device_without_a_clock_keeps_the_first_period(bundles):
         assert "no measurement" in str(join.precision)
 
 
+class Counted:
+    """A device of which there are only counters, for a controller that is stepped by hand."""
+
+    def __init__(self, manifest):
+        self.manifest = manifest
+        self.now = dict.fromkeys(
+            ("cycles", "tuples_r", "tuples_s", "ingress_busy", "ingress_stalled"), 0
+        )
+
+    def counters(self):
+        return {name: value % (1 << 48) for name, value in self.now.items()}
+
+    def pass_(self, cycles, tuples):
+        self.now["cycles"] += cycles
+        self.now["tuples_r"] += tuples
+        self.now["ingress_busy"] += tuples
+        self.now["ingress_stalled"] += cycles - tuples
+
+
+class Steps:
+    """An :class:`AdaptivePrecision` with what it stands between."""
+
+    def __init__(self, folder, hold):
+        self.device = Counted(Manifest.load(folder))
+        codec = WordCodec(self.device.manifest)
+        ordering = Ordering.adaptive(8, hold, interval=100)
+        self.staging = Staging(self.device, codec.input.columns)
+        decoder = result_decoder(
+            self.device.manifest, Ordering(8), CountWindow(9), detailed=True, changes=True
+        )
+        decoder.stars.stage({Side.R: np.arange(5000), Side.S: np.zeros(0, np.int64)})
+        self.adaptive = AdaptivePrecision(self.device, ordering, self.staging, decoder, marks=0)
+        self.staging.append(
+            codec.pack_tuples(
+                np.zeros(5000, np.uint8), {"f0": np.zeros(5000, np.int64)}, np.zeros(5000, np.int64)
+            )
+        )
+
+    def exchange(self, cycles, tuples, marks=0):
+        """Let so many words be taken in so many cycles, and so many marks arrive."""
+        words = self.staging.offer()
+        self.staging.accept(tuples)
+        self.device.pass_(cycles, tuples)
+        self.staging.see_marks(marks)
+        done = Exchange(tuples, marks, cycles)
+        self.adaptive.settle(Finished(done, words, words, None, 0.0, 0.0))
+        self.adaptive.steer(0)
+
+
+def test_a_measurement_begins_with_the_mark_of_the_last_change(bundles):
+    steps = Steps(bundles["groups"], InputRate(0.5))
+    record = steps.adaptive.record
+    steps.exchange(10, 5)  # a measurement begins behind the configuration's mark
+    for _ in range(2):
+        steps.exchange(300, 300)
+    assert record.measurements == 2
+    assert [change.period for change in record.changes] == [5]
+    for _ in range(5):
+        steps.exchange(200, 20)  # the change is still on its way
+    assert record.measurements == 2
+    steps.exchange(200, 20, marks=1)
+    assert record.measurements == 2
+    steps.exchange(200, 200)
+    assert record.measurements == record.held == 3
+
+
+def test_a_queue_also_grows_while_a_change_is_on_its_way(bundles):
+    steps = Steps(bundles["groups"], Queue(400, 0.5))
+    record = steps.adaptive.record
+    steps.exchange(10, 5)
+    for _ in range(2):
+        steps.exchange(300, 300)
+    assert [change.period for change in record.changes] == [5]
+    for _ in range(3):
+        steps.exchange(200, 10)  # 270 tuples more than are taken
+    steps.exchange(1, 1, marks=1)
+    steps.exchange(400, 200)
+    assert (record.measurements, record.held) == (3, 2)
+    assert record.period == 7  # 5 * (269.5 + 200 - 200) / 200, rounded up
+
+
+def test_counters_that_begin_again_at_zero_are_told_apart(bundles):
+    steps = Steps(bundles["groups"], InputRate(0.5))
+    steps.device.now["tuples_r"] = (1 << 48) - 150
+    steps.exchange(10, 5)
+    for _ in range(2):
+        steps.exchange(300, 300)
+    assert steps.adaptive.record.held == 2
+    assert steps.adaptive.record.period == 5
+
+
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory):
     """URI of a simulated scan; built once, or found in the cache."""
@@ -303,6 +409,31 @@ def test_a_queue_of_the_required_rate_never_outgrows_its_bound(simulator):
     assert 0 < most <= bound
 
 
+class Stamping(Device):
+    """A device that keeps the cycles in which it took tuples."""
+
+    def __init__(self, device):
+        self._device, self.uri, self.manifest = device, device.uri, device.manifest
+        self._codec = WordCodec(device.manifest)
+        self._taken = []
+
+    @property
+    def taken(self):
+        return np.concatenate(self._taken)
+
+    def exchange(self, words, results, *, cycles, stamps=None):
+        done = self._device.exchange(words, results, cycles=cycles, stamps=stamps)
+        is_tuple = self._codec.tuple_counts(words[: done.accepted]) == 1
+        self._taken.append(stamps.accepted[: done.accepted][is_tuple].astype(np.int64))
+        return done
+
+    def counters(self):
+        return self._device.counters()
+
+    def close(self):
+        self._device.close()
+
+
 @pytest.mark.parametrize("latency", [900, 1_600])
 def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
     rng = np.random.default_rng(9)
@@ -314,9 +445,16 @@ def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
         terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(256), sorted=True,
         ordering=Ordering.adaptive(64, Latency(latency), interval=INTERVAL),
     )  # fmt: skip
-    with open_device(simulator) as device:
+    with open_device(simulator) as inner:
+        device = Stamping(inner)
         join = TableJoin(left, right, query, device, trace=True)
-        processing = join.run().latency.processing
+        result = join.run()
+    processing = result.latency.processing
+    # Inserted words do not disturb the trace.
+    of_left, of_right = places(left, right)
+    later = np.maximum(of_left[result.pairs[0]], of_right[result.pairs[1]])
+    began = result.latency.emitted - result.latency.visiting
+    assert np.array_equal(device.taken[later], began)
     assert join.precision.bound == 16
     last = max(change.tuples for change in join.precision.changes)
     settled = processing[last + 1000 :]
