@@ -295,7 +295,7 @@ def test_a_queue_also_grows_while_a_change_is_on_its_way(bundles):
 
 def test_counters_that_begin_again_at_zero_are_told_apart(bundles):
     steps = Steps(bundles["groups"], InputRate(0.5))
-    steps.device.now["tuples_r"] = (1 << 48) - 150
+    steps.device.now["tuples_r"] = (1 << 48) - 450
     steps.exchange(10, 5)
     for _ in range(2):
         steps.exchange(300, 300)
