@@ -41,14 +41,13 @@ class PeriodControl:
       that number, and ``ceil(p / 2)`` at least.
     - Otherwise the period stays.
 
-    Under a constant load the period settles, for this reason. Let ``T(p)`` be the cycles per tuple.
-    A group of probes shares one pass over the window, so ``T`` does not rise with ``p``, and
-    ``p * T(p)`` does not fall. From the latter, ``ceil(p * needed)`` is no longer than the shortest
-    period that reaches the goal: widening never goes too far, and as each step is one at least, it
-    ends there or at the bound. From the latter as well, a period that narrowing chooses reaches
-    the goal with the margin, so nothing widens it again. All periods after the first narrowing
-    therefore fall, and halving at most doubles the number of steps of a search by halves. A
-    measurement that errs by less than the margin, an eighth, changes nothing of this.
+    Under a constant load the period settles. Let ``T(p)`` be the cycles per tuple. A group of
+    probes shares one pass over the window, so ``T`` does not rise with ``p``, and ``p * T(p)`` does
+    not fall. From the second fact follows that ``ceil(p * needed)`` is no longer than the shortest
+    period that reaches the goal. Widening therefore never goes too far, and as each step is one at
+    least, it ends at that period or at the bound. It also follows that a period chosen by narrowing
+    reaches the goal with the margin, so nothing widens it again: from then on periods only fall. A
+    measurement that errs by less than the margin, an eighth, does not change that.
 
     Parameters
     ----------
