@@ -82,7 +82,7 @@ def prepare(name, folder, report):
         The manifest; its path is the bundle.
     """
     parameters, bundle = ACCELERATORS[name], Path(folder) / name
-    source = bundle / "design.txt"
+    source = bundle.with_suffix(".design")  # a bundle's folder holds nothing else
     try:
         same = source.read_text(encoding="utf-8") == design()
         manifest = Manifest.load(bundle) if same else None
