@@ -54,10 +54,11 @@ def check_streams(
             "sorted=True cannot be kept by streams, whose rows come in the order in which their "
             "sources are read; leave it out: rows are sorted in every micro-batch."
         )
-    if query.ordering != Ordering.outer():
+    # Left out, the ordering is `outer`, so that one cannot be told from the other.
+    if query.ordering not in (Ordering.outer(), Ordering.none()):
         raise UsageError(
             f"ordering={query.ordering} has no meaning for streams, whose pairs come in no order "
-            f"within a micro-batch; leave it out."
+            f"within a micro-batch; leave it out, or give Ordering.none()."
         )
     if trace or progress is not None:
         raise UsageError(

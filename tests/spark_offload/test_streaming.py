@@ -302,7 +302,7 @@ GOOD = {"order": "t", "within": "5s", "device": "software:"}
     [
         ({"within": None, "rows": 5}, ["rows=", "within="]),
         ({"sorted": True}, ["sorted=True", "leave it out"]),
-        ({"ordering": Ordering.none()}, ["ordering", "leave it out"]),
+        ({"ordering": Ordering.relaxed(4)}, ["relaxed(4)", "leave it out", "none"]),
         ({"order": "x"}, ["'x'", "bigint", "timestamp"]),
         ({"order": ("t", "when")}, ["'when'", "right"]),
         ({"within": 5}, ["duration"]),
@@ -317,6 +317,11 @@ def test_what_cannot_be_right_for_streams_is_refused(folders, change, words):
         stream_join(folders.stream("left"), folders.stream("right"), **{**GOOD, **change})
     missing = [word for word in words if word not in str(caught.value)]
     assert not missing, str(caught.value)
+
+
+def test_streams_may_say_that_their_pairs_come_in_no_order(folders):
+    inputs = folders.stream("left"), folders.stream("right")
+    assert stream_join(*inputs, **GOOD, ordering=Ordering.none()).isStreaming
 
 
 def test_a_missing_watermark_is_refused_with_the_line_that_helps(folders):
