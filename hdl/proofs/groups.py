@@ -45,6 +45,7 @@ def group_schedule(parameters):
         for name, value in (
             ("period", next_period), ("single", next_period == 1), ("free", own.free),
             ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
+            ("limit", own.limit),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         one, *ended_one = own.other(own.group, other & ~leads)

@@ -3,7 +3,6 @@
 
 from amaranth import *
 
-from hdl.window.count_expiry import CountExpiry
 from hdl.window.moving_span import MovingSpan
 from hdl.window.occupancy import Occupancy
 from hdl.window.tracker import WindowTracker
@@ -12,7 +11,7 @@ from hdl.window.turn import Turn
 from .bench import Bench
 from .proof import Proof
 from .small import window_parameters
-from .window_model import Window, count_states, next_turn, turn_states, turns_left
+from .window_model import Window, next_turn, turn_states, turns_left
 
 __all__ = ["PROOFS"]
 
@@ -44,36 +43,6 @@ def one_core_each():
         "one core has its turn, never two", ~known | (mine.any() & ((mine & (mine - 1)) == 0))
     )
     bench.cover("the turn comes round", bench.past(duts[-1].mine & advance) & duts[0].mine)
-    return bench
-
-
-def count_expiry():
-    """Either of two cores, with windows of one to four tuples."""
-    parameters = window_parameters(cores=2)
-    bench = Bench()
-    dut = bench.add(CountExpiry(parameters))
-    known = ~bench.first()
-    restart, begin, advance = (bench.any(1, name) for name in ("restart", "begin", "advance"))
-    position, size = bench.constant(1, "position"), bench.any(len(dut.size), "size")
-    asked = bench.past(size)
-    bench.assume(known | (restart & ~begin))
-    bench.assume(~(restart & begin) | ((asked > 0) & (asked <= parameters.capacity)))
-    for name, value in (
-        ("position", position), ("restart", restart), ("begin", begin), ("advance", advance),
-        ("size", size),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
-    window = Window(bench, parameters, restart=restart, begin=begin, size=asked, advance=advance)
-    bench.claim(
-        "a tuple displaces the oldest one if the window is full, and only its owner's",
-        ~known | (dut.displaces == (window.full & (window.owner == position))),
-    )
-    count_states(bench, dut, window, position, known, parameters.cores)
-    asked = asked[: len(window.size)]
-    bench.invariant(~known | (bench.inside(dut, "asked") == asked))
-    bench.invariant(~known | (bench.inside(dut, "asked_single") == (asked == 1)))
-    bench.cover("a window of one tuple displaces", dut.displaces & (window.size == 1))
-    bench.cover("a full window of all displaces", dut.displaces & (window.size == 4) & position)
     return bench
 
 
@@ -133,9 +102,8 @@ def occupancy():
     return bench
 
 
-def connect_tracker(bench, dut, position, inputs):
+def connect_tracker(bench, dut, inputs):
     """Drive the inputs of a tracker."""
-    bench.set(dut.position, position)
     for name, value in inputs.items():
         bench.set(getattr(dut, name), value)
 
@@ -155,12 +123,13 @@ def tracked_cores(cores):
         size = bench.any(len(duts[0].size), "size")
         bench.assume(~(restart & inputs["store"]))
         bench.assume(~inputs["begin_count"] | ((size > 0) & (size <= parameters.capacity)))
-        for n, dut in enumerate(duts):
-            connect_tracker(bench, dut, n, {**inputs, "size": size})
         window = Window(
             bench, parameters, restart=restart, begin=bench.past(inputs["begin_count"]),
             size=bench.past(size), advance=inputs["store"],
         )  # fmt: skip
+        for n, dut in enumerate(duts):
+            turns = {"mine": window.turn == n, "displaces": window.full & (window.owner == n)}
+            connect_tracker(bench, dut, {**inputs, **turns, "size": size})
         stored = Cat(dut.stored for dut in duts)
         bench.claim(
             "each tuple is stored in exactly one core",
@@ -224,7 +193,14 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     bench.invariant(
         ~known | (window.turn == modulo(window.owner + window.held, cores, 2 * parameters.capacity))
     )
-    tracker_states(bench, dut, window, C(n, 2), known, cores, restart)
+    occupancy = bench.inside(dut, "occupancy")
+    inner, came, left = (bench.inside(occupancy, name) for name in ("held", "came", "left"))
+    full, vacant = (bench.inside(occupancy, name) for name in ("is_full", "is_vacant"))
+    bench.invariant(~known | ((inner + came - left) == share))
+    bench.invariant(~known | ~(came & left))
+    bench.invariant(~known | (full == (share == parameters.sub_window)))
+    bench.invariant(~known | (vacant == (share == 0)))
+    bench.invariant(bench.inside(dut, "empty") == restart)
 
 
 def modulo(value, number, most):
@@ -233,14 +209,6 @@ def modulo(value, number, most):
     for n in range(most + 1):
         rest = Mux(value == n, n % number, rest)
     return rest
-
-
-def tracker_states(bench, dut, window, position, known, cores, restart):
-    """Claim the states of a :class:`WindowTracker`, as invariants."""
-    by_count, turn = (bench.inside(dut, name) for name in ("by_count", "turn"))
-    turn_states(bench, turn, window.turn, position, known, cores)
-    count_states(bench, by_count, window, position, known, cores)
-    bench.invariant(bench.inside(dut, "empty") == restart)
 
 
 #: Mutants of a tracker that concern time.
@@ -262,15 +230,6 @@ PROOFS = [
         depth=10,
         induction=2,
         mutate=(Turn,),
-    ),
-    Proof(
-        name="count-expiry",
-        says="a tuple displaces the oldest of a full window, in the core that holds it",
-        component="CountExpiry, 2 cores, windows of 1 to 4",
-        build=count_expiry,
-        depth=14,
-        induction=2,
-        mutate=(CountExpiry,),
     ),
     Proof(
         name="moving-span",
@@ -303,6 +262,6 @@ PROOFS = [
             mutate=(mutated,),
             spared=SPARED[cores],
         )
-        for cores, mutated in ((1, MovingSpan.elaborate), (2, WindowTracker), (3, Turn))
+        for cores, mutated in ((1, MovingSpan.elaborate), (2, WindowTracker), (3, Occupancy))
     ),
 ]

@@ -83,7 +83,10 @@ class PairModel(Model):
         kinds = {InputKind.R: InputKind.S, InputKind.S: InputKind.R}
         tuples = word["body"]["both"]
         places = {"rs"["sr".index(name)]: values for name, values in tuples.items()}
-        swapped = {name: word[name] >> 1 | (word[name] & 1) << 1 for name in ("close", "star")}
+        swapped = {
+            name: word[name] >> 1 | (word[name] & 1) << 1 for name in ("close", "star", "leaves")
+        }
+        swapped |= {name: word[name][::-1] for name in ("storing", "leaving")}
         return {
             **word, **swapped, "kind": kinds.get(word["kind"], word["kind"]),
             "first": 1 - word["first"], "body": {"both": places},
