@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn results of an accelerator into pairs of row numbers: late materialization."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from host.punctuation import Closings, Grouper
 from host.runtime import Columns
 from host.side import Side
 from host.storage import StorageRule
+from host.storage_segments import StorageSegments
 from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
@@ -80,12 +82,14 @@ class ResultDecoder:
     ) -> None:
         self._detailed = detailed
         self._codec = WordCodec(manifest)
-        self._rule = StorageRule.of(manifest)
+        rule = StorageRule.of(manifest)
+        self._segments = {side: StorageSegments(rule) for side in Side}
         # Largest number of tuples that a probe can look back.
-        self._reach = self._rule.slots * self._rule.cores
+        self._reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
             self._reach = min(self._reach, int(window.size))
-        limit = manifest.storage.cores * manifest.storage.slack
+        self._slack = manifest.storage.slack
+        limit = manifest.storage.cores * self._slack
         self._grouper = Grouper(
             ordering, probes=manifest.probes, limit=limit, probe_bits=manifest.probe_bits
         )
@@ -131,6 +135,13 @@ class ResultDecoder:
     def flush(self) -> None:
         """Announce that FLUSH was sent."""
         self._close(self._grouper.finish())
+
+    def begin_segment(self, live: Sequence[int]) -> None:
+        """Announce that :func:`host.streams.turns.segment_words` were sent for these cores."""
+        for side, segments in self._segments.items():
+            segments.begin(self.logs[side].count, live)
+        self.flush()
+        self._grouper.limit = len(live) * self._slack
 
     def _close(self, closed: Closings) -> None:
         for side in Side:
@@ -206,7 +217,7 @@ class ResultDecoder:
                 f"{mine.count} were sent."
             )
         before = mine.read("before", probe)
-        stored = self._rule.ordinals(
+        stored = self._segments[side.other].ordinals(
             before,
             self._codec.core_number(unpack_field(own, layout["core"])),
             unpack_field(own, layout["row"]),
@@ -257,6 +268,7 @@ class ResultDecoder:
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
             log.forget(min(int(self._ends[side][0]), met - self._reach))
+            self._segments[side].forget(met - self._reach)
 
     def oldest_row(self, side: Side) -> int | None:
         """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.

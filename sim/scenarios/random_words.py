@@ -209,7 +209,7 @@ class Writer:
         return np.cumsum(steps).astype(np.int64)
 
     def tuples(self, shape, keys, times, *, changes=False):
-        """Write tuples whose sides follow the pattern ``shape``, with changes of turns if wanted."""
+        """Write tuples whose sides follow the pattern ``shape``, with changes of turns if asked."""
         sides = sides_of(shape, len(times), self.generator)
         cuts = []
         if changes:

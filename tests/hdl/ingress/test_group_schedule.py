@@ -131,7 +131,8 @@ def reasons_of(parameters, seed):
             if kind == "finish":
                 period = words.period()
             put(
-                limit=group.limit, period=period, single=period == 1, free=group.period > parameters.probes,
+                limit=group.limit,
+                period=period, single=period == 1, free=group.period > parameters.probes,
                 probe=kind in ("probe", "both"), other=kind in ("other", "both"),
                 finish=kind == "finish", advance=advance,
             )  # fmt: skip
