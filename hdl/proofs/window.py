@@ -195,7 +195,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     )
     occupancy = bench.inside(dut, "occupancy")
     inner, came, left = (bench.inside(occupancy, name) for name in ("held", "came", "left"))
-    full, vacant = (bench.inside(occupancy, name) for name in ("is_full", "is_vacant"))
+    full, vacant = occupancy.full, occupancy.vacant
     bench.invariant(~known | ((inner + came - left) == share))
     bench.invariant(~known | ~(came & left))
     bench.invariant(~known | (full == (share == parameters.sub_window)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+import numpy as np
+import pytest
 
 from host.errors import DeviceError
 from host.storage import StorageRule

@@ -32,7 +32,9 @@ def arrived(tuples, numbers):
     for side in Side:
         places = [at for at, step in enumerate(tuples) if step[0] == side.name]
         zeros = np.zeros(len(places), np.uint64)
-        batch = EncodedBatch(first=numbers[side], rows=None, times=zeros, keys={}, valid=None, all_times=zeros)
+        batch = EncodedBatch(
+            first=numbers[side], rows=None, times=zeros, keys={}, valid=None, all_times=zeros
+        )
         sides[side] = SideTuples(batch, 0, len(places), np.array(places, np.int64))
         numbers[side] += len(places)
     return Arrived(len(tuples), sides)
