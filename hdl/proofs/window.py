@@ -183,6 +183,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
         )
     )  # fmt: skip
     bench.claim(f"core {n} never holds more than fits", share <= parameters.sub_window)
+    bench.claim(f"core {n} never overflows, as the window fits", ~dut.overflow)
     bench.claim(f"core {n} settles at once without timestamps", dut.settled)
     # A share follows from the number of tuples in the window and the owner of the oldest one.
     ahead = turns_left(window.owner, C(n, 2), cores)
