@@ -97,7 +97,7 @@ def punctuation(parameters):
         for name, value in (
             ("probes", probes), ("finish", finish), ("set_precision", changes),
             ("wanted", wanted), ("single", wanted == 1), ("unordered", wanted > parameters.probes),
-            ("advance", advance),
+            ("advance", advance), ("limit", parameters.cores * parameters.slack),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         next_period = bench.wire(Mux(changes, wanted, period))

@@ -298,6 +298,9 @@ class Programmer:
     def garbage(self, random):
         """Return a word of random bits that is no tuple, if there is a kind for that."""
         number = random.getrandbits(self.layout.bits)
+        op = self.layout.fields["control.op"]
+        if number >> op["offset"] & ((1 << op["bits"]) - 1) in self.segment_ops:
+            number &= ~(((1 << op["bits"]) - 1) << op["offset"])
         kind = self.layout.fields["kind"]
         mask = ((1 << kind["bits"]) - 1) << kind["offset"]
         free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}

@@ -19,7 +19,6 @@ INDEX = PARAMETERS["index, two in a word"]
 #: Module, and what its first assignment with an operator has in the place of that.
 MUTANTS = [
     (SCAN, "comparator", "&", "|"),
-    (SCAN, "count_expiry", "-", "+"),
     (SCAN, "time_expiry", "+", "-"),
     (SCAN, "time_order", "-", "+"),
     (SCAN, "group_schedule", "|", "&"),
