@@ -123,7 +123,7 @@ soak: need-compiler $(STAMP) ## Random programs beside a second model (MINUTES=5
 
 # OPTIONS goes to the command: OPTIONS='--preset tiny --tuples 20000' for one of its own.
 .PHONY: netlist
-netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (20 minutes)
+netlist: need-compiler need-synthesis ## Run what nextpnr gets against the reference (half an hour)
 	$(PY) -m sim netlist $(or $(OPTIONS),--all)
 
 .PHONY: need-synthesis
@@ -133,6 +133,11 @@ need-synthesis: $(STAMP)
 .PHONY: bench
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures
+
+# With QUICK=1, up to 8 cores. OPTIONS goes to the command: OPTIONS='--figure 12'.
+.PHONY: experiments
+experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (QUICK=1: minutes)
+	$(PY) -m sim experiments $(if $(QUICK),--quick) $(OPTIONS)
 
 .PHONY: bench-spark
 bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's own, and streams (minutes)

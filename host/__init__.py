@@ -8,6 +8,7 @@ from host import startup  # before all that takes long to load
 from host.arrivals import Arrivals
 from host.device import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
+from host.goals import InputRate, Latency, Queue
 from host.manifest import Manifest
 from host.ordering import Ordering
 from host.predicate import EQUAL, OPEN, Bounds, DifferenceBand
@@ -24,10 +25,13 @@ __all__ = [
     "Device",
     "DifferenceBand",
     "FailureError",
+    "InputRate",
     "JoinError",
+    "Latency",
     "Manifest",
     "Matches",
     "Ordering",
+    "Queue",
     "Side",
     "TimeWindow",
     "UsageError",

@@ -21,6 +21,7 @@ from host.files import format_of, read_table, write_table
 from host.hardware_time import hardware_time
 from host.outputs import inputs_of, require_outputs
 from host.pipeline import Pipeline
+from host.precision_record import PrecisionRecord
 from host.query import JoinQuery
 from host.query_arguments import add_join_arguments, query_from
 from host.status import Status
@@ -39,8 +40,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "join",
         help="join two files over a sliding window",
         description="Join two files over a sliding window, on an accelerator. The result has the "
-        "left columns, then the right ones, in the order of arrival of the later row of each pair. "
-        "Rows that come alone, by --how, come when they leave the window.",
+        "left columns, then the right ones, in the order of arrival of the later row of each pair "
+        "unless --ordering says otherwise. Rows that come alone, by --how, come when they leave "
+        "the window.",
     )
     add_join_arguments(parser)
     parser.add_argument(
@@ -84,6 +86,9 @@ def main(options: argparse.Namespace) -> int:
             f"{uri}, written to {options.output}",
             file=sys.stderr,
         )
+        precision = work.precision()
+        if precision is not None:
+            print(f"precision: {precision}", file=sys.stderr)
         hardware = hardware_time(cycles, device.manifest)
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
@@ -99,6 +104,7 @@ class _Work:
     rows: tuple[int, int]
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
+    precision: Callable[[], PrecisionRecord | None]
     passed: "_Passed"
 
 
@@ -156,8 +162,11 @@ def _streamed(
         watch = prepared[-1].accelerator.watch
         return 0 if watch is None else watch.cycles
 
+    def precision() -> PrecisionRecord | None:
+        return prepared[-1].accelerator.precision
+
     rows = counts[0], counts[1]
-    return _Work(text, execution.schema, rows, execution.batches, cycles, passed)
+    return _Work(text, execution.schema, rows, execution.batches, cycles, precision, passed)
 
 
 def _gathered(
@@ -178,13 +187,21 @@ def _gathered(
         if options.verify:
             with status.stage("comparing with the reference join"):
                 expected = reference_pairs(left, right, query)
-                verdict = compare_pairs(join.pairs, expected, ordered=True)
+                verdict = compare_pairs(join.pairs, expected, ordered=query.ordering.period == 1)
             print(f"verify: {verdict.text}", file=sys.stderr)
             if not verdict.agrees:
                 raise FailureError(f"Verification failed: {verdict.text}.")
 
     rows = left.num_rows, right.num_rows
-    return _Work(explain(join, rows), join.schema, rows, checked, lambda: join.cycles, passed)
+    return _Work(
+        explain(join, rows),
+        join.schema,
+        rows,
+        checked,
+        lambda: join.cycles,
+        lambda: join.precision,
+        passed,
+    )
 
 
 def explain(join: TableJoin, rows: tuple[int, int]) -> str:
@@ -202,6 +219,7 @@ def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[i
         f"query    {query}",
         f"device   {device.uri}: {cores} x {storage.sub_window} tuples a side",
         f"window   {plan.window}, of {manifest.capacity} tuples at most",
+        f"order    {query.ordering.meaning}",
     ]
     for field in plan.fields:
         bounds = f"{field.bounds.low} .. {field.bounds.high}"

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.device import Device
+from host.precision_record import PrecisionRecord
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
 from host.streams.accelerator_params import Progress
 from host.streams.counters import StagingCounters
@@ -161,6 +162,11 @@ class JoinRun:
     def waited_seconds(self) -> float:
         """Seconds in which the host had nothing to do but wait for the device."""
         return 0.0 if self._accelerator.watch is None else self._accelerator.watch.waited
+
+    @property
+    def precision(self) -> PrecisionRecord | None:
+        """Decisions of an adaptive ordering in the last join; None for any other ordering."""
+        return self._accelerator.precision
 
     @property
     def hash_note(self) -> str:

@@ -90,11 +90,12 @@ class JoinQuery:
     window : CountWindow, TimeWindow, Duration or timedelta
         The last rows of each side, or the largest difference of the order columns.
     ordering : Ordering
-        Ordering of the results. ``outer()`` orders them by the arrival of the later row of a pair
-        and then by that of the earlier one; it costs nothing extra. With ``none()`` and
-        ``relaxed(n)``, pairs are handed on as soon as they are known. A row that comes alone comes
-        when it leaves the window, before the pairs of the row that pushes it out, or at the end;
-        see :mod:`host.reference_types`.
+        Ordering of the results. ``outer()`` and ``inner()`` order them by the arrival of the later
+        row of a pair and then by that of the earlier one, which only ``inner()`` promises; it costs
+        nothing extra. With ``none()``, ``relaxed(n)`` and ``adaptive(n, hold)``, pairs are handed
+        on as soon as they are known; ``docs/ordering.md`` says in which order they may be. A row
+        that comes alone comes when it leaves the window, before the pairs of the row that pushes it
+        out, or at the end; see :mod:`host.reference_types`.
     sorted : bool
         Whether both tables are declared sorted by their order columns; it is an error if they are
         not. Otherwise they are sorted first.

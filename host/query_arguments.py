@@ -9,6 +9,7 @@ import re
 from host.durations import Duration, parse_duration
 from host.errors import UsageError
 from host.join_type import JoinType
+from host.ordering_text import FORMS, parse_ordering
 from host.query import Bound, JoinQuery, Term, Width
 from host.window import CountWindow, TimeWindow
 
@@ -52,6 +53,10 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(kind.value for kind in JoinType)}; default: %(default)s",
     )  # fmt: skip
     query.add_argument(
+        "--ordering", default="outer", metavar="ORDERING",
+        help=f"order of the results: {FORMS}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
         "--sorted", action="store_true", help="both tables are sorted already; an error if not"
     )
     query.add_argument(
@@ -87,6 +92,7 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
         sorted=options.sorted,
         suffix=options.suffix,
         how=JoinType.of(options.how),
+        ordering=parse_ordering(options.ordering),
     )
 
 

@@ -14,6 +14,7 @@ from hdl.parameters import JoinParameters
 from host.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
+from .experiments.commands import add_command as add_experiments
 from .netlist.commands import add_command as add_netlist
 
 __all__ = ["main"]
@@ -22,7 +23,7 @@ __all__ = ["main"]
 #: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
     "scan", "routed", "index", "skew", "direct", "host_runtime", "pipelines", "benches", "soak",
-    "netlist", "mutation", "cost_model",
+    "netlist", "formal", "mutation", "cost_model", "evaluation",
 )  # fmt: skip
 
 
@@ -178,6 +179,7 @@ def parser():
     command.set_defaults(run=saturate)
 
     add_netlist(commands, say)
+    add_experiments(commands)
 
     command = commands.add_parser(
         "calibrate", help="print how fast this machine is, beside the reference of timed figures"

@@ -166,7 +166,9 @@ def make_plan(
             "on a tie left before right, then input order"
         ),
         ordering=(
-            _by_arrival(placement, query.how) if query.ordering.period == 1 else f"{query.ordering}"
+            _by_arrival(placement, query.how)
+            if query.ordering.period == 1
+            else f"in each partition {query.ordering.meaning}"
         ),
         columns=tuple(schema.names),
         name=choice.name(query),

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import traceback
 from types import FrameType
+import warnings
 
 from pyspark.sql import SparkSession
 
@@ -88,8 +89,20 @@ def stop_session(session: SparkSession) -> None:
     try:
         # In a thread of its own, which has its own connection to Java: this one's may be waiting
         # for an answer.
-        stopper = threading.Thread(target=session.stop, name="splitjoin-stop", daemon=True)
+        stopper = threading.Thread(
+            target=_stop_quietly, args=(session,), name="splitjoin-stop", daemon=True
+        )
         stopper.start()
         stopper.join(STOP_SECONDS)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _stop_quietly(session: SparkSession) -> None:
+    """Stop a session without PySpark's warning that Java ended first.
+
+    Where stopping takes longer than ``STOP_SECONDS``, this process ends and takes Java with it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        session.stop()

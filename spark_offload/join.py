@@ -98,7 +98,8 @@ def stream_join(
         Declares both inputs sorted by their order columns: a row that goes back in time becomes an
         error. Otherwise rows are sorted, silently.
     ordering : Ordering, optional
-        Other orders of the results than by arrival.
+        Other orders of the results of each partition than by arrival, or a precision that adapts
+        itself to a required rate; ``docs/ordering.md`` says what each promises.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the

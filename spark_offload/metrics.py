@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from host.hardware_time import hardware_time
 from host.manifest import Manifest
+from host.precision_record import PrecisionRecord
 from spark_offload.notebook import html_table
 
 __all__ = ["JoinMetrics", "TaskMetrics", "TaskReport"]
@@ -66,6 +67,8 @@ class TaskMetrics:
     hash_note : str
         What an index read for few results, and that the next task of this process on that device
         has other seeds for its hash; mostly empty.
+    precision : PrecisionRecord or None
+        What an adaptive ordering measured and decided; None for any other ordering.
     """
 
     partition: int
@@ -87,6 +90,7 @@ class TaskMetrics:
     software_rows: int = 0
     handed_over: str = ""
     hash_note: str = ""
+    precision: PrecisionRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,7 @@ class JoinMetrics:
         notes = (
             f"partition {task.partition}: {note}"
             for task in self.tasks
-            for note in (task.handed_over, task.hash_note)
+            for note in (task.handed_over, task.hash_note, _precision_note(task))
             if note
         )
         return (*([] if self.hardware is None else [f"hardware: {self.hardware}"]), *notes)
@@ -158,6 +162,10 @@ class JoinMetrics:
     def _repr_html_(self) -> str:
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
         return html_table(self.table()) + remarks
+
+
+def _precision_note(task: TaskMetrics) -> str:
+    return "" if task.precision is None else f"precision: {task.precision}"
 
 
 _HEADINGS = (

@@ -26,6 +26,7 @@ def write_report(run: Run, path: Path) -> None:
         verdict_class={True: "good", False: "bad", None: ""}[run.agrees],
         tiles=_tiles(rows),
         **_timeline(run),
+        precision=_precision(run),
         **_latency(run),
         **_stages(run),
         rows="".join(
@@ -63,6 +64,32 @@ def _timeline(run: Run) -> dict[str, str]:
         ),
         "timeline_text": f"Results emitted by the accelerator, over its clock cycles.{of_task}",
     }
+
+
+def _precision(run: Run) -> str:
+    """A section with the period over cycles, if it was adaptive: of the task with most changes."""
+    records = [
+        (task.precision.changed, task.cycles, task.partition, task.precision)
+        for task in run.metrics.tasks
+        if task.precision is not None
+    ]
+    if not records:
+        return ""
+    _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
+    periods = [(0, record.first), *((change.cycle, change.period) for change in record.changes)]
+    ends = [cycle for cycle, _ in periods[1:]] + [max(cycles, periods[-1][0])]
+    steps = [
+        (at, period)
+        for (begin, period), end in zip(periods, ends, strict=True)
+        for at in (begin, end)
+    ]
+    chart = line_chart(
+        steps, title="Ordering period over time", x_label="cycles", y_label="probes per star"
+    )
+    return (
+        f"<section>\n<h2>Ordering period over time</h2>\n"
+        f'<p class="soft">Partition {partition}: {escape(str(record))}.</p>\n{chart}\n</section>'
+    )
 
 
 def _latency(run: Run) -> dict[str, str]:

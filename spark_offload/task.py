@@ -129,6 +129,7 @@ def _join_partition(
             cycles=join.cycles,
             counters=join.counters(),
             hash_note=join.hash_note,
+            precision=join.precision,
             copied_bytes=join.staged.copied_bytes,
             latency={} if latency is None else histogram(latency.visiting),
             processing={} if latency is None else histogram(latency.processing),

@@ -58,8 +58,9 @@ class Coordinator(wiring.Component):
         Marks to be emitted.
     """
 
-    #: From the lane to the core's input and to its taking a word, and back.
-    ALTERNATION = 3
+    #: Cycles that a tuple takes more if the one before it is of the other side. A word is taken two
+    #: cycles after it was sent, and that is known another two cycles later.
+    ALTERNATION = 2
     #: Words that may be between the coordinator and a core, and more.
     MOST = 15
 

@@ -39,9 +39,9 @@ class ExpeditedCore(wiring.Component):
     has its acknowledgements.
 
     Latency: 2 cycles for a word from core to core; :attr:`latency` cycles from a tuple at the
-    output of the link to its match in row 0 of an idle core's ring. Throughput: 1 word per cycle;
-    of tuples of a side, one in as many cycles as the other side has rows here, and one more for
-    each tuple that it crosses.
+    output of the link to its match in row 0 of an idle core's ring, one cycle less for a tuple of
+    S, which meets none on the way. Throughput: 1 word per cycle; of tuples of a side, one in as
+    many cycles as the other side has rows here, and one more for each tuple that it crosses.
 
     Parameters
     ----------

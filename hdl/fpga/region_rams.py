@@ -14,7 +14,8 @@ def by_region(names, pattern):
     names : iterable of str
         Hierarchical names of the block RAMs.
     pattern : re.Pattern
-        Pattern that finds core, side ("left" or "right") and memory in a name.
+        Pattern that finds core, side and memory in a name. The side is "left" or "right", or in a
+        chain "s" or "r", which are the sides that a left and a right region store.
 
     Returns
     -------
@@ -28,7 +29,7 @@ def by_region(names, pattern):
         if match is None:
             return {}
         core, side, memory = match.groups()
-        memories = regions.setdefault((int(core), side == "right"), {})
+        memories = regions.setdefault((int(core), side in ("right", "r")), {})
         memories.setdefault(memory, []).append(name)
     return regions
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floorplan of a scan: the block RAMs of a region stand side by side, the regions in a grid."""
+"""Floorplan of a scan or a chain: a region's block RAMs side by side, the regions in a grid."""
 
 import re
 
@@ -14,22 +14,25 @@ NAME = re.compile(
     r"\.core_(\d+)\.(left|right)\.engine\.(ring|verifier\.ring|passes\.probes)"
     r"(?:\.column_\d+)?\.block_\d+\."
 )
+#: Hierarchical name of a block RAM of a chain of cores: in the ring of a segment.
+CHAIN = re.compile(r"\.chain\.core_(\d+)\.segment_([rs])\.(ring)\.block_\d+\.")
 
 
 def scan_floorplan(names, device, *, cores):
-    """Return the site of every block RAM of a scan, or no sites if they do not fit.
+    """Return the site of every block RAM of a scan or a chain, or no sites if they do not fit.
 
     With few cores, each core takes a strip of the device's columns of block RAMs and two of its
     rows, one for each region; half of the cores stand in the upper rows. With many cores, the
     regions are narrower than the distance between rows. Both regions of a core then stand side by
-    side, and each core below the previous one. Without a floorplan, the placer moves block RAMs to
-    any free site at the end, and in a full device their wires become twice as long.
+    side, and each core below the previous one. In a chain every other strip or row is turned round,
+    so that each core stands beside both of its neighbours. Without a floorplan, the placer moves
+    block RAMs to any free site at the end, and in a full device their wires become twice as long.
 
     Parameters
     ----------
     names : iterable of str
-        Hierarchical names of the block RAMs. If any of them is not that of a scan, there are no
-        sites.
+        Hierarchical names of the block RAMs. If any of them is neither that of a scan nor that of a
+        chain, there are no sites.
     device : Device
     cores : int
         Number of cores of the accelerator.
@@ -39,7 +42,10 @@ def scan_floorplan(names, device, *, cores):
     dict
         Name to nextpnr's name of the site.
     """
-    rows = {region: mixed(memories.values()) for region, memories in by_region(names, NAME).items()}
+    names = list(names)
+    chained = by_region(names, CHAIN)
+    regions = chained or by_region(names, NAME)
+    rows = {region: mixed(memories.values()) for region, memories in regions.items()}
     down = len(device.ram_rows)
     if not down:
         return {}
@@ -50,10 +56,10 @@ def scan_floorplan(names, device, *, cores):
         return {}
     sites = {}
     for (core, right), blocks in rows.items():
-        if many:
-            strip, row = 2 * (core // down) + right, core % down
-        else:
-            strip, row = core % strips, 2 * (core // strips) + right
+        along, across = divmod(core, down if many else strips)
+        if chained and along % 2:
+            across = (down if many else strips) - 1 - across
+        strip, row = (2 * along + right, across) if many else (across, 2 * along + right)
         first = strip * width + (width - len(blocks)) // 2
         for n, name in enumerate(blocks):
             sites[name] = ram_site(device.ram_columns[first + n], device.ram_rows[row])

@@ -316,6 +316,8 @@ PROOFS = [
             ),
             "above.eq(packed(group, self.key, guard=1) - low) and": "both have to hold",
             "Cat(matches).all()": "both fields are in one group",
+            "self.parameters.engine == 'index'": "whether a stage without a word keeps its payload"
+            " changes no word",
         },
     ),
 ]

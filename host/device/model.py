@@ -56,6 +56,7 @@ class AcceleratorModel:
         self._windows: dict[Side, Window] = dict.fromkeys(Side, CountWindow(manifest.capacity))
         self._emission = Emission(manifest)
         self._live = manifest.storage.cores  # number of cores that take turns
+        self._listed: list[int] = []  # cores of the next segment
         self._set_precision(1)
         self._clear()
 
@@ -148,7 +149,8 @@ class AcceleratorModel:
         for side, segments in self._emission.segments.items():
             segments.begin(self._histories[side].count, self._listed)
         self._grouper.limit = len(self._listed) * self.manifest.storage.slack
-        self._live, self._listed = len(self._listed), []
+        self._live = len(self._listed)
+        self._listed.clear()
 
     def _window(self, operation: str, value: int) -> Window:
         """Return the window that a control word sets, limited to the supported range."""
@@ -159,7 +161,7 @@ class AcceleratorModel:
 
     def _clear(self) -> None:
         self._forget_windows()
-        self._listed: list[int] = []
+        self._listed.clear()
         self._overflowed = dict.fromkeys(Side, False)
         self._illegal = False
         self._disorder = False

@@ -11,6 +11,7 @@ from host.encode.values import FieldValues
 from host.errors import DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
 from host.join_type import JoinType
+from host.precision_record import PrecisionRecord
 from host.runtime import (
     Columns,
     ConfluenceExecStream,
@@ -20,6 +21,7 @@ from host.runtime import (
 )
 from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
+from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.counters import StagingCounters
@@ -56,14 +58,23 @@ class _Execution:
         self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # marks of earlier queries and of the setup
         self.staging.append(setup, marks=MARKS)
-        before = int(codec.tuple_counts(self.staging.words).sum())  # one may be another query's
-        self.trace = Trace(before) if params.trace else None
+        foreign = int(codec.tuple_counts(self.staging.words).sum())  # of an earlier query
+        self.trace = Trace(foreign) if params.trace else None
         self.decoder = result_decoder(
             device.manifest,
             params.precision,
             params.plan.window,
             detailed=params.strict or params.trace,
+            changes=params.adapts,
         )
+        self.adaptive = (
+            AdaptivePrecision(device, params.ordering, self.staging, self.decoder, marks=self.skip)
+            if params.adapts
+            else None
+        )
+        self.chunk_cycles = params.chunk_cycles
+        if self.adaptive is not None:
+            self.chunk_cycles = min(self.chunk_cycles, self.adaptive.chunk_cycles)
         self.order = StrictOrder(with_probe=completion is not None)
         self.release = Release(params.rows)
         self.thread = DeviceThread(device)
@@ -98,6 +109,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Counters of the staging in the last execution.
     hashing : HashWatch or None
         Seeds that an index had in the last execution, and whether the next one gets others.
+    precision : PrecisionRecord or None
+        Decisions of an adaptive precision in the last execution.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -108,6 +121,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.trace: Trace | None = None
         self.staged = StagingCounters()
         self.hashing: HashWatch | None = None
+        self.precision: PrecisionRecord | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
         needed = 2 if params.layout is None else 1
@@ -143,6 +157,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._run = _Execution(params, self._codec, setup, intake, completion)
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
+        self.precision = None if self._run.adaptive is None else self._run.adaptive.record
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
@@ -238,6 +253,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         finished = run.thread.finish(params.deadline.of_exchange)
         self.watch.see(finished)
         words = self._settle(run, finished)
+        if run.adaptive is not None:
+            run.adaptive.steer(self.watch.cycles)
         # The device must not run on after it has answered everything.
         if run.staging.waiting or (run.flushed and run.staging.due):
             self._begin(run, params)
@@ -246,6 +263,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             self._decode(
                 run, params, words, None if stamps is None else stamps.produced[: len(words)]
             )
+        if run.adaptive is not None:
+            run.adaptive.note_flight()
         return max(1, finished.done.accepted + len(words))
 
     def _settle(self, run: _Execution, finished: Finished) -> UInt64s:
@@ -259,6 +278,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         words = finished.results[: done.produced]
         if run.staging.due:
             run.staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
+        if run.adaptive is not None:
+            run.adaptive.settle(finished)
         return words
 
     @staticmethod
@@ -269,7 +290,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         run.rooms.append(results)
         # Accepting a word takes at least one cycle, so with this limit the device stops before it
         # runs dry while it could be fed. After FLUSH, it returns by itself with the mark.
-        cycles = params.chunk_cycles
+        cycles = run.chunk_cycles
         if not run.flushed:
             cycles = min(cycles, len(words))
         stamps = Stamps.for_arrays(words, results) if params.trace else None
@@ -288,7 +309,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         parts, stars = run.decoder.decode(results, stamps)
         for recheck in params.rechecks:
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
-        if run.decoder.marks:
+        changes = 0 if run.adaptive is None else run.adaptive.record.changed
+        if run.decoder.marks > changes:  # each change is answered by a mark, as FLUSH is
             run.done = True
             if self.hashing is not None:
                 self.hashing.finish()

@@ -10,6 +10,7 @@ from host.encode.recheck import Recheck
 from host.join_type import JoinType
 from host.ordering import Ordering
 from host.runtime import ConfluenceParams
+from host.streams.adaptive_precision import control_of
 from host.streams.row_store import Rows
 from host.streams.tagged_intake import TaggedLayout
 from host.streams.watch import Deadline
@@ -45,7 +46,8 @@ class AcceleratorJoinParams(ConfluenceParams):
     how : JoinType
         Type of the join.
     ordering : Ordering
-        Ordering of the results. Strict order is restored from full groups, at full speed.
+        Ordering of the results. Strict order is restored from full groups, at full speed. An
+        adaptive one is that of :class:`~host.streams.adaptive_precision.AdaptivePrecision`.
     distinct : tuple of bool
         Whether a probe can match at most one row of the left side, and of the right side.
     trace : bool
@@ -83,6 +85,15 @@ class AcceleratorJoinParams(ConfluenceParams):
         return self.ordering.period == 1
 
     @property
+    def adapts(self) -> bool:
+        """Whether the period is chosen while the accelerator runs; a chain of cores has none."""
+        return self.ordering.hold is not None and self.device.manifest.chain is None
+
+    @property
     def precision(self) -> Ordering:
-        """The ordering precision that the accelerator is set to."""
-        return Ordering(self.device.manifest.probes) if self.strict else self.ordering
+        """The ordering precision that the accelerator is set to, at first if it adapts."""
+        if self.strict:
+            return Ordering(self.device.manifest.probes)
+        if self.ordering.hold is not None:
+            return Ordering(control_of(self.ordering, self.device.manifest).period)
+        return self.ordering

@@ -86,8 +86,13 @@ class OrdinalDecoder(ResultDecoder):
 
 
 def result_decoder(
-    manifest: Manifest, ordering: Ordering, window: Window, *, detailed: bool = True
+    manifest: Manifest,
+    ordering: Ordering,
+    window: Window,
+    *,
+    detailed: bool = True,
+    changes: bool = False,
 ) -> ResultDecoder:
     """Return what decodes the results of an accelerator."""
     kind = ResultDecoder if manifest.chain is None else OrdinalDecoder
-    return kind(manifest, ordering, window, detailed=detailed)
+    return kind(manifest, ordering, window, detailed=detailed, changes=changes)

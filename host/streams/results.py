@@ -11,11 +11,11 @@ import numpy.typing as npt
 from host.errors import DeviceError
 from host.manifest import Manifest
 from host.ordering import Ordering
-from host.punctuation import Closings, Grouper
 from host.runtime import Columns
 from host.side import Side
 from host.storage import StorageRule
 from host.storage_segments import StorageSegments
+from host.streams.expected_stars import ExpectedStars
 from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
@@ -75,10 +75,23 @@ class ResultDecoder:
         Window of either side.
     detailed : bool
         Whether all columns are wanted.
+    changes : bool
+        Whether the precision may change; see :class:`ExpectedStars`.
+
+    Attributes
+    ----------
+    stars : ExpectedStars
+        The stars that are still to come.
     """
 
     def __init__(
-        self, manifest: Manifest, ordering: Ordering, window: Window, *, detailed: bool = True
+        self,
+        manifest: Manifest,
+        ordering: Ordering,
+        window: Window,
+        *,
+        detailed: bool = True,
+        changes: bool = False,
     ) -> None:
         self._detailed = detailed
         self._codec = WordCodec(manifest)
@@ -88,16 +101,9 @@ class ResultDecoder:
         self._reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
             self._reach = min(self._reach, int(window.size))
-        self._slack = manifest.storage.slack
-        limit = manifest.storage.cores * self._slack
-        self._grouper = Grouper(
-            ordering, probes=manifest.probes, limit=limit, probe_bits=manifest.probe_bits
-        )
         self.logs = {side: SideLog() for side in Side}
         self.arrivals = 0
-        # Per side: probes before the last star seen, then before each star that is still expected.
-        self._ends = {side: np.zeros(1, np.int64) for side in Side}
-        self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups without a star yet
+        self.stars = ExpectedStars(manifest, ordering, changes=changes)
         self.marks = 0
         self.faults = Faults()
 
@@ -130,28 +136,17 @@ class ResultDecoder:
 
     def _announce(self, places: dict[Side, Int64s]) -> None:
         """Note which groups the tuples at these places close."""
-        self._close(self._grouper.feed_places(places))
+        self.stars.stage(places)
 
     def flush(self) -> None:
         """Announce that FLUSH was sent."""
-        self._close(self._grouper.finish())
+        self.stars.flush()
 
     def begin_segment(self, live: Sequence[int]) -> None:
         """Announce that :func:`host.streams.turns.segment_words` were sent for these cores."""
         for side, segments in self._segments.items():
             segments.begin(self.logs[side].count, live)
-        self.flush()
-        self._grouper.limit = len(live) * self._slack
-
-    def _close(self, closed: Closings) -> None:
-        for side in Side:
-            of_side = closed.side == side
-            total = np.cumsum(closed.probes[of_side]) + self._unstarred[side]
-            starred = total[closed.star[of_side]]
-            queue = self._ends[side]
-            self._ends[side] = np.concatenate([queue, starred + queue[-1]])
-            if len(total):
-                self._unstarred[side] = int(total[-1] - (starred[-1] if len(starred) else 0))
+        self.stars.begin_segment(len(live))
 
     def decode(
         self, results: UInt64s, stamps: UInt64s | None = None
@@ -187,7 +182,7 @@ class ResultDecoder:
             at = np.flatnonzero(is_pair & (sides == side))
             is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
             stars = rare[is_star]
-            if len(stars) >= len(self._ends[side]):
+            if len(stars) >= len(self.stars.ends[side]):
                 raise DeviceError(
                     f"The device sent more stars of side {side.name} than the tuples sent call "
                     f"for; its bundle and its hardware do not belong together."
@@ -208,7 +203,7 @@ class ResultDecoder:
         own, layout = results[at], self._codec.result
         # Number of pairs before the first star, between it and the second one, and so on.
         counts = np.diff(np.searchsorted(at, stars), prepend=0, append=len(at))
-        probe = np.repeat(self._ends[side][: len(counts)], counts)
+        probe = np.repeat(self.stars.ends[side][: len(counts)], counts)
         probe += unpack_field(own, layout["probe"])
         mine, theirs = self.logs[side], self.logs[side.other]
         if int(probe.max()) >= mine.count:
@@ -241,9 +236,7 @@ class ResultDecoder:
 
     def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
         """Step over the stars that were seen; return their latencies."""
-        ends = self._ends[side]
-        seen = ends[: len(stars) + 1]
-        self._ends[side] = ends[len(stars) :]
+        seen = self.stars.see(side, len(stars))
         if stamps is None or not len(stars):
             empty = np.zeros(0, np.int64)
             return StarLatency(empty, empty)
@@ -256,7 +249,7 @@ class ResultDecoder:
         """Number of first arrivals whose results have all been decoded."""
         places = [self.arrivals]
         for side, log in self.logs.items():
-            first = int(self._ends[side][0])
+            first = int(self.stars.ends[side][0])
             if first < log.count:
                 places.append(int(log.at("before", first)) + first)
         return min(places)
@@ -264,10 +257,10 @@ class ResultDecoder:
     def _forget(self) -> None:
         """Forget tuples, but keep those without a star and those that later results can mean."""
         for side, log in self.logs.items():
-            first = int(self._ends[side.other][0])
+            first = int(self.stars.ends[side.other][0])
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
-            log.forget(min(int(self._ends[side][0]), met - self._reach))
+            log.forget(min(int(self.stars.ends[side][0]), met - self._reach))
             self._segments[side].forget(met - self._reach)
 
     def oldest_row(self, side: Side) -> int | None:

@@ -50,6 +50,8 @@ class Staging:
         Marks of an earlier execution, which come first.
     due : int
         Marks that answer accepted words and have not arrived.
+    marks : int
+        Marks that have arrived.
     moved : int
         Words that had to be copied.
     """
@@ -62,6 +64,7 @@ class Staging:
         self._answered: deque[int] = deque()  # numbers of the words that are answered by a mark
         self._accepted = 0
         self.due = 0
+        self.marks = 0
         self.moved = 0
         debt = _DEBTS.pop(device, _Debt(0, None, False))
         if debt.word is not None:
@@ -84,12 +87,13 @@ class Staging:
         if self._end + count > len(self._area):
             waiting = self.words
             length = len(self._area)
-            if len(waiting) + count > length:
-                length = 2 * (len(waiting) + count)
+            needed = 1 + len(waiting) + count  # one word of room at the front is for `insert`
+            if needed > length:
+                length = 2 * needed
             self._area = np.empty((length, self._area.shape[1]), np.uint64)
-            self._area[: len(waiting)] = waiting
+            self._area[1 : 1 + len(waiting)] = waiting
             self.moved += len(waiting)
-            self._begin, self._end = 0, len(waiting)
+            self._begin, self._end = 1, 1 + len(waiting)
         return self._area[self._end : self._end + count]
 
     def add(self, count: int, marks: int = 0) -> None:
@@ -102,6 +106,26 @@ class Staging:
         """Add a copy of ``words``, the last ``marks`` of which are answered by a mark each."""
         self.reserve(len(words))[:] = words
         self.add(len(words), marks)
+
+    def insert(self, word: UInt64s) -> None:
+        """Insert a copy of a word that is answered by a mark, as far to the front as it can stand.
+
+        That is behind the first waiting word, because a word that was offered to a device is
+        offered until it is accepted. A second word may be inserted when the last one has been
+        accepted. No words may be offered at that moment.
+        """
+        assert not self._offered
+        if not self.waiting:
+            self.append(word, marks=1)
+            return
+        # An accepted word leaves room at the front.
+        assert self._begin
+        self._begin -= 1
+        self._area[self._begin] = self._area[self._begin + 1]
+        self._area[self._begin + 1] = word[0]
+        first = [number for number in self._answered if number == self._accepted]
+        later = [number + 1 for number in self._answered if number > self._accepted]
+        self._answered = deque([*first, self._accepted + 1, *later])
 
     @property
     def words(self) -> UInt64s:
@@ -125,6 +149,7 @@ class Staging:
     def see_marks(self, count: int) -> None:
         """Record that the device sent ``count`` marks."""
         self.due -= count
+        self.marks += count
 
     def abandon(self) -> None:
         """Leave a note for the device's next user if a word or a mark is under way."""

@@ -19,22 +19,21 @@ class Trace:
 
     Parameters
     ----------
-    controls : int
-        Number of control words before the first tuple, and of tuples of another execution.
+    foreign : int
+        Number of tuples of another execution that come before the first one.
     """
 
-    def __init__(self, controls: int) -> None:
-        self._controls = controls
+    def __init__(self, foreign: int) -> None:
+        self._foreign = foreign
         self._accepts = SideLog()
         self._arrivals: list[Int64s] = []
         self._cycles: list[Int64s] = []
 
     def accept(self, cycles: UInt64s) -> None:
-        """Record the cycles in which the next control words and tuples were accepted."""
-        controls = min(self._controls, len(cycles))
-        self._controls -= controls
-        # FLUSH is recorded like a tuple, but it comes last and is never looked up.
-        self._accepts.append(Columns({"cycle": cycles[controls:].astype(np.int64)}))
+        """Record the cycles in which the next tuples were accepted."""
+        foreign = min(self._foreign, len(cycles))
+        self._foreign -= foreign
+        self._accepts.append(Columns({"cycle": cycles[foreign:].astype(np.int64)}))
 
     def pairs(self, pairs: Columns) -> Columns:
         """Add the column ``latency``: cycles from the later tuple's acceptance to the emission."""

@@ -125,10 +125,11 @@ class InputCodec:
         self._writer.write(words, places, fields, begins or dict.fromkeys(Side, 0))
 
     def tuple_counts(self, words: UInt64s) -> Int64s:
-        """Return the number of tuples in each word; a control word counts as one."""
-        counts = np.ones(len(words), np.int64)
+        """Return the number of tuples in each word, which is none in a control word."""
+        kinds = unpack_field(words, self.input["kind"])
+        counts = (kinds != self._kinds["CONTROL"]).astype(np.int64)
         if self._two:
-            counts += unpack_field(words, self.input["kind"]) == self._kinds["BOTH"]
+            counts += kinds == self._kinds["BOTH"]
         return counts
 
     def unpack_tuples(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many faults in modules that decide answers the tests notice, as ``make mutation`` found."""
 
-import hashlib
 import json
 from pathlib import Path
 
+from .code_digest import code_digest
 from .registry import NotMeasured, Result, figure
 
 __all__ = ["SCORES"]
@@ -37,7 +37,7 @@ def _score(package):
     changed = [
         name
         for name, row in modules.items()
-        if hashlib.sha256((ROOT / name).read_bytes()).hexdigest() != row["sha256"]
+        if code_digest((ROOT / name).read_text(encoding="utf-8")) != row["code"]
     ]
     if changed:
         raise NotMeasured(

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .chains import model_of
 from .compare import difference
 from .machine import Machine
-from .model import Model
-from .results import MARK, PAIR, STAR, read_results
+from .results import MARK, STAR, read_results
 from .words import WordLayout
 
 __all__ = ["Checker", "Outcome"]
@@ -39,7 +39,7 @@ class Outcome:
 
 def facts_of(answer):
     """Yield what occurred in an answer, each once for a program."""
-    told = answer.results.code[answer.results.kind != PAIR]
+    told = answer.results.code[~answer.results.is_pair]
     seen = {
         "overflow of R": (told & 4).any(),
         "overflow of S": (told & 8).any(),
@@ -48,7 +48,7 @@ def facts_of(answer):
         "free order": answer.free.any(),
         "fixed order": not answer.free.all(),
         "a broken promise": answer.loose.any(),
-        "no pair": not (answer.results.kind == PAIR).any(),
+        "no pair": not answer.results.is_pair.any(),
     }
     yield from (("seen", name) for name, true in seen.items() if true)
 
@@ -66,7 +66,7 @@ class Checker:
 
     def __init__(self, library, manifest):
         self.machine = Machine(library, manifest)
-        self.model = Model(manifest)
+        self.model = model_of(manifest)
         self.manifest = manifest
         self.asked = self.kept = None
         layout = WordLayout(manifest["input_word"])
@@ -97,7 +97,7 @@ class Checker:
         troubles = [text for text in (run.trouble, wrong, differs) if text]
         if not troubles:
             troubles = self.miscounted(run.counters, answer, results)
-        pairs = int((results.kind == PAIR).sum())
+        pairs = int(results.is_pair.sum())
         text = "\n".join(troubles) or None
         return Outcome(
             sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer)),
@@ -111,7 +111,7 @@ class Checker:
             "tuples_r": answer.tuples[0],
             "tuples_s": answer.tuples[1],
             "illegal": answer.control_words["(illegal)"],
-            "results": int((results.kind == PAIR).sum()),
+            "results": int(results.is_pair.sum()),
             "stars": int((results.kind == STAR).sum()),
             "marks": int((results.kind == MARK).sum()),
         }

@@ -63,6 +63,7 @@ class Controls:
         self.longest = (1 << parameters["timestamp_bits"]) - 1
         self.period = 1 << parameters["probe_bits"]
         self.probes = parameters["probes"]
+        self.emptied_by = manifest.get("chain", {"emptied_by": ()})["emptied_by"]
         self.coordinate = manifest.get("index", {}).get("coordinate")
         open_bounds = tuple((-(1 << bits), (1 << bits) - 1) for bits in self.bits)
         self.illegal, self.marks, self.closings, self.clears = [], [], [], []
@@ -79,6 +80,9 @@ class Controls:
         if op not in ("BOUND_LOW", "BOUND_HIGH"):
             self.closings.append(moment)
         getattr(self, f"on_{op.lower()}")(moment, index, value)
+        if op in self.emptied_by:
+            for side in (0, 1):
+                self.renew(moment, side)
 
     def renew(self, moment, side, timed=None, size=None, distinct=None):
         """Begin a new window of a side; what is None stays as it was."""

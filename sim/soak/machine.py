@@ -13,6 +13,8 @@ __all__ = ["Feeding", "Machine", "Run"]
 #: Cycles at the end in which nothing must come.
 QUIET = 300
 ROOM = 1 << 14
+#: Result words of a program, far more than any has; an accelerator that sends more has no end.
+MOST_WORDS = 1 << 22
 #: Small calls between two leaps.
 SMALL = 25
 
@@ -107,6 +109,8 @@ class Machine:
         parameters, storage = self.manifest["parameters"], self.manifest["storage"]
         buckets = 1 << self.manifest.get("index", {"bucket_bits": 0})["bucket_bits"]
         entries = storage["ring_rows"] * storage["lanes"]
+        if "chain" in self.manifest:  # where tuples leave one by one before a mark
+            entries *= storage["cores"]
         work = (parameters["probes"] + 4) * (6 * entries + 2 * buckets)
         return (4000 + 4 * work) * 256 // (256 - max(feeding.stall_in, feeding.stall_out))
 
@@ -157,6 +161,7 @@ class Machine:
         out, by = buffer.ctypes.data, ctypes.byref(done)
         row, base, stride = 0, words.ctypes.data, 8 * words.shape[1]
         found, seen, idle, cycles, patience = [], 0, 0, 0, self.patience(feeding)
+        produced = 0
         for offered, room, limit in self.sizes(feeding):
             if seen == marks and row == len(words):
                 break
@@ -172,6 +177,10 @@ class Machine:
                 found.append(buffer[: done.produced].copy())
                 last = int(buffer[done.produced - 1, column]) >> shift
                 seen += last & mask == mark
+            produced += done.produced
+            if produced > MOST_WORDS:
+                text = f"sends {produced} result words, and no end comes"
+                return self.joined(found[:1], width), cycles, text
             if idle > patience:
                 text = f"stands still: {row} of {len(words)} words in, {seen} of {marks} marks out"
                 return self.joined(found, width), cycles, text

@@ -72,10 +72,7 @@ class Model:
 
     def answer(self, words):
         """Return the :class:`Answer` to a program whose last word is a FLUSH."""
-        tuples = Tuples(self.layout, self.manifest, words)
-        controls = read_controls(self.manifest, self.layout, words, self.capacity)
-        faults = Faults(controls)
-        self.drop_disordered(tuples, faults)
+        tuples, controls, faults = self.read(words)
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
         pairs = [self.pairs_against(stored, tuples, controls, faults) for stored in (R, S)]
         stars = stars_of(self.manifest, tuples.moment, tuples.side, controls)
@@ -88,6 +85,14 @@ class Model:
             count,
             {**controls.counts, "(illegal)": len(controls.illegal)},
         )
+
+    def read(self, words):
+        """Return the tuples in order, the control words and the faults of a program."""
+        tuples = Tuples(self.layout, self.manifest, words)
+        controls = read_controls(self.manifest, self.layout, words, self.capacity)
+        faults = Faults(controls)
+        self.drop_disordered(tuples, faults)
+        return tuples, controls, faults
 
     def drop_disordered(self, tuples, faults):
         """Leave out the tuples from the first whose time goes back, until the next CLEAR."""

@@ -7,16 +7,35 @@ import numpy as np
 
 from .words import WordLayout
 
-__all__ = ["MARK", "PAIR", "STAR", "Results", "describe", "pack", "pack_pair", "read_results"]
+__all__ = [
+    "MARK",
+    "MATCH",
+    "PAIR",
+    "STAR",
+    "Results",
+    "describe",
+    "pack",
+    "pack_match",
+    "pack_pair",
+    "read_results",
+]
 
-PAIR, STAR, MARK = 0, 1, 2
+#: A MATCH is a pair of a chain of cores, which names both tuples by their numbers.
+PAIR, STAR, MARK, MATCH = 0, 1, 2, 3
 #: Where the parts of a code begin. Codes of a group's pairs are ordered by their cores.
 KIND, CORE, ROW, LANE = 60, 44, 24, 16
+#: Bits of a tuple's number in the code of a MATCH.
+ORDINAL = 30
 
 
 def pack_pair(core, row, lane, probe):
     """Return the codes of pairs."""
     return core << CORE | row << ROW | lane << LANE | probe
+
+
+def pack_match(r, s):
+    """Return the codes of pairs of a chain."""
+    return MATCH << KIND | r << ORDINAL | s
 
 
 def pack(kind, overflow, disorder, illegal):
@@ -47,8 +66,13 @@ class Results:
 
     @property
     def kind(self):
-        """PAIR, STAR or MARK of each."""
+        """PAIR, STAR, MARK or MATCH of each."""
         return self.code >> KIND
+
+    @property
+    def is_pair(self):
+        """Whether each is a pair, of whichever architecture."""
+        return np.isin(self.kind, (PAIR, MATCH))
 
     @property
     def core(self):
@@ -91,6 +115,9 @@ def describe(side, code):
     if kind == PAIR:
         core, row = (code >> CORE) & 0xFFFF, (code >> ROW) & 0xFFFFF
         return f"PAIR {name} probe={code & 0xFFFF} core={core} row={row} lane={code >> LANE & 255}"
+    if kind == MATCH:
+        every = (1 << ORDINAL) - 1
+        return f"PAIR r={code >> ORDINAL & every} s={code & every}"
     faults = f"overflow={code >> 2 & 3} disorder={code >> 1 & 1} illegal={code & 1}"
     return f"STAR {name} {faults}" if kind == STAR else f"MARK {faults}"
 
@@ -102,6 +129,7 @@ class Reader:
         self.layout = WordLayout(manifest["result_word"])
         self.kinds = manifest["result_kinds"]
         self.gather = manifest["storage"]["gather"]
+        self.is_chain = "chain" in manifest
         self.places = ["", "two."] if "two.kind" in self.layout.fields else [""]
 
     def core(self, digits):
@@ -112,21 +140,25 @@ class Reader:
             core += (digits >> (level * bits) & ((1 << bits) - 1)) * arity**level
         return core
 
+    def pair(self, get):
+        """Return the codes of words as those of pairs; ``get`` returns a field of all words."""
+        if self.is_chain:
+            return pack_match(get("r"), get("s"))
+        return pack_pair(self.core(get("core")), get("row"), get("lane"), get("probe"))
+
     def place(self, words, prefix):
         """Return kind as the word has it, side and code of one place of every word."""
-        get = {
-            name: self.layout.get(words, prefix + name).astype(np.int64)
-            for name in ("kind", "side", "probe", "lane", "row", "core", "overflow", "disorder",
-                         "illegal")
-        }  # fmt: skip
-        kind = get["kind"]
-        faults = get["overflow"], get["disorder"], get["illegal"]
-        pair = pack_pair(self.core(get["core"]), get["row"], get["lane"], get["probe"])
+
+        def get(name):
+            return self.layout.get(words, prefix + name).astype(np.int64)
+
+        kind, faults = get("kind"), map(get, ("overflow", "disorder", "illegal"))
+        pair, no_side = self.pair(get), self.is_chain
         is_mark = kind == self.kinds["MARK"]
         code = np.where(
             kind == self.kinds["PAIR"], pair, pack(np.where(is_mark, MARK, STAR), *faults)
         )
-        return kind, np.where(is_mark, 0, get["side"]), code
+        return kind, np.where(is_mark | no_side, 0, get("side")), code
 
 
 def read_results(manifest, words):

@@ -9,7 +9,9 @@ from .predicates import CUSTOM
 
 __all__ = ["KINDS", "random_shape", "shape_facts"]
 
-#: Engines and comparators, in turn: so a run of a few shapes has met all of them.
+CHAINS = ("handshake", "low-latency-handshake")
+#: Engines, or architectures of a chain, and comparators, in turn: so a run of a few shapes has met
+#: all of them.
 KINDS = (
     ("index", "equality"),
     ("scan", "band"),
@@ -19,6 +21,12 @@ KINDS = (
     ("index", "equality"),
     ("index", "band"),
     ("scan", "custom"),
+    ("low-latency-handshake", "band"),
+    ("handshake", "equality"),
+    ("low-latency-handshake", "equality"),
+    ("handshake", "band"),
+    ("low-latency-handshake", "custom"),
+    ("handshake", "custom"),
 )
 
 
@@ -42,11 +50,38 @@ def random_fields(random, comparator):
     )
 
 
+def random_predicate(random, comparator):
+    """Return the name of a custom predicate, or None for other comparators."""
+    if comparator != "custom":
+        return None
+    return f"sim.soak.predicates:{choose(random, sorted(CUSTOM))}"
+
+
+def random_timestamp_bits(random):
+    """Return the width of a timestamp, which is zero if there is none."""
+    if random.random() >= 0.6:
+        return 0
+    return choose(random, [1, 4, 8, 12, 16, 24, 32, 48])
+
+
+def random_chain(random, architecture, comparator, fields):
+    """Return the parameters of a chain of cores."""
+    return JoinParameters(
+        architecture=architecture, comparator=comparator, keys=fields,
+        predicate=random_predicate(random, comparator),
+        cores=choose(random, [1, 1, 2, 2, 3, 4, 5, 7, 9]), sub_window=int(60 ** random.random()),
+        timestamp_bits=random_timestamp_bits(random), fan_in=choose(random, [2, 2, 3, 4, 5]),
+        tag_bits=choose(random, [None, None, 13, 16]),
+    )  # fmt: skip
+
+
 def random_shape(seed, number):
     """Return the :class:`hdl.parameters.JoinParameters` of a number, the same whenever asked."""
     random = np.random.default_rng([seed, number])
     engine, comparator = KINDS[number % len(KINDS)]
     fields = random_fields(random, comparator)
+    if engine in CHAINS:
+        return random_chain(random, engine, comparator, fields)
     digest = None
     if comparator == "digest":
         comparator = "equality"
@@ -54,15 +89,11 @@ def random_shape(seed, number):
         if bits < 2:
             fields, bits = (KeyField(name="a", bits=32),), 32
         digest = int(random.integers(1, min(24, bits - 1) + 1))
-    predicate = None
-    if comparator == "custom":
-        predicate = f"sim.soak.predicates:{choose(random, sorted(CUSTOM))}"
+    predicate = random_predicate(random, comparator)
     cores = choose(random, [1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9])
     probes = choose(random, [1, 1, 2, 3, 4, 5, 8, 16])
     index = engine == "index"
-    timestamp_bits = 0
-    if random.random() < 0.6:
-        timestamp_bits = choose(random, [1, 4, 8, 12, 16, 24, 32, 48])
+    timestamp_bits = random_timestamp_bits(random)
     most = 300 if index or cores < 3 else 60
     return JoinParameters(
         engine=engine, comparator=comparator, predicate=predicate, digest_bits=digest, keys=fields,
@@ -78,7 +109,8 @@ def random_shape(seed, number):
 
 def shape_facts(parameters):
     """Yield what coverage counts of a shape: pairs of a parameter's name and its value."""
-    yield "engine", f"{parameters.engine} {parameters.comparator}"
+    engine = parameters.architecture if parameters.is_chain else parameters.engine
+    yield "engine", f"{engine} {parameters.comparator}"
     if parameters.digest_bits:
         yield "digest bits", parameters.digest_bits
     if parameters.predicate:
@@ -86,6 +118,8 @@ def shape_facts(parameters):
     for name in ("cores", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
         yield name.replace("_", " "), getattr(parameters, name)
+    if parameters.is_chain:
+        yield "ordinal bits", parameters.ordinal_bits
     if parameters.engine == "index":
         yield "bucket bits", parameters.bucket_width
     yield "window of a core", f"up to {1 << (parameters.sub_window - 1).bit_length()}"

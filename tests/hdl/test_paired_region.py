@@ -114,7 +114,7 @@ def always():
         yield True
 
 
-@settings(max_examples=25)
+@settings(max_examples=18)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -181,7 +181,7 @@ class TimedModel(PairModel):
         assert before <= len(self.born)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(
     lifespan=st.sampled_from([0, 1, 5, 20]),
     cores=st.sampled_from([1, 2, 3]),

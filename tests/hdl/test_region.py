@@ -56,7 +56,7 @@ def digest_parameters(**changes):
     return region_parameters(comparator="equality", **{"digest_bits": 2, **changes})
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     digest_bits=st.sampled_from([1, 3, 5]),
     lanes=st.sampled_from([1, 2, 5]),

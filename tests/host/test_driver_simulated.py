@@ -9,7 +9,7 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host import CountWindow, Ordering, TimeWindow, open_device
+from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.__main__ import main
 from host.default_device import default_device
 from host.driver import TableJoin, join_tables
@@ -54,7 +54,17 @@ def simulator(request, tmp_path_factory):
 @pytest.mark.parametrize(
     "window", [CountWindow(1), CountWindow(17), CountWindow(60), TimeWindow(0), TimeWindow(9)]
 )
-@pytest.mark.parametrize("ordering", [Ordering.outer(), Ordering.none(), Ordering.relaxed(2)])
+@pytest.mark.parametrize(
+    "ordering",
+    [
+        Ordering.outer(),
+        Ordering.inner(),
+        Ordering.none(),
+        Ordering.relaxed(2),
+        Ordering.adaptive(12, InputRate(0.4), interval=64),
+    ],
+    ids=str,
+)
 def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ordering):
     rng = np.random.default_rng(11)
     terms = [Term("x", "x", -1, 2), Term("name", "name")]

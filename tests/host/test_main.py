@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, TimeWindow, status
+from host import CountWindow, Ordering, TimeWindow, status
 from host import bundles as host_bundles
 from host.__main__ import main, parser
 from host.device.lock import claim_device
@@ -115,6 +115,29 @@ def test_a_device_that_processes_share_is_joined_on_in_turns(files, capsys, monk
     assert "Option --device-wait: " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("ordering", "meaning"),
+    [
+        ("none", "in any order"),
+        ("inner:2", "then by the earlier one"),
+        ("relaxed:3", "3 or more before it"),
+        ("adaptive:8:rate=0.5", "holding 0.5 tuples per cycle"),
+    ],
+)
+def test_the_ordering_is_explained_and_the_answer_is_the_same_set(files, capsys, ordering, meaning):
+    folder, left, right = files
+    more = ("--equal", "k", "--within", "10min", "--verify", "--explain", "--ordering", ordering)
+    assert main(arguments(folder, *more)) == 0
+    query = JoinQuery(terms=[Term("k", "k")], order=("at", "at"), window=parse_duration("10min"))
+    result = read_table(folder / "out.parquet")
+    pairs = list(zip(result["n"].to_pylist(), result["n_right"].to_pylist(), strict=True))
+    expected = naive_join(left, right, query)
+    assert pairs == expected if ordering.startswith("inner") else sorted(pairs) == sorted(expected)
+    shown = capsys.readouterr()
+    assert meaning in next(line for line in shown.out.splitlines() if line.startswith("order "))
+    assert ("precision: " in shown.err) == ordering.startswith("adaptive")
+
+
 def test_sorted_parquet_is_streamed(files, capsys):
     folder, left, right = files
     for name, table in (("left", left), ("right", right)):
@@ -147,7 +170,8 @@ def test_the_options_make_the_query():
         suffix="_2",
     )
     assert query_from(parser().parse_args([*base, "--within", "2.5"])).window == TimeWindow(2)
-    assert query_from(parser().parse_args([*base, "--rows", "7"])).window == CountWindow(7)
+    of_seven = query_from(parser().parse_args([*base, "--rows", "7", "--ordering", "relaxed:3"]))
+    assert (of_seven.window, of_seven.ordering) == (CountWindow(7), Ordering.relaxed(3))
 
 
 @pytest.mark.parametrize(
@@ -157,6 +181,7 @@ def test_the_options_make_the_query():
         ["--within", "soon"], ["--rows", "1", "--equal", "a:b:c"], ["--rows", "1", "--equal", ""],
         ["--rows", "1", "--band", "a:b:1"], ["--rows", "1", "--band", ":b:1:2"],
         ["--rows", "1", "--band", "a:b:x:2"], ["--rows", "1", "--how", "cross"],
+        ["--rows", "1", "--ordering", "adaptive:4:rate=none"],
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_read_are_errors(more):

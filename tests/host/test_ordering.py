@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from host import Ordering
+from host import InputRate, Ordering, UsageError
 
 
 def test_each_precision_is_a_period():
@@ -24,3 +24,41 @@ def test_a_relaxed_period_is_at_least_one(period):
 def test_a_period_is_a_number_of_probes(period):
     with pytest.raises(ValueError, match="at least 0"):
         Ordering(period)
+
+
+def test_an_inner_order_is_an_outer_one_with_rounds():
+    assert (Ordering.inner().period, Ordering.inner().rounds, Ordering.inner(4).rounds) == (1, 1, 4)
+    assert Ordering.inner() != Ordering.outer()
+    assert str(Ordering.inner(4)) == "inner(4)"
+
+
+@pytest.mark.parametrize("rounds", [0, -1, 1.5, True])
+def test_a_round_holds_at_least_one_tuple(rounds):
+    with pytest.raises(ValueError, match="at least 1 stored tuple"):
+        Ordering.inner(rounds)
+
+
+def test_an_adaptive_ordering_has_a_bound_and_a_goal():
+    ordering = Ordering.adaptive(64, InputRate(0.25), interval=100)
+    assert (ordering.period, ordering.hold, ordering.interval) == (64, InputRate(0.25), 100)
+    assert str(ordering) == "adaptive(at most 64, holding 0.25 tuples per cycle)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"most": 1}, "at least 2 probes"),
+        ({"most": 2.5}, "at least 2 probes"),
+        ({"hold": 0.5}, "an InputRate, a Latency or a Queue"),
+        ({"interval": 0}, "cycles from 1 on"),
+    ],
+)
+def test_an_adaptive_ordering_that_makes_no_sense_is_refused(arguments, reason):
+    with pytest.raises(UsageError, match=reason):
+        Ordering.adaptive(**{"most": 8, "hold": InputRate(1), **arguments})
+
+
+def test_the_meaning_of_an_ordering_is_a_promise():
+    assert Ordering.none().meaning == "none: in any order"
+    assert Ordering.outer().meaning.startswith("outer: by the later row")
+    assert "8 or more before it" in Ordering.relaxed(8).meaning

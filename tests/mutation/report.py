@@ -2,10 +2,10 @@
 """The scores of all modules as a file, and as the table of docs/mutation.md."""
 
 from collections.abc import Mapping, Sequence
-import hashlib
 import json
 from pathlib import Path
 
+from sim.figures.code_digest import code_digest
 from tests.mutation.catalogue import TARGETS
 from tests.mutation.survey import ROOT, Mutant
 
@@ -28,8 +28,8 @@ def keep(module: str, mutants: Sequence[Mutant]) -> None:
         for mutant in mutants
         if mutant.outcome in ("survived", "untested")
     )
-    source = hashlib.sha256((ROOT / module).read_bytes()).hexdigest()
-    scores[module] = {"sha256": source, **counts, "survivors": survivors}
+    code = code_digest((ROOT / module).read_text(encoding="utf-8"))
+    scores[module] = {"code": code, **counts, "survivors": survivors}
     kept = {name: scores[name] for name in TARGETS if name in scores}
     SCORES.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -5,8 +5,11 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+import warnings
 
 import pytest
+
+from spark_offload.interrupts import stop_session
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,3 +63,15 @@ def test_an_interrupt_while_java_works_prints_no_stack_traces():
 @pytest.mark.long
 def test_a_job_in_the_background_ignores_interrupts_after_spark_has_started_too():
     assert said(IGNORING) == ("3\n", "")
+
+
+def test_a_session_that_java_leaves_first_is_stopped_without_a_warning(recwarn):
+    class Session:
+        def stop(self):
+            warnings.warn("Unable to cleanly shutdown Spark JVM process.", RuntimeWarning, 2)
+            self.stopped = True
+
+    session = Session()
+    stop_session(session)
+    assert session.stopped
+    assert not recwarn.list

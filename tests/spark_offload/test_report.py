@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 
+from host.precision_record import PeriodChange, PrecisionRecord
 from spark_offload import JoinMetrics, TaskMetrics
 from spark_offload.charts import axis_ticks
 from spark_offload.figures import Run, derive_figures, percentile, stages
@@ -143,3 +144,27 @@ def test_axis_ticks_reach_beyond_the_greatest_value(high):
     assert ticks[0] == 0
     assert ticks[-1] >= high
     assert 3 <= len(ticks) <= 7
+
+
+def test_an_adaptive_period_is_drawn_with_its_changes(tmp_path):
+    record = PrecisionRecord("0.25 tuples per cycle", bound=16, first=8)
+    for held in (True, False, True):
+        record.judge(held=held)
+    record.change(PeriodChange(300_000, 9_000, 13))
+    record.change(PeriodChange(600_000, 21_000, 4))
+    run = example()
+    (task,) = run.metrics.tasks
+    metrics = JoinMetrics((replace(task, precision=record),))
+    path = tmp_path / "report.html"
+    write_report(replace(run, metrics=metrics), path)
+    page = path.read_text("utf-8")
+    Checker().feed(page)
+    assert "Ordering period over time" in page
+    assert "0.25 tuples per cycle held in 2 of 3 measurements" in page
+    for cycle, period in ((0, 8), (300_000, 13), (600_000, 4), (1_100_000, 4)):
+        place = f"{cycle / 1000:.4g} k" if cycle else "0"
+        place = place if cycle < 1_000_000 else "1.1 M"
+        assert f"{place} cycles: {period} probes per star" in page
+    assert "held in 2 of 3" in str(metrics)
+    write_report(run, path)
+    assert "Ordering period" not in path.read_text("utf-8")

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from host import InputRate, Ordering
 from host.errors import CapacityError
 from host.manifest import RoutedClock
 from spark_offload import explain, metrics, plan_join, stream_join
@@ -53,6 +54,27 @@ def test_partitions_have_a_device_each(spark, simulated_bundle):
     assert counters["tuples_r"] == len(LEFT)
     assert counters["tuples_s"] == len(RIGHT)
     assert counters["results"] == len(expected)
+
+
+def test_an_adaptive_ordering_reports_its_decisions(spark, simulated_bundle):
+    joined = stream_join(
+        *frames(spark, LEFT, RIGHT),
+        on="k",
+        band=BAND,
+        order="t",
+        within=60,
+        device=simulated_bundle,
+        ordering=Ordering.adaptive(8, InputRate(0.01), interval=64),
+        partitions=2,
+    )
+    expected = join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    assert sorted(collected(joined)) == sorted(expected)
+    assert "8 or more before it" in explain(joined).ordering
+    tasks = metrics(joined).tasks
+    assert len(tasks) == 2
+    assert all(1 <= task.precision.period <= task.precision.bound <= 8 for task in tasks)
+    assert sum(task.precision.measurements for task in tasks) > 0
+    assert "precision: 0.01 tuples per cycle held in" in str(metrics(joined))
 
 
 def test_a_trace_tells_the_latency_of_every_result(spark, simulated_bundle):

@@ -7,13 +7,13 @@ import numpy as np
 
 from host.arrivals import Arrivals
 from host.manifest import Manifest
-from host.predicate import EQUAL, Bounds, DifferenceBand
+from host.predicate import EQUAL, Bounds, DifferenceBand, load_predicate
 from host.reference import reference_join
 from host.side import Side
 from host.window import CountWindow, TimeWindow
 from host.words import WordCodec, unpack_field
 
-__all__ = ["Program", "pairs_by_mark", "random_program"]
+__all__ = ["Program", "faults_by_mark", "pairs_by_mark", "random_program"]
 
 MARKED = ("CLEAR", "FLUSH", "PRECISION")
 
@@ -30,6 +30,8 @@ class Program:
     words: list = field(default_factory=list)
     #: Of every mark, the pairs before it since the last one, as sorted numbers of R and S.
     expected: list = field(default_factory=list)
+    #: Of every mark, the faults before it since CLEAR: overflow, disorder, illegal.
+    faults: list = field(default_factory=list)
 
     def __post_init__(self):
         self._codec = WordCodec(self.manifest)
@@ -39,6 +41,7 @@ class Program:
         self._tuples = []
         self._known = 0  # pairs of them that are nothing new
         self._due = []  # pairs that the next mark comes after
+        self._fault, self._now = [0, 0, 0], 0
 
     def control(self, operation, index=0, value=0):
         """Add a control word."""
@@ -46,6 +49,7 @@ class Program:
         self._due += self._pairs()[self._known :]
         if operation in MARKED:
             self.expected.append(sorted(self._due))
+            self.faults.append(tuple(self._fault))
             self._due = []
         if operation.startswith("BOUND"):
             name = self.manifest.keys[index].name
@@ -58,7 +62,7 @@ class Program:
         if operation in self.manifest.chain.emptied_by:
             self._forget([Side.R, Side.S])
         if operation == "CLEAR":
-            self._base = [0, 0]
+            self._base, self._fault, self._now = [0, 0], [0, 0, 0], 0
         self._known = len(self._pairs())
 
     def _forget(self, emptied):
@@ -72,11 +76,40 @@ class Program:
         names = [key.name for key in self.manifest.keys]
         columns = {name: np.array([key[n] for key in keys]) for n, name in enumerate(names)}
         self.words.append(self._codec.pack_tuples(np.array(sides), columns, np.array(times)))
-        self._tuples += zip(sides, keys, times, strict=True)
+        for row in zip(sides, keys, times, strict=True):
+            if self._is_taken(*row):
+                self._tuples.append(row)
+
+    def illegal(self, word):
+        """Add a word that the ingress drops, as an integer."""
+        columns = self.manifest.input_word.columns
+        parts = [word >> 64 * n & (1 << 64) - 1 for n in range(columns)]
+        self.words.append(np.array([parts], np.uint64))
+        self._fault[2] = 1
+
+    def _is_taken(self, side, key, time):
+        """Return whether a tuple is in order and has room; if not, remember the fault."""
+        self._fault[1] |= int(self.manifest.timestamp_bits > 0 and time < self._now)
+        if self._fault[1]:
+            return False
+        self._now, window = time, self._windows[side]
+        if isinstance(window, TimeWindow):
+            held = [at for own, _, at in self._tuples if own == side]
+            if sum(time - at <= window.lifespan for at in held) >= self.manifest.capacity:
+                self._fault[0] |= 1 << side
+                return False
+        return True
 
     def packed(self):
         """Return the words as rows."""
         return np.concatenate(self.words)
+
+    def _predicate(self, names):
+        """Return the predicate that is in force."""
+        if self.manifest.comparator == "custom":
+            return load_predicate(self.manifest.predicate)
+        is_equality = self.manifest.comparator == "equality"
+        return DifferenceBand(dict.fromkeys(names, EQUAL) if is_equality else self._bounds)
 
     def _pairs(self):
         """Return all pairs of the tuples that are joined, in order of their later tuples."""
@@ -85,12 +118,9 @@ class Program:
         sides, keys, times = zip(*self._tuples, strict=True)
         names = [key.name for key in self.manifest.keys]
         columns = {name: np.array([key[n] for key in keys]) for n, name in enumerate(names)}
-        bounds = self._bounds
-        if self.manifest.comparator == "equality":
-            bounds = dict.fromkeys(names, EQUAL)
         side = np.array(sides, np.uint8)
         matches = reference_join(
-            Arrivals(side, columns, np.array(times)), DifferenceBand(bounds), *self._windows
+            Arrivals(side, columns, np.array(times)), self._predicate(names), *self._windows
         )
         numbers = np.where(side == Side.R, np.cumsum(side == Side.R), np.cumsum(side == Side.S)) - 1
         pairs = []
@@ -158,3 +188,11 @@ def pairs_by_mark(manifest, results):
         else:
             current.append((int(r[n]), int(s[n])))
     return pairs, current
+
+
+def faults_by_mark(manifest, results):
+    """Return the faults in every mark of some result words: overflow, disorder, illegal."""
+    marks = results[WordCodec(manifest).marks(results)]
+    names = ("overflow", "disorder", "illegal")
+    columns = [unpack_field(marks, manifest.result_word[name]) for name in names]
+    return [tuple(map(int, row)) for row in zip(*columns, strict=True)]

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+from itertools import pairwise
+
 import pytest
 
 from hdl.fpga.devices import DEVICES
+from hdl.fpga.hierarchy import Hierarchy, class_of
+from hdl.fpga.provenance import routed_verilog
 from hdl.fpga.scan_floorplan import scan_floorplan
+from hdl.fpga.shell import SHELL
+from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.fpga.ram_places import places
 
 DEVICE = DEVICES["lfe5u-85f"]
@@ -15,6 +21,16 @@ def names(*, cores, columns):
         for column in reversed(range(columns))
         for core in range(cores)
         for side in ("left", "right")
+    ]
+
+
+def chain_names(*, cores, blocks):
+    """Block RAMs of a chain of cores, in no order."""
+    return [
+        f"accelerator.chain.core_{core}.segment_{side}.ring.block_{block}.ram"
+        for block in reversed(range(blocks))
+        for core in range(cores)
+        for side in "sr"
     ]
 
 
@@ -70,10 +86,63 @@ def test_digests_stand_among_the_keys_of_their_lanes():
 
 
 @pytest.mark.parametrize(
+    ("cores", "blocks"),
+    [(1, 3), (2, 1), (3, 2), (5, 2), (8, 13), (9, 2), (16, 2), (32, 1), (32, 3)],
+)
+def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
+    rams = chain_names(cores=cores, blocks=blocks)
+    sites = places(scan_floorplan(rams, DEVICE, cores=cores))
+    assert set(sites) == set(rams)
+    assert len(set(sites.values())) == len(rams)
+    columns, rows = [column for column, _ in DEVICE.ram_columns], list(DEVICE.ram_rows)
+
+    def strip_and_row(core):
+        """Where a core is, in strips of both of its segments and in rows of them."""
+        both = [
+            [sites[name] for name in rams if f".core_{core}.segment_{side}." in name]
+            for side in "sr"
+        ]
+        down = {tuple({rows.index(row) for _, row in ring}) for ring in both}
+        across = min(columns.index(column) for ring in both for column, _ in ring)
+        assert all(len(own) == 1 for own in down)  # a segment stands in one row
+        return across, min(down)[0] // (1 if cores > 8 else 2)
+
+    found = [strip_and_row(core) for core in range(cores)]
+    width = min((b - a for a in {x for x, _ in found} for b in {x for x, _ in found} if b > a),
+                default=0)  # fmt: skip
+    for (x, y), (next_x, next_y) in pairwise(found):
+        assert (abs(next_x - x), abs(next_y - y)) in {(width, 0), (0, 1)}
+
+
+@pytest.mark.parametrize("architecture", ["handshake", "low-latency-handshake"])
+@pytest.mark.parametrize(("cores", "sub_window"), [(2, 504), (3, 252)])
+def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cores, sub_window):
+    """The names are those of the Verilog, whose hierarchy synthesis flattens."""
+    fields = tuple(KeyField(name=name, bits=16) for name in "xy")
+    parameters = JoinParameters(
+        cores=cores, sub_window=sub_window, keys=fields, fan_in=2, architecture=architecture
+    )
+    verilog = routed_verilog(parameters, DEVICE)
+    hierarchy, rams = Hierarchy(verilog, top=SHELL), []
+
+    def visit(module, path):
+        if class_of(module) == "block_ram":
+            rams.append(".".join([*path, "ram"]))
+        for name, child in hierarchy.instances[module].items():
+            visit(child, [*path, name])
+
+    visit(SHELL, [])
+    assert len(rams) == 2 * cores * (parameters.ring_rows // 512)
+    assert set(scan_floorplan(rams, DEVICE, cores=cores)) == set(rams)
+
+
+@pytest.mark.parametrize(
     "rams",
     [
         names(cores=8, columns=14),  # too many for a strip
         ["accelerator.core_0.left.engine.heads.block_0.ram"],  # of an index
+        chain_names(cores=8, blocks=14),
+        [*chain_names(cores=1, blocks=1), "accelerator.coordinator.window_r.block_0.ram"],
         [],
     ],
 )

@@ -45,7 +45,7 @@ def check(model, **options):
     assert sorted_groups(drive(model, **options)) == sorted_groups(model.answers)
 
 
-@settings(max_examples=20)
+@settings(max_examples=15)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),

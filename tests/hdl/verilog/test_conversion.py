@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import os
 import re
 import subprocess
 import sys
@@ -73,22 +74,21 @@ def test_the_text_depends_on_the_parameters_only(texts):
         "from hdl.verilog.conversion import to_netlist; import sys;"
         "sys.stdout.write(''.join(to_netlist(Accelerator(PRESETS['tiny']))))"
     )
-    for seed in ("0", "1"):
-        output = subprocess.run(
-            [sys.executable, "-c", script],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        assert output == "".join(texts)
+    other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    output = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONHASHSEED": other, "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert output == "".join(texts)
 
 
 def test_more_cores_need_no_more_modules():
     """All cores share one body, and so do the nodes of a tree."""
-    few, many = (
-        headers(to_verilog(Accelerator(PRESETS["tiny"].with_(cores=cores)))) for cores in (4, 8)
-    )
+    binary = PRESETS["tiny"].with_(fan_in=2, fan_out=2)
+    few, many = (headers(to_verilog(Accelerator(binary.with_(cores=cores)))) for cores in (2, 4))
     extra = {re.sub(r"_\d+$", "", name) for name in set(many) - set(few)}
     # A tree has one more level, with results one digit wider.
     assert extra <= {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 import numpy as np
 
@@ -47,3 +47,47 @@ def test_words_that_a_device_looks_at_stay_as_they_are(steps):
             assert np.array_equal(looked, copy)
             assert staging.kept_back == added - accepted - len(looked)
         assert staging.waiting == added - accepted
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.sampled_from([1, 2, 7, 40_000, 70_000])),
+            st.tuples(st.just("mark"), st.just(1)),
+            st.tuples(st.just("insert"), st.just(1)),
+            st.tuples(st.just("accept"), st.one_of(st.integers(0, 5), st.just(200_000))),
+        ),
+        max_size=30,
+    )
+)
+@example([("add", 1), ("mark", 1), ("insert", 1), ("accept", 2), ("accept", 1)])
+@example([("mark", 1), ("insert", 1), ("accept", 1), ("accept", 1)])
+def test_a_word_is_inserted_behind_the_first_one_that_waits(steps):
+    """Its mark is due when it is accepted, and all other words keep their order and marks."""
+    staging = Staging(Nowhere(), 1)
+    staging.append(np.zeros((2, 1), np.uint64), marks=2)  # a configuration
+    staging.offer()
+    staging.accept(2)
+    waiting, due, pending = [], 2, None
+    for number, (step, count) in enumerate(steps, start=1):
+        if step == "add":
+            staging.reserve(count)[:] = number
+            staging.add(count)
+            waiting += [(number, False)] * count
+        elif step == "mark":
+            staging.append(np.full((1, 1), number, np.uint64), marks=1)
+            waiting.append((number, True))
+        elif step == "insert" and pending is None:
+            staging.insert(np.full((1, 1), number, np.uint64))
+            waiting.insert(min(1, len(waiting)), (number, True))
+            pending = number
+        elif step == "accept":
+            taken = min(len(staging.offer()), count)
+            staging.accept(taken)
+            due += sum(marked for _, marked in waiting[:taken])
+            del waiting[:taken]
+        pending = pending if (pending, True) in waiting else None
+        assert staging.words[:, 0].tolist() == [value for value, _ in waiting]
+        assert staging.due == due
+    staging.see_marks(due)
+    assert (staging.due, staging.marks) == (0, due)

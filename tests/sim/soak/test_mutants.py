@@ -13,9 +13,11 @@ from sim.verilated.library import build_library
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
 from tests.host.test_driver_simulated import PARAMETERS
+from tests.sim.soak.test_soak import CHAINS
 
 SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)
 INDEX = PARAMETERS["index, two in a word"]
+HANDSHAKE, LOW_LATENCY = CHAINS.values()
 #: Module, and what its first assignment with an operator has in the place of that.
 MUTANTS = [
     (SCAN, "comparator", "&", "|"),
@@ -28,6 +30,17 @@ MUTANTS = [
     (SCAN, "merger", "&", "|"),
     (INDEX, "chain_walker", "&", "|"),
     (INDEX, "cell_counter", "+", "-"),
+    (HANDSHAKE, "flow_window", "-", "+"),
+    (HANDSHAKE, "handshake_core_2", ">", "<"),
+    (HANDSHAKE, "outlet", "&", "|"),
+    (HANDSHAKE, "pass_rows", "-", "+"),
+    (HANDSHAKE, "side_window", "==", "!="),
+    (LOW_LATENCY, "in_flight", "+", "-"),
+    (LOW_LATENCY, "home_window", "-", "+"),
+    (LOW_LATENCY, "expedited_core_2", "|", "&"),
+    (LOW_LATENCY, "segment_2", "-", "+"),
+    (LOW_LATENCY, "coordinator", "-", "+"),
+    (LOW_LATENCY, "free_merger", "&", "|"),
 ]
 SECONDS, PROGRAMS, EFFORT = 20, 400, 20_000
 

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerators of the evaluation, by name, and their bundles."""
+
+import hashlib
+from pathlib import Path
+
+from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
+from host.errors import ManifestError
+from host.manifest import Manifest
+from sim.verilated.library import build_library
+
+__all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "prepare"]
+
+SOURCES = Path(__file__).parents[2] / "hdl"
+#: Short names of the architectures, as in the figures.
+ARCHITECTURES = {"sj": "splitjoin", "llhj": "low-latency-handshake", "hj": "handshake"}
+#: Numbers of join cores of the figures over cores.
+CORES = (2, 4, 8, 16, 32)
+XY16 = tuple(KeyField(name=name, bits=16) for name in "xy")
+
+
+def compared(architecture, cores):
+    """Return what the three joins have in common: one comparator per core and side."""
+    return JoinParameters(
+        cores=cores, sub_window=2048, keys=XY16, timestamp_bits=24, fan_out=2, fan_in=2,
+        architecture=architecture,
+    )  # fmt: skip
+
+
+def engine(**changes):
+    """Return an accelerator of four cores, to compare engines, lanes, probes and digests."""
+    return JoinParameters(
+        **{
+            "cores": 4, "sub_window": 1024, "fan_out": 2, "fan_in": 2,
+            "keys": (KeyField(name="x", bits=32),), "comparator": "equality", **changes,
+        }
+    )  # fmt: skip
+
+
+#: All accelerators: ``sj-32`` is SplitJoin with 32 cores.
+ACCELERATORS = {
+    f"{short}-{cores}": compared(architecture, cores)
+    for short, architecture in ARCHITECTURES.items()
+    for cores in CORES
+} | {
+    "scan-1x1": engine(),
+    "scan-1x4": engine(probes=4),
+    "scan-1x16": engine(probes=16),
+    "scan-4x1": engine(lanes=4),
+    "scan-4x4": engine(lanes=4, probes=4),
+    "digest-4x4": engine(lanes=4, probes=4, digest_bits=12),
+    "index": engine(engine="index", probes=4, probe_bits=10),
+}
+
+
+def design():
+    """Return a hash of all sources of the hardware."""
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def prepare(name, folder, report):
+    """Generate the bundle of an accelerator and build its library, unless they are there.
+
+    A bundle is generated again when a source of the hardware has changed since.
+
+    Parameters
+    ----------
+    name : str
+        Name in :data:`ACCELERATORS`.
+    folder : Path
+        Where the bundles are.
+    report : callable
+        Receives lines about the progress.
+
+    Returns
+    -------
+    Manifest
+        The manifest; its path is the bundle.
+    """
+    parameters, bundle = ACCELERATORS[name], Path(folder) / name
+    source = bundle / "design.txt"
+    try:
+        same = source.read_text(encoding="utf-8") == design()
+        manifest = Manifest.load(bundle) if same else None
+        same = same and JoinParameters.from_dict(manifest.parameters) == parameters
+    except (OSError, ManifestError, ValueError):
+        same = False
+    if not same:
+        write_bundle(parameters, bundle)
+        source.write_text(design(), encoding="utf-8")
+    build_library(bundle, report=report)
+    return Manifest.load(bundle)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of the evaluation: 12 to 19 of the paper, and those that it could not show."""
+
+from .accelerators import CORES
+from .figure import Plot, Series
+from .point import Point
+
+__all__ = ["ORDERINGS", "PLOTS", "WINDOWS", "load_interval", "plots"]
+
+#: Windows of the figures over cores, in tuples per side.
+WINDOWS = (1 << 10, 1 << 11, 1 << 12)
+#: Match rates from 1e-6 to 1e-1 as half-widths of a band in two fields of 10,000 values.
+WIDTHS = (5, 16, 50, 158, 500, 1581)
+NAMES = {"sj": "SplitJoin", "llhj": "low-latency handshake", "hj": "handshake"}
+#: Probes per star of each ordering that the hardware has; 0 is the fewest stars, every 256 probes.
+ORDERINGS = {"none (256)": 0, "relaxed(64)": 64, "relaxed(16)": 16, "relaxed(4)": 4, "outer": 1}
+PER_CYCLES = "tuples per 1,000 cycles"
+#: Cycles between two tuples at which a chain of any length, and SplitJoin, are idle between them.
+IDLE = 400
+
+
+def load_interval(window, cores):
+    """Return the cycles between two tuples at about 85 % of what a core can compare."""
+    return -(-window * 20 // (2 * cores * 17))
+
+
+def over_cores(label, short, quantity, cores=CORES, **load):
+    """Return a series over cores; ``window`` and ``interval`` may be functions of their number."""
+    points = tuple(
+        (k, Point(f"{short}-{k}", **{n: v(k) if callable(v) else v for n, v in load.items()}))
+        for k in cores
+    )
+    return Series(label, points, quantity)
+
+
+def throughput(timed, shorts, cores):
+    """Return series of the throughput over cores, for some windows."""
+    return tuple(
+        over_cores(f"{NAMES[short]}, 2^{w.bit_length() - 1}", short, PER_CYCLES, cores,
+                   window=w, timed=timed)
+        for short in shorts for w in WINDOWS
+    )  # fmt: skip
+
+
+def stages(timed, cores):
+    """Return the series of the stages: rows read in a core, end to end, visiting; idle and not."""
+    window = WINDOWS[0]
+
+    def loaded(k):
+        return load_interval(window, k)
+
+    def idle(k):
+        return max(IDLE, window)
+
+    kinds = [
+        ("exe (rows read)", "read per core", loaded), ("ete, idle", "processing", idle),
+        ("ete, 85 % load", "processing", loaded), ("vis, idle", "visiting", idle),
+        ("vis, 85 % load", "visiting", loaded), ("ete, saturated", "processing", 0),
+    ]  # fmt: skip
+    return tuple(
+        over_cores(label, "sj", quantity, cores, window=window, timed=timed, interval=interval)
+        for label, quantity, interval in kinds
+    )
+
+
+def visiting(timed, cores):
+    """Return the series of the visiting latency over cores, of SplitJoin and the chains."""
+    window = WINDOWS[0]
+    return tuple(
+        over_cores(
+            f"{NAMES[short]}, {name}", short, "visiting", cores, window=window, timed=timed,
+            interval=interval, tuples=2000,
+        )
+        for short in ("sj", "llhj")
+        for name, interval in (("85 % load", lambda k: load_interval(window, k)),
+                               ("idle", lambda k: max(IDLE, window)))
+    )  # fmt: skip
+
+
+def engines(name, values, skews):
+    """Return series of the engines over the values of a key, or over their skew."""
+    shapes = {
+        "scan-1x1": 1, "scan-1x4": 4, "scan-1x16": 16, "scan-4x1": 1, "scan-4x4": 4,
+        "digest-4x4": 4, "index": 4,
+    }  # fmt: skip
+    return tuple(
+        Series(
+            shape,
+            tuple(
+                (skew if len(skews) > 1 else 1 / count,
+                 Point(shape, 1 << 11, period=period, values=count, skew=skew,
+                       tuples=1000 if count > 100 and skew < 1 else 200))
+                for count in values for skew in skews
+            ),
+            name,
+        )
+        for shape, period in shapes.items()
+    )  # fmt: skip
+
+
+def plots(*, quick=False):
+    """Return all figures; the quick ones have fewer cores and smaller windows."""
+    cores = tuple(k for k in CORES if k <= 8) if quick else CORES
+    most = cores[-1]
+    window = WINDOWS[0]
+    intervals = [round(window / (2 * most) * share) for share in (1.06, 1.12, 1.2, 1.5, 2, 4, 16)]
+    widths = [(((2 * w + 1) / 10_000) ** 2, w) for w in WIDTHS]
+    outer = "strict outer order; one probe per pass, one lane, band of two 16-bit fields"
+    few = "1 match in 1,000 pairs"
+    sizes = (10, 12) if quick else (10, 11, 12, 13, 14)
+    return {plot.name: plot for plot in (
+        Plot("12", "12: throughput, time-based windows", "join cores", PER_CYCLES,
+             f"Saturated; {outer}; {few}.", throughput(True, ("sj", "llhj"), cores)),
+        Plot("13", "13: mean visiting latency, time-based window of 2^10", "join cores", "cycles",
+             f"Same input for both joins; {outer}; {few}.", visiting(True, cores), log_y=True),
+        Plot("15", "15: latency of the stages, time-based window of 2^10", "join cores", "cycles",
+             f"{outer}; {few}.", stages(True, cores), log_y=True),
+        Plot("16", "16: throughput, count-based windows", "join cores", PER_CYCLES,
+             f"Saturated; {outer}; {few}.", throughput(False, ("sj", "llhj"), cores)),
+        Plot("17", "17: throughput over the match rate", "matches per pair", PER_CYCLES,
+             f"Saturated, {most} cores, count-based; {outer}.",
+             tuple(Series(f"{NAMES[short]}, 2^{w.bit_length() - 1}",
+                          tuple((rate, Point(f"{short}-{most}", w, width=width))
+                                for rate, width in widths), PER_CYCLES)
+                   for short in ("sj", "llhj") for w in (window, WINDOWS[-1]))),
+        Plot("18", "18: latency of the stages, count-based window of 2^10", "join cores", "cycles",
+             f"{outer}; {few}.", stages(False, cores) + visiting(False, cores)[2:], log_y=True),
+        Plot("19", "19: throughput over the probes per star", "probes per star", PER_CYCLES,
+             f"Saturated, count-based; one probe per pass; {few}. inner(q) is not built yet.",
+             tuple(Series(f"{k} cores, sub-window {size // k}",
+                          tuple((period or 256, Point(f"sj-{k}", size, period=period, tuples=1200))
+                                for period in ORDERINGS.values()), PER_CYCLES)
+                   for k, size in ((8, 1 << 12), (8, 1 << 13), (most, window)))),
+        Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
+             f"Saturated, count-based; {outer}; {few}.",
+             tuple(Series(NAMES[short],
+                          tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600))
+                                for n in sizes),
+                          PER_CYCLES) for short in NAMES), log_y=True),
+        Plot("load", f"Visiting latency over the input rate, {most} cores, window of 2^10",
+             "cycles from tuple to tuple", "cycles", f"{outer}; {few}.",
+             tuple(Series(f"{NAMES[short]}, {'time' if timed else 'count'}",
+                          tuple((n, Point(f"{short}-{most}", window, timed=timed, interval=n,
+                                          tuples=2000)) for n in intervals), "visiting")
+                   for short in NAMES for timed in (True, False)), log_y=True),
+        Plot("log-k", "Visiting latency over cores, sub-windows of 32, idle", "join cores",
+             "cycles", f"{outer}; count-based.",
+             tuple(over_cores(NAMES[short], short, "visiting", cores, window=lambda k: 32 * k,
+                              interval=IDLE, width=500) for short in ("sj", "llhj"))),
+        Plot("engines", "Engines over the match rate", "matches per pair", "cycles per tuple",
+             "Saturated, 4 cores, window of 2^11, equality of 32 bits; a star per full group.",
+             engines("cycles per tuple", (10, 100, 1_000, 10_000, 100_000, 1_000_000), (0.0,)),
+             log_y=True),
+        Plot("skew", "Engines over the skew of the keys", "Zipf exponent", "cycles per tuple",
+             "Saturated, 4 cores, window of 2^11, equality of 32 bits, 100,000 values.",
+             engines("cycles per tuple", (100_000,), (0.0, 0.5, 0.8, 1.1, 1.5)), log_x=False,
+             log_y=True),
+    )}  # fmt: skip
+
+
+#: The figures that ``make experiments`` draws.
+PLOTS = plots()

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``python -m sim experiments``: measure, write CSV files, draw."""
+
+import csv
+from dataclasses import asdict, fields
+from pathlib import Path
+import shlex
+
+from host.status import Status
+
+from .catalogue import PLOTS, plots
+from .drawing import draw
+from .figure import QUANTITIES
+from .point import Point
+from .sweep import FOLDER, sweep
+
+__all__ = ["add_command", "write"]
+
+
+def write(plot, found, folder, command):
+    """Write the CSV file and the drawing of a figure.
+
+    Parameters
+    ----------
+    plot : Plot
+        The figure.
+    found : dict
+        What was measured at each point.
+    folder : Path
+        Where the two files go.
+    command : str
+        What measures it again, for the first line of the CSV file.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    measured = list(dict.fromkeys(name for point in plot.points for name in found[point]))
+    stem = f"figure-{plot.name}"
+    with (folder / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# {command}\n# {plot.conditions}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        names = [field.name for field in fields(Point)]
+        writer.writerow(["series", "quantity", "x", "y", *names, *measured])
+        for series in plot.series:
+            for x, point in series.points:
+                row, y = found[point], QUANTITIES[series.quantity](point, found[point])
+                values = [row.get(name) for name in measured]
+                numbers = [f"{v:.6g}" if isinstance(v, float) else v for v in (x, y, *values)]
+                writer.writerow([series.label, series.quantity, *numbers[:2],
+                                 *asdict(point).values(), *numbers[2:]])  # fmt: skip
+    (folder / f"{stem}.svg").write_text(draw(plot, found), encoding="utf-8")
+
+
+def run(options):
+    """Measure the points of the figures that are not known yet, and draw the figures."""
+    chosen = plots(quick=options.quick)
+    names = options.figure or list(chosen)
+    unknown = [name for name in names if name not in chosen]
+    if unknown:
+        raise ValueError(f"Figure must be one of {', '.join(chosen)}, not {unknown[0]!r}")
+    output = Path(options.output or (FOLDER / "quick" if options.quick else FOLDER / "figures"))
+    for name in names:
+        command = ["python", "-m", "sim", "experiments", "--figure", name]
+        command += ["--quick"] if options.quick else []
+        said = ["0"]
+        with Status(f"experiments: figure {name}") as status:
+            with status.stage("measuring", lambda said=said: said[-1]):
+                found = sweep(
+                    chosen[name].points, lambda text: None, folder=FOLDER,
+                    advance=lambda done, of, said=said: said.append(f"{done} of {of} points"),
+                )  # fmt: skip
+        write(chosen[name], found, output, shlex.join(command))
+        print(output / f"figure-{name}.svg", flush=True)
+    return 0
+
+
+def add_command(commands):
+    """Add ``experiments`` to the commands of ``python -m sim``."""
+    command = commands.add_parser(
+        "experiments", help="measure and draw the figures of the paper's evaluation",
+        description="Measure the figures of the paper's section 6 on simulated hardware, and draw "
+        "them. Points that were measured before on the same circuit are not measured again.",
+    )  # fmt: skip
+    command.add_argument("--quick", action="store_true", help="up to 8 cores only")
+    command.add_argument(
+        "--figure", action="append", metavar="NAME", help=f"one of {', '.join(PLOTS)}; repeatable"
+    )
+    command.add_argument("--output", metavar="DIR", help=f"default: {FOLDER / 'figures'}")
+    command.set_defaults(run=run)

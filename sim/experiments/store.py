@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep every measured point at once, so that an interrupted sweep goes on where it stopped."""
+
+from dataclasses import asdict
+import hashlib
+import json
+
+from .measurement import METHOD
+
+__all__ = ["Store", "key_of"]
+
+
+def key_of(bundle_hash, point):
+    """Return the key of a point: it follows from the circuit, the load and the method."""
+    text = json.dumps([METHOD, bundle_hash, asdict(point)], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+class Store:
+    """Measured points in a file of JSON lines.
+
+    A line that was cut off, as by a crash, is ignored, and its point is measured again.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self._found = {}
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for line in text.splitlines():
+            try:
+                record = json.loads(line)
+                self._found[record["key"]] = record["measured"]
+            except (ValueError, KeyError):
+                continue
+        self._cut = bool(text) and not text.endswith("\n")
+
+    def get(self, bundle_hash, point):
+        """Return what was measured at a point of a circuit, or None."""
+        return self._found.get(key_of(bundle_hash, point))
+
+    def put(self, bundle_hash, point, measured):
+        """Keep what was measured."""
+        key = key_of(bundle_hash, point)
+        record = {"key": key, "bundle": bundle_hash, "point": asdict(point), "measured": measured}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(("\n" if self._cut else "") + json.dumps(record) + "\n")
+        self._cut = False
+        self._found[key] = measured
