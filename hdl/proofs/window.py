@@ -9,6 +9,7 @@ from hdl.window.tracker import WindowTracker
 from .bench import Bench
 from .proof import Proof
 from .small import window_parameters
+from .told_window import TIMED
 from .window_model import Window, turns_left
 
 __all__ = ["PROOFS"]
@@ -124,15 +125,9 @@ def modulo(value, number, most):
     return rest
 
 
-#: Mutants of a tracker that concern time, or what never happens to a window that fits.
+#: Mutants of a tracker that concern what never happens to a window that fits.
 ELSEWHERE = {
-    **dict.fromkeys(
-        (
-            "begin_time.eq", "begin_count.eq(self.begin_count)", "timed.eq(0)",
-            "If(begin_count) -> If(1)",
-        ),
-        "of use with timestamps only: window-timed",
-    ),
+    **TIMED,
     **dict.fromkeys(
         ("forget", "self.overflow.eq", "~self.stored", "vacant", "full | self.displaces"),
         "a window that fits its cores never overflows: window-told",
@@ -145,7 +140,7 @@ ELSEWHERE = {
 CASES = (
     (1, MovingSpan.elaborate, {"lane": "there is one lane: moving-span"}),
     (2, WindowTracker, ELSEWHERE),
-    (3, MovingSpan.following, {}),
+    (3, MovingSpan.following, {"pointer.lane + 1": "there is one lane: moving-span"}),
 )
 
 PROOFS = [
