@@ -63,6 +63,8 @@ class StorageSegments:
                 f"{list(live)}; give it the numbers of the live cores."
             )
         base = self._before(np.int64(count), np.arange(cores))
+        if not count:  # no tuple is in the segments before
+            self._segments.clear()
         self.live = np.array(live, np.int64)
         self._segments.append(self._segment(count, base))
 

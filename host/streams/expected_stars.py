@@ -48,6 +48,7 @@ class ExpectedStars:
         self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups without a star yet
         self._changes = changes
         self._waiting: deque[npt.NDArray[np.uint8]] = deque()  # sides of tuples without a place
+        self._segments: deque[tuple[int, int]] = deque()  # tuples before, live cores
         self._sent, self._staged = 0, 0
         self._ended = False
 
@@ -67,14 +68,16 @@ class ExpectedStars:
 
         No change of the precision comes before any of them from now on.
         """
+        self._begin_segments()
         while self._sent < count:
             sides = self._waiting.popleft()
-            now = count - self._sent
+            now = (min(count, self._segments[0][0]) if self._segments else count) - self._sent
             if now < len(sides):
                 self._waiting.appendleft(sides[now:])
                 sides = sides[:now]
             self._close(self._grouper.feed(sides))
             self._sent += len(sides)
+            self._begin_segments()
         if self._ended and self._sent == self._staged:
             self._close(self._grouper.finish())
 
@@ -86,12 +89,18 @@ class ExpectedStars:
     def begin_segment(self, live: int) -> None:
         """Announce that ``live`` cores take turns to store from the next tuple on.
 
-        No tuple may wait for its place, and a SEGMENT word ends the open groups.
+        SEGMENT ends the open groups. A change of the precision at the same place ends the same
+        groups, so it does not matter which of the two words comes first.
         """
-        assert self._sent == self._staged or not self._changes
-        self._close(self._grouper.finish())
-        self._live = live
-        self._grouper.limit = self._limit
+        self._segments.append((self._staged, live))
+        self._begin_segments()
+
+    def _begin_segments(self) -> None:
+        """Begin the segments before which all tuples have their place."""
+        while self._segments and self._segments[0][0] == self._sent:
+            _, self._live = self._segments.popleft()
+            self._close(self._grouper.finish())
+            self._grouper.limit = self._limit
 
     def flush(self) -> None:
         """Announce that FLUSH comes behind all tuples that were staged."""
