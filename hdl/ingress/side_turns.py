@@ -106,8 +106,8 @@ class SideTurns(wiring.Component):
             m.d.comb += [store_now.eq(0), leave_now.eq(0), bank_now.eq(self.newest)]
         with m.Elif(self.begins):
             m.d.comb += store_now.eq(0)
-            with m.If(timed | (held[bank] == 0)):
-                m.d.comb += [bank_now.eq(then), leave_now.eq(0)]
+            with m.If(timed | (held[bank] == 0)):  # nothing has left yet, so `leaving` is zero
+                m.d.comb += bank_now.eq(then)
         with m.Elif(self.advance):
             m.d.comb += store_now.eq(self.following(storing, self.newest))
             with m.If(leaves):
@@ -130,8 +130,7 @@ class SideTurns(wiring.Component):
     def next_bank(self, m, bank, held):
         """Return the first list after ``bank`` that has tuples, or that is in force."""
         found = Signal.like(bank, name="next_bank")
-        m.d.comb += found.eq(self.newest)
-        # Later assignments win, so that the nearest list does.
+        # Later assignments win, so that the nearest list does. The one in force is among them.
         for step in reversed(range(1, LISTS)):
             near = (bank + step)[: len(bank)]
             with m.If((held[near] != 0) | (near == self.newest)):

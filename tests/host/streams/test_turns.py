@@ -12,7 +12,7 @@ from host.encode import EncodedBatch
 from host.errors import UsageError
 from host.streams.intake import Arrived, SideTuples
 from host.streams.results import ResultDecoder
-from host.streams.turns import segment_words
+from host.streams.turns import all_cores, segment_words
 from host.words import WordCodec
 from tests.host.bundles import BUNDLES, FLUSH, configuration, pack, random_tuples, write_manifest
 from tests.host.device_contract import converse
@@ -111,3 +111,12 @@ def test_an_accelerator_without_the_operation_is_told(device):
     older = replace(device.manifest, operations=operations)
     with pytest.raises(UsageError, match="no operation SEGMENT"):
         segment_words(older, [0], CountWindow(1))
+
+
+def test_all_cores_store_again_in_the_order_of_their_numbers(device):
+    codec = WordCodec(device.manifest)
+    words = [codec.unpack_control(word) for word in all_cores(device.manifest)]
+    assert [name for name, *_ in words] == ["CORE"] * 3 + ["SEGMENT"]
+    assert [value for _, _, value in words[:3]] == [0, 1, 2]
+    operations = {name: n for name, n in device.manifest.operations.items() if name != "SEGMENT"}
+    assert not len(all_cores(replace(device.manifest, operations=operations)))
