@@ -26,6 +26,8 @@ def mirrored(m, word):
         mirror.eq(word),
         mirror.close.eq(Cat(word.close[1], word.close[0])),
         mirror.star.eq(Cat(word.star[1], word.star[0])),
+        mirror.leaves.eq(Cat(word.leaves[1], word.leaves[0])),
+        *(mirror[name][n].eq(word[name][1 - n]) for name in ("storing", "leaving") for n in (0, 1)),
     ]
     two = "first" in word.shape().members
     if two:

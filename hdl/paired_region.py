@@ -77,6 +77,7 @@ class PairedRegion(Region):
             probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
         ]
         m.d.sync += [
+            Cat(tracker.mine, tracker.displaces).eq(Cat(is_.mine, is_.displaces)),
             tracker.store.eq((accepted | alone) & stores),
             tracker.after.eq(is_.both & is_.store_first & ~second),
             engine.probe.eq((accepted | alone) & probes),

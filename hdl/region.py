@@ -108,7 +108,6 @@ class Region(wiring.Component):
         m.d.comb += [
             words.ready.eq(accepted | passed),
             closing.eq((accepted & words.payload.closes) | ends),
-            tracker.position.eq(self.position),
             engine.store.eq(tracker.stored),
             engine.span.eq(tracker.span),
             engine.second.eq(tracker.second),
@@ -165,6 +164,8 @@ class Region(wiring.Component):
         ``control``: the word is a control word.
         ``closes``: the word closes the group.
         ``star``: a star follows that group.
+        ``mine``: a tuple to store is stored here.
+        ``displaces``: the oldest key of this region leaves for a tuple to store.
         ``grouped``: the word is a tuple that probes or closes the group; it waits for the engine.
         """
         word = words.payload
@@ -177,6 +178,8 @@ class Region(wiring.Component):
             "closes": closes,
             "star": word.star[0],
             "grouped": probe | (store & closes),
+            "mine": word.storing[1] == self.position,
+            "displaces": word.leaves[1] & (word.leaving[1] == self.position),
         }
 
     def elaborate_tuples(self, m, words, takes, tracker, engine):
@@ -200,6 +203,7 @@ class Region(wiring.Component):
             engine.prepared.eq(tuple_),
         ]
         m.d.sync += [
+            Cat(tracker.mine, tracker.displaces).eq(Cat(is_.mine, is_.displaces)),
             tracker.store.eq(accepted & is_.store),
             engine.probe.eq(accepted & is_.probe),
         ]

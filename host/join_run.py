@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A join that can be run: its graph of execution streams, and measurements of the last run."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from host.device import Device
 from host.precision_record import PrecisionRecord
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
+from host.segments import Segment, SegmentSchedule
 from host.streams.accelerator_params import Progress
 from host.streams.counters import StagingCounters
 from host.streams.device_join import JoinOptions, PreparedJoin
@@ -90,6 +91,8 @@ class JoinRun:
     is_cut : callable, optional
         Returns whether another join continues with the input; see
         :class:`~host.streams.device_join.JoinOptions`.
+    segments : SegmentSchedule or sequence of (int, sequence of int)
+        Changes of the cores that store: after how many tuples of both sides, which cores.
     """
 
     #: Schema of the results.
@@ -106,6 +109,7 @@ class JoinRun:
         batch_rows: int = 1 << 16,
         buffer_rows: int = 1 << 17,
         is_cut: Callable[[], bool] | None = None,
+        segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = (),
     ) -> None:
         self.device = device
         self._before: dict[str, int] = {}
@@ -119,6 +123,7 @@ class JoinRun:
             batch_rows=batch_rows,
             observe=self._visit,
             is_cut=is_cut,
+            segments=segments,
         )
         self._graph = ExecStreamGraph(buffer_rows)
 
@@ -167,6 +172,11 @@ class JoinRun:
     def precision(self) -> PrecisionRecord | None:
         """Decisions of an adaptive ordering in the last join; None for any other ordering."""
         return self._accelerator.precision
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The changes of the cores that store in the last join, with the places where they came."""
+        return self._accelerator.segments
 
     @property
     def hash_note(self) -> str:

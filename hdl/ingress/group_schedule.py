@@ -12,7 +12,7 @@ class GroupSchedule(wiring.Component):
     """Decide when one side's group of probes ends, and when a star follows it (RAP, section 5).
 
     A group ends with its ``probes``-th probe, or with the last probe before a star. It also ends
-    when ``cores * slack`` tuples of the other side have come since it began: then no region may
+    when ``limit`` tuples of the other side have come since it began: then no region may
     store more of them while the group still waits. While the order of cores matters (``free`` is
     low), a star follows every group.
 
@@ -36,6 +36,9 @@ class GroupSchedule(wiring.Component):
         Probes from star to star, at least one. With ``finish``, the period that follows.
     single : In(1)
         ``period`` is one.
+    limit : In
+        ``slack`` times the number of cores that store, at least two; changes only after a
+        ``finish``.
     free : In(1)
         The period in force is longer than a group.
     probe : In(1)
@@ -69,6 +72,7 @@ class GroupSchedule(wiring.Component):
             {
                 "period": In(parameters.probe_bits + 1),
                 "single": In(1),
+                "limit": In(range(parameters.cores * parameters.slack + 1)),
                 "free": In(1),
                 "probe": In(1),
                 "other": In(1),
@@ -83,13 +87,13 @@ class GroupSchedule(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         probes = self.parameters.probes
-        limit = self.parameters.cores * self.parameters.slack
+        limit = self.limit
         # Every counter has a flag in a register, which says that the next count is the last one.
         begun = Signal()  # the open group has probes
         grouped = Signal(range(probes + 1), reset_less=True)  # number of these probes, if any
         filled = Signal(init=probes == 1)  # the group is one probe short of full
         # Tuples of the other side since the group began.
-        passed = Signal(range(limit + 1), reset_less=True)
+        passed = Signal.like(limit, name="passed", reset_less=True)
         exhausted = Signal()  # `passed` is one below the limit, which is two at the least
         left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
         due = Signal(init=1)  # a star follows the next probe

@@ -13,6 +13,7 @@ from hdl.words.prepared import region_word
 from hdl.words.results import turns_shape
 
 from .punctuation import Punctuation
+from .storage_turns import StorageTurns
 from .time_order import TimeOrder
 from .word_facts import is_clear, word_facts
 from .word_halves import WordHalves
@@ -40,6 +41,9 @@ class Ingress(wiring.Component):
     by itself (:func:`word_facts`) goes into a register with it. So the logic that drops illegal
     words, closes groups and sets bounds starts at registers. No word is taken while reset is on its
     way (:mod:`hdl.local_reset`).
+
+    The ingress also says which core stores a tuple and which core's oldest tuple leaves for it
+    (:class:`hdl.ingress.storage_turns.StorageTurns`). CORE words end here.
 
     A word of two tuples has the effect of its tuples one after the other. For an index it leaves as
     one word, unless the first tuple ends the group of the other side. For a scan it always leaves
@@ -96,18 +100,23 @@ class Ingress(wiring.Component):
         m = Module()
         received = self.elaborate_input(m)
         accepted = self.elaborate_acceptance(m, received)
+        m.submodules.turns = turns = StorageTurns(self.parameters)
+        refused = turns.refused
         m.submodules.preparation = preparation = self._preparation
         connect(m, preparation.o, flipped(self.o))
         output = preparation.i
+        passes = accepted.payload.legal & ~accepted.payload.core
         m.d.comb += [
-            output.valid.eq(accepted.valid & accepted.payload.legal),
+            # A CORE word concerns only the turns, which are decided here.
+            output.valid.eq(accepted.valid & passes & ~refused),
             output.payload.disorder.eq(accepted.payload.disorder),
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
             output.payload.limits.as_value().eq(accepted.payload.limits),
         ]
-        self.elaborate_legality(m, accepted, output)
+        self.elaborate_legality(m, accepted, output, refused)
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
-        self.elaborate_groups(m, accepted, output, punctuation)
+        self.elaborate_groups(m, accepted, output, punctuation, refused)
+        self.elaborate_turns(m, accepted, output, punctuation, turns)
         if self.parameters.tuples_per_word == 1:
             self.elaborate_tuple(m, accepted, output, punctuation)
         else:
@@ -177,17 +186,40 @@ class Ingress(wiring.Component):
             m.d.sync += self.disorder.eq(0)
         return ordered, is_.late
 
-    def elaborate_legality(self, m, words, output):
+    def elaborate_turns(self, m, words, output, punctuation, turns):
+        """Say of every tuple which core stores it, and whose oldest tuple leaves for it."""
+        word = words.payload
+        advance = words.valid & output.ready
+        m.d.comb += [
+            turns.advance.eq(advance),
+            turns.tuples.eq(punctuation.probes),
+            turns.value.eq(word.word.body.control.value),
+            turns.limits.as_value().eq(word.limits),
+            *(
+                getattr(turns, name).eq(word[name] & word.legal.replicate(len(word[name])))
+                for name in ("core", "segment", "empties", "begins", "timed", "clear")
+            ),
+            punctuation.limit.eq(turns.limit),
+            *(
+                output.payload[name].eq(getattr(turns, name))
+                for name in ("storing", "leaving", "leaves")
+            ),
+        ]
+
+    def elaborate_legality(self, m, words, output, refused):
         """Remember until CLEAR that a word was illegal. An illegal word sets and ends nothing."""
         word = words.payload
         advance = words.valid & words.ready
-        illegal = Signal()
-        m.d.comb += output.payload.illegal.eq(illegal)
-        m.d.sync += self.illegal.eq(advance & ~word.legal)
+        illegal, drops = Signal(), Signal()
+        m.d.comb += [
+            output.payload.illegal.eq(illegal),
+            drops.eq(~word.legal | refused),
+        ]
+        m.d.sync += self.illegal.eq(advance & drops)
         with m.If(advance):
-            m.d.sync += illegal.eq((illegal & ~word.clear) | ~word.legal)
+            m.d.sync += illegal.eq((illegal & ~word.clear) | drops)
 
-    def elaborate_groups(self, m, words, output, punctuation):
+    def elaborate_groups(self, m, words, output, punctuation, refused):
         """Let the punctuation decide which groups the word at hand closes; tell the combiner."""
         word = words.payload
         advance = words.valid & output.ready
@@ -198,8 +230,9 @@ class Ingress(wiring.Component):
             punctuation.advance.eq(advance),
             *(
                 getattr(punctuation, name).eq(word[name])
-                for name in ("finish", "set_precision", "wanted", "single", "unordered")
+                for name in ("set_precision", "wanted", "single", "unordered")
             ),
+            punctuation.finish.eq(word.finish & ~refused),
             *(
                 output.payload[name].eq(getattr(punctuation, name))
                 for name in ("close", "star", "free")

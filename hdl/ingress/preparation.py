@@ -138,7 +138,7 @@ class ProbePreparation(wiring.Component):
         """Assemble the prepared word."""
         word = scheduled.word
         m.d.comb += prepared.kind.eq(word.kind)
-        for name in decision_members():
+        for name in decision_members(self.parameters):
             m.d.comb += prepared[name].eq(scheduled[name])
         with m.If(word.kind == InputKind.CONTROL):
             m.d.comb += prepared.body.control.eq(word.body.control)

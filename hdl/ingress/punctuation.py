@@ -41,6 +41,8 @@ class Punctuation(wiring.Component):
         The word at hand is taken.
     close, star : Out(2)
         For each side, the word at hand ends its group; a star follows the group.
+    limit : In
+        See :class:`GroupSchedule`.
     free : Out(1)
         From the word at hand on, mergers need not keep the order of cores.
     starring : Out(1)
@@ -72,6 +74,7 @@ class Punctuation(wiring.Component):
                 "wanted": In(parameters.probe_bits + 1),
                 "single": In(1),
                 "unordered": In(1),
+                "limit": In(range(parameters.cores * parameters.slack + 1)),
                 "advance": In(1),
                 "close": Out(2),
                 "star": Out(2),
@@ -102,6 +105,7 @@ class Punctuation(wiring.Component):
                 schedule.period.eq(next_period),
                 schedule.single.eq(next_single),
                 schedule.free.eq(free),
+                schedule.limit.eq(self.limit),
                 schedule.probe.eq(self.probes[side]),
                 schedule.other.eq(self.probes[1 - side]),
                 schedule.finish.eq(self.finish),

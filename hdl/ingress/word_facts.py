@@ -4,7 +4,8 @@
 from amaranth import *
 
 from hdl.words.inputs import Control, InputKind
-from hdl.words.operands import bounds_set, ends_groups, is_legal, value_limits
+from hdl.words.operands import bounds_set, ends_groups, executes, is_legal, value_limits
+from hdl.words.operations import begins_window, empties_window
 from hdl.words.places import held_tuples
 
 __all__ = ["is_clear", "word_facts"]
@@ -21,6 +22,11 @@ def word_facts(parameters, word):
     ``set_precision``: the word is PRECISION.
     ``wanted``: the period from star to star that PRECISION asks for.
     ``single``, ``unordered``: this period is one; it is longer than a group.
+    ``core``: the word is CORE.
+    ``segment``: the word is SEGMENT.
+    ``empties``: the sides whose windows the word empties.
+    ``begins``: the word is WINDOW or LIFESPAN.
+    ``timed``: it is LIFESPAN.
     ``bounds``: the bounds that the word sets.
     ``limits``: the limits that the value of the word exceeds.
 
@@ -50,9 +56,23 @@ def word_facts(parameters, word):
         "finish": ends_groups(parameters, word),
         "single": Mux(shorter, low == 1, longest == 1),
         "unordered": Mux(shorter, low > parameters.probes, longest > parameters.probes),
+        "core": is_control & (control.op == Control.CORE),
+        "segment": is_control & (control.op == Control.SEGMENT),
+        "empties": emptied(parameters, word),
+        "begins": is_control & begins_window(control),
+        "timed": control.op == Control.LIFESPAN,
         "bounds": bounds_set(parameters, word),
         "limits": value_limits(parameters, word),
     }
+
+
+def emptied(parameters, word):
+    """Return the sides whose windows an input word empties."""
+    control = word.body.control
+    begins = begins_window(control)
+    own = Cat(control.index == 0, control.index == 1)
+    empties = executes(parameters, word) & empties_window(control, parameters)
+    return empties.replicate(2) & (own | (~begins).replicate(2))
 
 
 def is_clear(word):

@@ -99,7 +99,7 @@ class WordPreparation(wiring.Component):
                 lane.word.kind.eq(Mux(is_control, InputKind.CONTROL, LANES[side])),
                 lane.bounds.eq(scheduled.bounds),
                 lane.limits.eq(scheduled.limits),
-                *(lane[name].eq(scheduled[name]) for name in decision_members()),
+                *(lane[name].eq(scheduled[name]) for name in decision_members(self.parameters)),
                 lane.word.body.tuple.eq(scheduled.word.body.both[side]),
             ]
             with m.If(is_control):
@@ -111,7 +111,7 @@ class WordPreparation(wiring.Component):
             word.valid.eq(r.valid),
             prepared.kind.as_value().eq(beside["kind"]),
             prepared.first.eq(beside["first"]),
-            *(prepared[name].eq(r.payload[name]) for name in decision_members()),
+            *(prepared[name].eq(r.payload[name]) for name in decision_members(self.parameters)),
             prepared.body.both.r.eq(r.payload.body.tuple),
             prepared.body.both.s.eq(s.payload.body.tuple),
         ]

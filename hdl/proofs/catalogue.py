@@ -12,17 +12,20 @@ from . import (
     resets,
     serializers,
     steady,
+    storage_turns,
     streams,
     time,
+    told_window,
     window,
+    window_parts,
     words,
 )
 
 __all__ = ["PROOFS"]
 
 MODULES = (
-    streams, steady, distribution, merging, orders, combining, window, time, groups, facts, words,
-    serializers, engine_queues, resets,
+    streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
+    storage_turns, time, groups, facts, words, serializers, engine_queues, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -45,6 +45,7 @@ def group_schedule(parameters):
         for name, value in (
             ("period", next_period), ("single", next_period == 1), ("free", own.free),
             ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
+            ("limit", own.limit),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         one, *ended_one = own.other(own.group, other & ~leads)
@@ -96,7 +97,7 @@ def punctuation(parameters):
         for name, value in (
             ("probes", probes), ("finish", finish), ("set_precision", changes),
             ("wanted", wanted), ("single", wanted == 1), ("unordered", wanted > parameters.probes),
-            ("advance", advance),
+            ("advance", advance), ("limit", parameters.cores * parameters.slack),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         next_period = bench.wire(Mux(changes, wanted, period))

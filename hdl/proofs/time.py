@@ -46,7 +46,7 @@ def timed_window():
     for name, value in (
         ("present", present), ("store", store), ("arrival", arrival),
         ("coming", words.i.payload), ("fills", words.i.ready), ("moves", ~present | accepted),
-        ("position", 0), ("size", size), ("begin_count", 0), *begins.items(),
+        ("mine", 1), ("displaces", 0), ("size", size), ("begin_count", 0), *begins.items(),
     ):  # fmt: skip
         bench.set(getattr(dut, name), value)
     for port, value in (

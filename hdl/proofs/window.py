@@ -3,139 +3,20 @@
 
 from amaranth import *
 
-from hdl.window.count_expiry import CountExpiry
 from hdl.window.moving_span import MovingSpan
-from hdl.window.occupancy import Occupancy
 from hdl.window.tracker import WindowTracker
-from hdl.window.turn import Turn
 
 from .bench import Bench
 from .proof import Proof
 from .small import window_parameters
-from .window_model import Window, count_states, next_turn, turn_states, turns_left
+from .told_window import TIMED
+from .window_model import Window, turns_left
 
 __all__ = ["PROOFS"]
 
 
-def one_core_each():
-    """Three cores that count for themselves."""
-    parameters = window_parameters()
-    cores = parameters.cores
-    bench = Bench()
-    known = ~bench.first()
-    restart, advance = bench.any(1, "restart"), bench.any(1, "advance")
-    bench.assume(known | restart)
-    turn = bench.register(range(cores), "turn")
-    bench.next(turn.eq(Mux(restart, 0, Mux(advance, next_turn(turn, cores), turn))))
-    bench.invariant(turn < cores)
-    duts = [bench.add(Turn(parameters), f"core_{n}") for n in range(cores)]
-    for n, dut in enumerate(duts):
-        bench.set(dut.position, n)
-        bench.set(dut.restart, restart)
-        bench.set(dut.advance, advance)
-        bench.claim(
-            f"core {n} has its turn after those before it", ~known | (dut.mine == (turn == n))
-        )
-        after = next_turn(turn, cores) == n
-        bench.claim(f"core {n} knows whether its turn is the next", ~known | (dut.then == after))
-        turn_states(bench, dut, turn, C(n, 2), known, cores)
-    mine = Cat(dut.mine for dut in duts)
-    bench.claim(
-        "one core has its turn, never two", ~known | (mine.any() & ((mine & (mine - 1)) == 0))
-    )
-    bench.cover("the turn comes round", bench.past(duts[-1].mine & advance) & duts[0].mine)
-    return bench
-
-
-def count_expiry():
-    """Either of two cores, with windows of one to four tuples."""
-    parameters = window_parameters(cores=2)
-    bench = Bench()
-    dut = bench.add(CountExpiry(parameters))
-    known = ~bench.first()
-    restart, begin, advance = (bench.any(1, name) for name in ("restart", "begin", "advance"))
-    position, size = bench.constant(1, "position"), bench.any(len(dut.size), "size")
-    asked = bench.past(size)
-    bench.assume(known | (restart & ~begin))
-    bench.assume(~(restart & begin) | ((asked > 0) & (asked <= parameters.capacity)))
-    for name, value in (
-        ("position", position), ("restart", restart), ("begin", begin), ("advance", advance),
-        ("size", size),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
-    window = Window(bench, parameters, restart=restart, begin=begin, size=asked, advance=advance)
-    bench.claim(
-        "a tuple displaces the oldest one if the window is full, and only its owner's",
-        ~known | (dut.displaces == (window.full & (window.owner == position))),
-    )
-    count_states(bench, dut, window, position, known, parameters.cores)
-    asked = asked[: len(window.size)]
-    bench.invariant(~known | (bench.inside(dut, "asked") == asked))
-    bench.invariant(~known | (bench.inside(dut, "asked_single") == (asked == 1)))
-    bench.cover("a window of one tuple displaces", dut.displaces & (window.size == 1))
-    bench.cover("a full window of all displaces", dut.displaces & (window.size == 4) & position)
-    return bench
-
-
-def moving_span():
-    """Two lanes; keys are stored and leave at any time."""
-    parameters = window_parameters(cores=2, sub_window=4, lanes=2)
-    bench = Bench()
-    dut = bench.add(MovingSpan(parameters))
-    known = ~bench.first()
-    restart, comes, leaves = (bench.any(1, name) for name in ("restart", "comes", "leaves"))
-    bench.assume(known | restart)
-    for name, value in (("restart", restart), ("comes", comes), ("leaves", leaves)):
-        bench.set(getattr(dut, name), value)
-    for name, moves, end in (("head", comes, dut.span.head), ("tail", leaves, dut.span.tail)):
-        count = bench.register(len(Value.cast(end)), name)
-        bench.next(count.eq(Mux(restart, 0, count + moves)))
-        bench.claim(
-            f"{name} is where as many keys lead as {'came' if name == 'head' else 'left'}",
-            ~known | (Cat(end.lane, end.row) == count),
-        )
-    rows = len(dut.second)
-    bench.claim(
-        "second is the row after the first", ~known | (dut.second == (dut.span.tail.row + 1)[:rows])
-    )
-    after = (dut.span.head.row + (dut.span.head.lane != 0))[:rows]
-    bench.claim("stop is the row after the last that holds any", ~known | (dut.stop == after))
-    bench.cover("span begins inside a row", known & dut.span.tail.lane & (dut.span.head.row == 2))
-    return bench
-
-
-def occupancy():
-    """Up to three keys."""
-    parameters = window_parameters(cores=1, sub_window=3)
-    bench = Bench()
-    dut = bench.add(Occupancy(parameters))
-    known = ~bench.first()
-    restart, comes, leaves = (bench.any(1, name) for name in ("restart", "comes", "leaves"))
-    held = bench.register(range(5), "held")
-    bench.next(held.eq(Mux(restart, 0, held + comes - leaves)))
-    bench.assume(known | restart)
-    bench.assume(~leaves | (held != 0))
-    bench.assume(~comes | leaves | (held != 3))
-    for name, value in (("restart", restart), ("comes", comes), ("leaves", leaves)):
-        bench.set(getattr(dut, name), value)
-    bench.claim(
-        "full says that there are as many keys as there may be", ~known | (dut.full == (held == 3))
-    )
-    bench.claim("vacant says that there is none", ~known | (dut.vacant == (held == 0)))
-    bench.invariant(held <= 3)
-    inner, came, left = (bench.inside(dut, name) for name in ("held", "came", "left"))
-    bench.invariant(~known | ((inner + came - left) == held))
-    bench.invariant(~known | ~(came & left))
-    bench.cover("full after it was vacant", dut.full & (held == 3) & bench.past(comes))
-    bench.cover(
-        "vacant after it was full", known & dut.vacant & bench.past(bench.past(dut.full & known))
-    )
-    return bench
-
-
-def connect_tracker(bench, dut, position, inputs):
+def connect_tracker(bench, dut, inputs):
     """Drive the inputs of a tracker."""
-    bench.set(dut.position, position)
     for name, value in inputs.items():
         bench.set(getattr(dut, name), value)
 
@@ -155,12 +36,13 @@ def tracked_cores(cores):
         size = bench.any(len(duts[0].size), "size")
         bench.assume(~(restart & inputs["store"]))
         bench.assume(~inputs["begin_count"] | ((size > 0) & (size <= parameters.capacity)))
-        for n, dut in enumerate(duts):
-            connect_tracker(bench, dut, n, {**inputs, "size": size})
         window = Window(
             bench, parameters, restart=restart, begin=bench.past(inputs["begin_count"]),
             size=bench.past(size), advance=inputs["store"],
         )  # fmt: skip
+        for n, dut in enumerate(duts):
+            turns = {"mine": window.turn == n, "displaces": window.full & (window.owner == n)}
+            connect_tracker(bench, dut, {**inputs, **turns, "size": size})
         stored = Cat(dut.stored for dut in duts)
         bench.claim(
             "each tuple is stored in exactly one core",
@@ -214,6 +96,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
         )
     )  # fmt: skip
     bench.claim(f"core {n} never holds more than fits", share <= parameters.sub_window)
+    bench.claim(f"core {n} never overflows, as the window fits", ~dut.overflow)
     bench.claim(f"core {n} settles at once without timestamps", dut.settled)
     # A share follows from the number of tuples in the window and the owner of the oldest one.
     ahead = turns_left(window.owner, C(n, 2), cores)
@@ -224,7 +107,14 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     bench.invariant(
         ~known | (window.turn == modulo(window.owner + window.held, cores, 2 * parameters.capacity))
     )
-    tracker_states(bench, dut, window, C(n, 2), known, cores, restart)
+    occupancy = bench.inside(dut, "occupancy")
+    inner, came, left = (bench.inside(occupancy, name) for name in ("held", "came", "left"))
+    full, vacant = occupancy.full, occupancy.vacant
+    bench.invariant(~known | ((inner + came - left) == share))
+    bench.invariant(~known | ~(came & left))
+    bench.invariant(~known | (full == (share == parameters.sub_window)))
+    bench.invariant(~known | (vacant == (share == 0)))
+    bench.invariant(bench.inside(dut, "empty") == restart)
 
 
 def modulo(value, number, most):
@@ -235,74 +125,35 @@ def modulo(value, number, most):
     return rest
 
 
-def tracker_states(bench, dut, window, position, known, cores, restart):
-    """Claim the states of a :class:`WindowTracker`, as invariants."""
-    by_count, turn = (bench.inside(dut, name) for name in ("by_count", "turn"))
-    turn_states(bench, turn, window.turn, position, known, cores)
-    count_states(bench, by_count, window, position, known, cores)
-    bench.invariant(bench.inside(dut, "empty") == restart)
+#: Mutants of a tracker that concern what never happens to a window that fits.
+ELSEWHERE = {
+    **TIMED,
+    **dict.fromkeys(
+        ("forget", "self.overflow.eq", "~self.stored", "vacant", "full | self.displaces"),
+        "a window that fits its cores never overflows: window-told",
+    ),
+    "init=1 -> init=0": "no key leaves before a window is full: window-told",
+}  # fmt: skip
 
 
-#: Mutants of a tracker that concern time.
-TIMED = dict.fromkeys(
-    ("begin_time.eq", "forget.eq", "timed.eq(0)", "If(begin_count) -> If(1)"),
-    "of use with timestamps only: window-timed",
+#: Cores, what the mutants are made of, and those that the proofs need not detect.
+CASES = (
+    (1, MovingSpan.elaborate, {"lane": "there is one lane: moving-span"}),
+    (2, WindowTracker, ELSEWHERE),
+    (3, MovingSpan.following, {"pointer.lane + 1": "there is one lane: moving-span"}),
 )
-
-
-#: Mutants that the proofs need not detect, by the number of cores.
-SPARED = {1: {"lane": "there is one lane: moving-span"}, 2: TIMED, 3: {}}
 
 PROOFS = [
     Proof(
-        name="turn",
-        says="cores that count for themselves have one turn after the other, one at a time",
-        component="Turn, 3 cores",
-        build=one_core_each,
-        depth=10,
-        induction=2,
-        mutate=(Turn,),
-    ),
-    Proof(
-        name="count-expiry",
-        says="a tuple displaces the oldest of a full window, in the core that holds it",
-        component="CountExpiry, 2 cores, windows of 1 to 4",
-        build=count_expiry,
-        depth=14,
-        induction=2,
-        mutate=(CountExpiry,),
-    ),
-    Proof(
-        name="moving-span",
-        says="the ends of the span equal counts of keys that came and left",
-        component="MovingSpan, 2 lanes",
-        build=moving_span,
+        name=f"window-{cores}",
+        says="every tuple is stored in one core, spans are shares of the last tuples, under any"
+        " interleaving of tuples and control words",
+        component=f"WindowTracker, cores: {cores}, windows of 1 to {2 * cores}",
+        build=tracked_cores(cores),
         depth=12,
         induction=2,
-        mutate=(MovingSpan,),
-        spared={"pointer.lane + 1 -> pointer.lane - 1": "of two lanes, the next is the one before"},
-    ),
-    Proof(
-        name="occupancy",
-        says="full and vacant equal what a count of the keys says",
-        component="Occupancy, 3 keys",
-        build=occupancy,
-        depth=10,
-        induction=2,
-        mutate=(Occupancy,),
-    ),
-    *(
-        Proof(
-            name=f"window-{cores}",
-            says="every tuple is stored in one core, spans are shares of the last tuples, under any"
-            " interleaving of tuples and control words",
-            component=f"WindowTracker, cores: {cores}, windows of 1 to {2 * cores}",
-            build=tracked_cores(cores),
-            depth=12,
-            induction=2,
-            mutate=(mutated,),
-            spared=SPARED[cores],
-        )
-        for cores, mutated in ((1, MovingSpan.elaborate), (2, WindowTracker), (3, Turn))
-    ),
+        mutate=(mutated,),
+        spared=spared,
+    )
+    for cores, mutated, spared in CASES
 ]

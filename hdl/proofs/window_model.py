@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-__all__ = ["Window", "count_states", "next_turn", "turn_states", "turns_left"]
+__all__ = ["Window", "next_turn", "turn_states", "turns_left"]
 
 
 def next_turn(turn, cores):
@@ -67,18 +67,3 @@ def turn_states(bench, dut, turn, position, known, cores):
     left, here = (bench.inside(dut, name) for name in ("left", "here"))
     bench.invariant(~known | (left == turns_left(turn, position, cores)))
     bench.invariant(~known | (here == (turn == position)))
-
-
-def count_states(bench, dut, window, position, known, cores):
-    """Claim the states of a :class:`CountExpiry`, as invariants."""
-    size, single, left, filled, last_missing, displaces = (
-        bench.inside(dut, name)
-        for name in ("size", "single", "left", "filled", "last_missing", "displaces")
-    )
-    bench.invariant(size == window.size)
-    bench.invariant(single == (size == 1))
-    bench.invariant(~known | (filled == window.full))
-    bench.invariant(~known | filled | (left == window.size - window.held))
-    bench.invariant(~known | filled | (last_missing == (left == 1)))
-    bench.invariant(~known | (displaces == (filled & (window.owner == position))))
-    turn_states(bench, bench.inside(dut, "turn"), window.owner, position, known, cores)

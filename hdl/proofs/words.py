@@ -220,7 +220,7 @@ def predicate_bench():
 
 def passes(bench, dut, word, came, is_tuple, kinds):
     """Claim that everything that is not compared passes unchanged."""
-    names = sorted(decision_members())
+    names = sorted(decision_members(dut.parameters))
     beside = Cat(word[name] for name in names)
     time, control = word.word.body.tuple.timestamp, Value.cast(word.word.body.control)
     in_range = ~Value.cast(word.limits).any()

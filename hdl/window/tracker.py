@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tuples of one side a region holds: turns to store and expiry, without coordination."""
+"""Which tuples of one side a region holds: what it stores, and what has expired."""
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -8,23 +8,19 @@ from amaranth.lib.wiring import In, Out
 from hdl.words.inputs import control_layout
 from hdl.words.spans import pointer_layout, span_layout
 
-from .count_expiry import CountExpiry
 from .moving_span import MovingSpan
 from .occupancy import Occupancy
 from .time_expiry import TimeExpiry, time_members
-from .turn import Turn
 
 __all__ = ["WindowTracker"]
 
 
 class WindowTracker(wiring.Component):
-    """Count a side's tuples, store every ``cores``-th, expire the old ones (Algorithms 2 and 4).
+    """Keep the region's share of a side's window (Algorithms 2 and 4).
 
-    ``span`` is always the region's share of the window. Regions take turns to store a tuple. A
-    region knows its turn from its own position and count alone.
-
-    A count-based window expires passively. Once it holds ``size`` tuples, each further tuple
-    expires the oldest one. Regions expire tuples in the same turns in which they stored them.
+    ``span`` is always this share. The ingress says of every tuple which region stores it and, for a
+    count-based window that is full, which region's oldest tuple leaves for it
+    (:class:`hdl.ingress.side_turns.SideTurns`).
 
     A time-based window expires actively. Every tuple of either side that is at hand first removes
     the keys whose lifespan has passed at its timestamp, one key per cycle. ``settled`` is high when
@@ -32,8 +28,8 @@ class WindowTracker(wiring.Component):
     overflow exact and independent of when probes happen to come.)
 
     ``overflow`` rises when a tuple would have to be stored in a full region, and stays high until
-    ``forget``. The tuple is not stored. A window of at most ``capacity`` tuples never overflows, so
-    keys are counted only if there are timestamps.
+    ``forget``. The tuple is not stored. A count-based window overflows as well, if the cores that
+    store have no room for it. From an overflow on, a region that holds nothing expires nothing.
 
     Every counter has flags in registers, which announce the value that it is about to reach. So
     what happens to a tuple depends on few bits. A request for a new or empty window takes effect
@@ -49,15 +45,13 @@ class WindowTracker(wiring.Component):
 
     Members
     -------
-    position : In
-        Number of the core, 0 to ``cores - 1``.
     present : In(1)
         A tuple of either side is at hand.
     settled : Out(1)
         Expiry on behalf of the tuple at hand is complete. Hold ``present`` until then.
-    mine : Out(1)
-        It is this region's turn to store the next tuple of the tracked side. Like all other
-        outputs, ``mine`` is valid from one cycle after reset on.
+    mine, displaces : In(1)
+        The tuple of the tracked side is for this region; the oldest key of this region leaves for
+        it. Both come from registers.
     store : In(1)
         Take a tuple of the tracked side, for which ``settled`` was high in the previous cycle.
     arrival : In
@@ -71,14 +65,14 @@ class WindowTracker(wiring.Component):
         row.
     overflow : Out(1)
     begin_count, begin_time : In(1)
-        Begin a new, empty window of ``size`` tuples, or of lifespan ``size``. No tuple may be
+        Begin a new, empty window: a count-based one, or one of lifespan ``size``. No tuple may be
         accepted in the same cycle, and so none is stored in the next.
     empty : In(1)
         Empty the window, under the same condition.
     forget : In(1)
         Forget an overflow, under the same condition.
     size : In
-        For a count-based window, 1 to ``capacity``.
+        Lifespan of the window that ``begin_time`` begins.
 
     With timestamps, there are also the members of :func:`hdl.window.time_expiry.time_members`: the
     timestamps of the words in the region's input register and, if ``parameters.side_by_side``,
@@ -97,11 +91,11 @@ class WindowTracker(wiring.Component):
         self.latency = 0
         super().__init__(
             {
-                "position": In(range(max(2, parameters.cores))),
                 "present": In(1),
                 **time_members(parameters),
                 "settled": Out(1),
-                "mine": Out(1),
+                "mine": In(1),
+                "displaces": In(1),
                 "store": In(1),
                 "arrival": In(parameters.timestamp_bits),
                 "stored": Out(1),
@@ -140,40 +134,35 @@ class WindowTracker(wiring.Component):
         with m.If(begin_count):
             m.d.sync += timed.eq(0)
 
-        m.submodules.turn = turn = Turn(self.parameters)
-        m.submodules.by_count = by_count = CountExpiry(self.parameters)
+        m.submodules.occupancy = occupancy = Occupancy(self.parameters)
         m.submodules.keys = keys = MovingSpan(self.parameters)
         aged = Signal()  # the oldest key leaves because its lifespan has passed
+        displaced = Signal()  # the oldest key leaves because another tuple comes
         m.d.comb += [
-            turn.position.eq(self.position),
-            turn.restart.eq(empty),
-            turn.advance.eq(self.store),
-            self.mine.eq(turn.mine),
-            by_count.position.eq(self.position),
-            by_count.size.eq(self.size),
-            by_count.restart.eq(empty),
-            by_count.begin.eq(begin_count),
-            by_count.advance.eq(self.store & ~timed),
+            displaced.eq(self.store & self.displaces & ~occupancy.vacant),
+            occupancy.restart.eq(empty),
+            occupancy.comes.eq(keys.comes),
+            occupancy.leaves.eq(keys.leaves),
+            self.stored.eq(self.store & self.mine & (~occupancy.full | self.displaces)),
             keys.restart.eq(empty),
             keys.comes.eq(self.stored),
-            keys.leaves.eq(aged | (self.store & by_count.displaces)),
+            keys.leaves.eq(aged | displaced),
             *(getattr(self, name).eq(getattr(keys, name)) for name in ("span", "second", "stop")),
         ]
         if self.parameters.side_by_side:
-            self.elaborate_seen(m, keys, by_count.displaces)
+            self.elaborate_seen(m, keys, displaced)
+        with m.If(forget):
+            m.d.sync += self.overflow.eq(0)
+        with m.Elif(self.store & self.mine & ~self.stored):
+            m.d.sync += self.overflow.eq(1)
         if not self.parameters.timestamp_bits:
-            m.d.comb += [self.stored.eq(self.store & self.mine), self.settled.eq(1)]
+            m.d.comb += self.settled.eq(1)
             return m
 
         with m.If(begin_time):
             m.d.sync += timed.eq(1)
-        m.submodules.occupancy = occupancy = Occupancy(self.parameters)
         m.submodules.by_time = by_time = TimeExpiry(self.parameters)
         m.d.comb += [
-            occupancy.restart.eq(empty),
-            occupancy.comes.eq(keys.comes),
-            occupancy.leaves.eq(keys.leaves),
-            self.stored.eq(self.store & self.mine & (~occupancy.full | by_count.displaces)),
             by_time.begin.eq(self.begin_time),
             by_time.restart.eq(empty),
             by_time.timed.eq(timed),
@@ -191,13 +180,9 @@ class WindowTracker(wiring.Component):
         for name, member in time_members(self.parameters).items():
             here, there = getattr(self, name), getattr(by_time, name)
             m.d.comb += there.eq(here) if member.flow == In else here.eq(there)
-        with m.If(forget):
-            m.d.sync += self.overflow.eq(0)
-        with m.Elif(self.store & self.mine & ~self.stored):
-            m.d.sync += self.overflow.eq(1)
         return m
 
-    def elaborate_seen(self, m, keys, displaces):
+    def elaborate_seen(self, m, keys, displaced):
         """Show the span before or after the tuple that is stored in this cycle.
 
         A key that leaves because of its age is still shown: it leaves on behalf of a later tuple.
@@ -205,5 +190,5 @@ class WindowTracker(wiring.Component):
         m.d.comb += self.seen.eq(self.span)
         with m.If(self.after & self.stored):
             m.d.comb += self.seen.head.eq(keys.following(self.span.head))
-        with m.If(self.after & self.store & displaces):
+        with m.If(self.after & displaced):
             m.d.comb += self.seen.tail.eq(keys.following(self.span.tail))

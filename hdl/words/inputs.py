@@ -66,6 +66,12 @@ class Control(enum.Enum, shape=4):
     #: If ``value`` is 1, promise that no probe matches more than one tuple in the window of side
     #: ``index``: a walk ends with its first match. Empties both windows. Index engine only.
     DISTINCT = 8
+    #: Append core ``value`` to the list of the next segment. Illegal if there is no such core, or
+    #: if it is already in the list.
+    CORE = 9
+    #: Begin a segment: from here on, the cores of the list take turns to store tuples, in the order
+    #: of the list. Empties no window. Illegal if the list is empty or too many segments are held.
+    SEGMENT = 10
 
 
 def key_layout(parameters):
@@ -176,6 +182,8 @@ def operation_indices(parameters):
     if parameters.engine == "index":
         indices[Control.DISTINCT] = sides
         indices[Control.COORDINATE] = fields
+    if not parameters.is_chain:
+        indices[Control.CORE] = indices[Control.SEGMENT] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))
 
 

@@ -48,7 +48,7 @@ def is_legal(parameters, word):
 
 def ends_groups(parameters, word):
     """Return whether an input word is a control word that closes the groups of both sides."""
-    return executes(parameters, word, without=(Control.BOUND_LOW, Control.BOUND_HIGH))
+    return executes(parameters, word, without=(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE))
 
 
 def bounds_set(parameters, word):

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-def decision_members():
+def decision_members(parameters):
     """Return the members that hold the decisions of the ingress about a word.
 
     ``close`` (one bit per side): this word ends the open group of the side's probes.
@@ -35,13 +35,20 @@ def decision_members():
     ``illegal``: since the last CLEAR, a word before this one was illegal
       (:func:`hdl.words.operands.is_legal`).
     ``free``: from here on, mergers need not keep the order of cores; it takes effect with a mark.
+    ``storing`` (per side): the core that stores a tuple of this side.
+    ``leaving`` (per side): the core whose oldest tuple of this side leaves for that tuple, if the
+      side's bit of ``leaves`` is set. These three have a meaning for a tuple of that side only.
     """
+    cores = data.ArrayLayout(range(max(2, parameters.cores)), 2)
     return {
         "close": unsigned(2),
         "star": unsigned(2),
         "disorder": unsigned(1),
         "illegal": unsigned(1),
         "free": unsigned(1),
+        "storing": cores,
+        "leaving": cores,
+        "leaves": unsigned(2),
     }
 
 
@@ -54,7 +61,7 @@ def scheduled_word(parameters):
     return data.StructLayout(
         {
             "word": input_word(parameters),
-            **decision_members(),
+            **decision_members(parameters),
             "bounds": bounds_layout(parameters),
             "limits": limits_layout(parameters),
         }
@@ -115,10 +122,11 @@ def region_word(parameters):
     prepared, control = prepared_layout(parameters), control_layout(parameters)
     if not parameters.side_by_side:
         body = data.UnionLayout({"tuple": prepared, "control": control})
-        return data.StructLayout({"kind": InputKind, "body": body, **decision_members()})
+        return data.StructLayout({"kind": InputKind, "body": body, **decision_members(parameters)})
     both = data.StructLayout({"r": prepared, "s": prepared})
     body = data.UnionLayout({"both": both, "control": control})
-    return data.StructLayout({"kind": InputKind, "first": 1, "body": body, **decision_members()})
+    decisions = decision_members(parameters)
+    return data.StructLayout({"kind": InputKind, "first": 1, "body": body, **decisions})
 
 
 def stored_layout(parameters):

@@ -12,6 +12,7 @@ from host.manifest import Manifest
 from host.punctuation import Closings
 from host.side import Side
 from host.storage import StorageRule
+from host.storage_segments import StorageSegments
 from host.words import WordCodec
 
 __all__ = ["Emission", "Pairs"]
@@ -48,11 +49,17 @@ class Emission:
     ----------
     manifest : Manifest
         Manifest with the layout of the words and the storage rule.
+
+    Attributes
+    ----------
+    segments : dict of Side to StorageSegments
+        Where each side's tuples are stored.
     """
 
     def __init__(self, manifest: Manifest) -> None:
         self._codec = WordCodec(manifest)
-        self._rule = StorageRule.of(manifest)
+        rule = StorageRule.of(manifest)
+        self.segments = {side: StorageSegments(rule) for side in Side}
         self._sides = {side: _Side() for side in Side}
         self.none = np.zeros((0, self._codec.result.columns), np.uint64)
 
@@ -93,20 +100,23 @@ class Emission:
         """
         if not len(closings.side):
             return self.none, 0
-        ranks, index, stored, sides = [], [], [], []
+        ranks, index, cores, numbers, sides = [], [], [], [], []
         for side in Side:
             rank, probe, other = self._leave(side, closings)
             ranks.append(rank)
             index.append(probe)
-            stored.append(other)
+            core, local = self.segments[side.other].locals(other)
+            cores.append(core)
+            numbers.append(local)
             sides.append(np.full(len(rank), side, np.int64))
-        rank, probe, other, of_side = (
-            np.concatenate(part) for part in (ranks, index, stored, sides)
+        rank, probe, core, local, of_side = (
+            np.concatenate(part) for part in (ranks, index, cores, numbers, sides)
         )
-        cores = self._rule.cores
-        order = np.lexsort((probe, other // cores, other % cores, rank))
-        rank, probe, other, of_side = rank[order], probe[order], other[order], of_side[order]
-        core, row, lane = self._rule.places(other)
+        order = np.lexsort((probe, local, core, rank))
+        rank, probe, core, local, of_side = (
+            column[order] for column in (rank, probe, core, local, of_side)
+        )
+        row, lane = self.segments[Side.R].slots(local)
 
         stars = np.flatnonzero(closings.star)
         words = np.empty((len(rank) + len(stars), self.none.shape[1]), np.uint64)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from host.exact import UInt64s
 from host.predicate import Keys
-from host.window import Window, window_starts
+from host.window import CountWindow, Window, window_starts
 
 __all__ = ["History"]
 
@@ -79,10 +79,19 @@ class History:
         local = window_starts(self.window, before - self.base, now, self.time) + self.base
         return np.maximum(local, before - self.capacity)
 
-    def overflows(self, before: Int64s, now: UInt64s) -> npt.NDArray[np.bool_]:
-        """Return which of the side's own tuples, given by their ordinals, find the window full."""
-        local = window_starts(self.window, before - self.base, now, self.time) + self.base
-        return before - local >= self.capacity
+    def oldest_beside(self, own: Int64s, now: UInt64s) -> Int64s:
+        """Return the ordinal of the oldest tuple that is in the window beside each own tuple.
+
+        Parameters
+        ----------
+        own : array of int64
+            Ordinals of the side's own tuples.
+        now : array of uint64
+            Their timestamps.
+        """
+        if isinstance(self.window, CountWindow):
+            return np.maximum(own + 1 - self.window.size, 0)
+        return window_starts(self.window, own - self.base, now, self.time) + self.base
 
     def forget(self, now: UInt64s) -> None:
         """Forget the tuples that no tuple with a timestamp of ``now`` or later can meet."""

@@ -25,6 +25,9 @@ Int64s = npt.NDArray[np.int64]
 #: Position of a fault that does not occur.
 NEVER = 1 << 62
 
+#: Most segments that either side's count-based window holds tuples of.
+SEGMENTS = 3
+
 
 class AcceleratorModel:
     """State of an accelerator between two input words.
@@ -52,6 +55,8 @@ class AcceleratorModel:
         self._bounds = {key.name: Bounds() for key in manifest.keys}
         self._windows: dict[Side, Window] = dict.fromkeys(Side, CountWindow(manifest.capacity))
         self._emission = Emission(manifest)
+        self._live = manifest.storage.cores  # number of cores that take turns
+        self._listed: list[int] = []  # cores of the next segment
         self._set_precision(1)
         self._clear()
 
@@ -93,6 +98,9 @@ class AcceleratorModel:
         if operation in ("BOUND_LOW", "BOUND_HIGH"):
             self._set_bound(operation, index, value)
             return self._emission.none
+        if operation == "CORE" or (operation == "SEGMENT" and not self._may_begin()):
+            self._append(value if operation == "CORE" else None)
+            return self._emission.none
         words = [self._emit(self._grouper.finish(), {}, disorder=self._disorder)]
         if operation in ("CLEAR", "FLUSH", "PRECISION"):
             words.append(
@@ -105,18 +113,44 @@ class AcceleratorModel:
             self._clear()
         elif operation == "PRECISION":
             self._set_precision(value)
+        elif operation == "SEGMENT":
+            self._begin_segment()
         elif operation in ("COORDINATE", "DISTINCT"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
             side = Side(index)
             self._windows[side] = self._window(operation, value)
             self._histories[side] = History(self._windows[side], self.manifest.capacity)
+            self._emission.segments[side].restart()
         return np.concatenate(words)
 
     def drop_illegal(self) -> None:
         """Process an illegal word, which all stars and marks report until CLEAR."""
         self._illegal = True
         self.counters["illegal"] += 1
+
+    def _may_begin(self) -> bool:
+        """Return whether SEGMENT may come: its list has cores, and there is room for a list."""
+        back = 0  # segments between the oldest tuple of either side and the next tuple
+        for side, history in self._histories.items():
+            if isinstance(history.window, CountWindow) and history.count:
+                oldest = max(history.count - history.window.size, 0)
+                back = max(back, self._emission.segments[side].number(oldest))
+        return bool(self._listed) and back < SEGMENTS - 1
+
+    def _append(self, core: int | None) -> None:
+        """Append a core to the list of the next segment; an illegal word gives no legal core."""
+        if core is None or core in self._listed or not 0 <= core < self.manifest.storage.cores:
+            self.drop_illegal()
+        else:
+            self._listed.append(core)
+
+    def _begin_segment(self) -> None:
+        for side, segments in self._emission.segments.items():
+            segments.begin(self._histories[side].count, self._listed)
+        self._grouper.limit = len(self._listed) * self.manifest.storage.slack
+        self._live = len(self._listed)
+        self._listed.clear()
 
     def _window(self, operation: str, value: int) -> Window:
         """Return the window that a control word sets, limited to the supported range."""
@@ -127,6 +161,7 @@ class AcceleratorModel:
 
     def _clear(self) -> None:
         self._forget_windows()
+        self._listed.clear()
         self._overflowed = dict.fromkeys(Side, False)
         self._illegal = False
         self._disorder = False
@@ -136,12 +171,14 @@ class AcceleratorModel:
     def _forget_windows(self) -> None:
         capacity = self.manifest.capacity
         self._histories = {side: History(self._windows[side], capacity) for side in Side}
+        for segments in self._emission.segments.values():
+            segments.restart()
 
     def _set_precision(self, value: int) -> None:
         self._grouper = Grouper(
             Ordering(max(value, 0)),
             probes=self.manifest.probes,
-            limit=self.manifest.storage.cores * self.manifest.storage.slack,
+            limit=self._live * self.manifest.storage.slack,
             probe_bits=self.manifest.probe_bits,
         )
 
@@ -173,9 +210,13 @@ class AcceleratorModel:
     def _overflow(self, side: Side, first: int, mine: Int64s, time: UInt64s) -> int:
         """Return the position of the tuple that overflows its side's window; NEVER if none does."""
         history = self._histories[side]
-        if isinstance(history.window, CountWindow) or not len(mine):
+        if not len(mine):
             return NEVER
-        full = history.overflows(first + np.arange(len(mine)), time[mine])
+        own = first + np.arange(len(mine))
+        segments = self._emission.segments[side]
+        core, _ = segments.locals(own)
+        held = segments.held(history.oldest_beside(own, time[mine]), own, core)
+        full = held >= self.manifest.storage.sub_window
         return int(mine[np.argmax(full)]) if full.any() else NEVER
 
     def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator as a stream: batches of rows in, pairs of row numbers out."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -19,6 +21,7 @@ from host.runtime import (
     Quantum,
     StreamResult,
 )
+from host.segments import Segment
 from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.adaptive_precision import AdaptivePrecision
@@ -32,9 +35,11 @@ from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
 from host.streams.restore import StrictOrder
 from host.streams.row_store import Rows
+from host.streams.segment_changes import SegmentChanges
 from host.streams.staging import Staging
 from host.streams.tagged_intake import TaggedIntake
 from host.streams.trace import Trace
+from host.streams.turns import all_cores, require_segments, segment_words
 from host.streams.watch import DeviceWatch
 from host.words import Blocks, WordCodec
 
@@ -58,6 +63,8 @@ class _Execution:
         self.staging = Staging(device, codec.input.columns)
         self.skip = self.staging.inherited + MARKS  # marks of earlier queries and of the setup
         self.staging.append(setup, marks=MARKS)
+        self.staging.append(all_cores(device.manifest))
+        self.changes = SegmentChanges(params.schedule, params.plan.window)
         foreign = int(codec.tuple_counts(self.staging.words).sum())  # of an earlier query
         self.trace = Trace(foreign) if params.trace else None
         self.decoder = result_decoder(
@@ -111,6 +118,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Seeds that an index had in the last execution, and whether the next one gets others.
     precision : PrecisionRecord or None
         Decisions of an adaptive precision in the last execution.
+    segments : list of Segment
+        Changes of the cores that store, in the last execution.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -122,6 +131,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.staged = StagingCounters()
         self.hashing: HashWatch | None = None
         self.precision: PrecisionRecord | None = None
+        self.segments: list[Segment] = []
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
         needed = 2 if params.layout is None else 1
@@ -129,6 +139,11 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             raise GraphError(
                 f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
             )
+        if params.segments != ():
+            require_segments(params.device.manifest)
+        if isinstance(params.segments, Sequence):
+            for _, cores in params.segments:  # what is wrong is told before any row is taken
+                segment_words(params.device.manifest, cores, params.plan.window)
         super().prepare(params)
         self._params = params
         self._codec = WordCodec(params.device.manifest)
@@ -158,6 +173,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.precision = None if self._run.adaptive is None else self._run.adaptive.record
+        self.segments = self._run.changes.begun
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
@@ -210,7 +226,11 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         while run.staging.kept_back < params.low_water and not run.flushed:
             arrived = run.intake.take()
             if arrived is not None and arrived.count:
-                self._stage(run, params, arrived)
+                for part in run.changes.cut(arrived):
+                    if isinstance(part, Segment):
+                        self._change_turns(run, params, part.cores)
+                    else:
+                        self._stage(run, params, part)
             elif arrived is not None:
                 self._make_ready(run, params, [])
                 if run.ready:
@@ -244,6 +264,15 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             run.completion.stage(arrived)
         self.staged.staged_bytes += words.nbytes
         self.staged.moved_words = run.staging.moved
+
+    @staticmethod
+    def _change_turns(
+        run: _Execution, params: AcceleratorJoinParams, cores: tuple[int, ...]
+    ) -> None:
+        """Let other cores store the tuples that are staged from now on."""
+        words = segment_words(params.device.manifest, cores, params.plan.window)
+        run.staging.append(words)
+        run.decoder.begin_segment(cores)
 
     def _exchange(self, run: _Execution, params: AcceleratorJoinParams) -> int:
         """Finish an exchange, begin the next one, and decode results; return the words moved."""

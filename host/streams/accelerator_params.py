@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters and progress reports of the accelerator stream."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from host.device import Device
@@ -10,6 +10,7 @@ from host.encode.recheck import Recheck
 from host.join_type import JoinType
 from host.ordering import Ordering
 from host.runtime import ConfluenceParams
+from host.segments import ListedSegments, SegmentSchedule
 from host.streams.adaptive_precision import control_of
 from host.streams.row_store import Rows
 from host.streams.tagged_intake import TaggedLayout
@@ -56,7 +57,7 @@ class AcceleratorJoinParams(ConfluenceParams):
         Longest time without progress of the device.
     report : callable or None
         Called with a :class:`Progress` from time to time.
-    is_cut : callable or None
+    is_cut, segments
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
@@ -75,6 +76,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None
     is_cut: Callable[[], bool] | None = None
+    segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     result_words: int = 1 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
@@ -88,6 +90,13 @@ class AcceleratorJoinParams(ConfluenceParams):
     def adapts(self) -> bool:
         """Whether the period is chosen while the accelerator runs; a chain of cores has none."""
         return self.ordering.hold is not None and self.device.manifest.chain is None
+
+    @property
+    def schedule(self) -> SegmentSchedule:
+        """The segments of an execution; those of a list begin anew with each execution."""
+        if isinstance(self.segments, Sequence):
+            return ListedSegments(self.segments)
+        return self.segments
 
     @property
     def precision(self) -> Ordering:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The join on a device as a part of a graph, from streams of rows to a stream of joined rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from host.encode import EncodingPlan, Ranges, plan_streams
 from host.encode.recheck import Recheck
 from host.query import JoinQuery
 from host.runtime import Columns, ExecStreamGraph, Stream
+from host.segments import SegmentSchedule
 from host.streams.accelerator import AcceleratorJoin
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.materialize import Materialize, MaterializeParams
@@ -43,6 +44,9 @@ class JoinOptions:
     is_cut : callable, optional
         Called when the input has ended; returns whether another join continues with it. If so, a
         row that the window still holds does not come alone, because a later row could match it.
+    segments : SegmentSchedule or sequence of (int, sequence of int)
+        Changes of the cores that store: after how many tuples of both sides, which cores. At first
+        all cores store. The answer is the same whichever cores do.
     """
 
     trace: bool = False
@@ -51,6 +55,7 @@ class JoinOptions:
     batch_rows: int = 1 << 16
     observe: Callable[[Columns], None] | None = None
     is_cut: Callable[[], bool] | None = None
+    segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,7 @@ def _connected(
             deadline=options.deadline,
             report=options.report,
             is_cut=options.is_cut,
+            segments=options.segments,
         ),
     )
     graph.add(

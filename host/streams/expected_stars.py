@@ -42,11 +42,13 @@ class ExpectedStars:
 
     def __init__(self, manifest: Manifest, ordering: Ordering, *, changes: bool = False) -> None:
         self._manifest = manifest
+        self._live = manifest.storage.cores  # number of cores that take turns to store
         self._grouper = self._new_grouper(ordering)
         self.ends = {side: np.zeros(1, np.int64) for side in Side}
         self._unstarred = dict.fromkeys(Side, 0)  # probes in closed groups without a star yet
         self._changes = changes
         self._waiting: deque[npt.NDArray[np.uint8]] = deque()  # sides of tuples without a place
+        self._segments: deque[tuple[int, int]] = deque()  # tuples before, live cores
         self._sent, self._staged = 0, 0
         self._ended = False
 
@@ -66,14 +68,16 @@ class ExpectedStars:
 
         No change of the precision comes before any of them from now on.
         """
+        self._begin_segments()
         while self._sent < count:
             sides = self._waiting.popleft()
-            now = count - self._sent
+            now = (min(count, self._segments[0][0]) if self._segments else count) - self._sent
             if now < len(sides):
                 self._waiting.appendleft(sides[now:])
                 sides = sides[:now]
             self._close(self._grouper.feed(sides))
             self._sent += len(sides)
+            self._begin_segments()
         if self._ended and self._sent == self._staged:
             self._close(self._grouper.finish())
 
@@ -81,6 +85,22 @@ class ExpectedStars:
         """Announce that the precision changes behind all tuples that were sent."""
         self._close(self._grouper.finish())
         self._grouper = self._new_grouper(ordering)
+
+    def begin_segment(self, live: int) -> None:
+        """Announce that ``live`` cores take turns to store from the next tuple on.
+
+        SEGMENT ends the open groups. A change of the precision at the same place ends the same
+        groups, so it does not matter which of the two words comes first.
+        """
+        self._segments.append((self._staged, live))
+        self._begin_segments()
+
+    def _begin_segments(self) -> None:
+        """Begin the segments before which all tuples have their place."""
+        while self._segments and self._segments[0][0] == self._sent:
+            _, self._live = self._segments.popleft()
+            self._close(self._grouper.finish())
+            self._grouper.limit = self._limit
 
     def flush(self) -> None:
         """Announce that FLUSH comes behind all tuples that were staged."""
@@ -104,10 +124,14 @@ class ExpectedStars:
                 self._unstarred[side] = int(total[-1] - (starred[-1] if len(starred) else 0))
 
     def _new_grouper(self, ordering: Ordering) -> Grouper:
-        storage = self._manifest.storage
         return Grouper(
             ordering,
             probes=self._manifest.probes,
-            limit=storage.cores * storage.slack,
+            limit=self._limit,
             probe_bits=self._manifest.probe_bits,
         )
+
+    @property
+    def _limit(self) -> int:
+        """Tuples of the other side that a group may wait for: the slack of the live cores."""
+        return self._live * self._manifest.storage.slack

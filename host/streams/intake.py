@@ -71,6 +71,17 @@ class Arrived:
     count: int
     sides: dict[Side, SideTuples]
 
+    def split(self, count: int) -> tuple["Arrived", "Arrived"]:
+        """Return the first ``count`` tuples, and those behind them."""
+        first, rest = {}, {}
+        for side, tuples in self.sides.items():
+            mine = int(np.searchsorted(tuples.places, count))
+            middle = tuples.begin + mine
+            first[side] = SideTuples(tuples.batch, tuples.begin, middle, tuples.places[:mine])
+            later = tuples.places[mine:] - count
+            rest[side] = SideTuples(tuples.batch, middle, tuples.end, later)
+        return Arrived(count, first), Arrived(self.count - count, rest)
+
 
 class Intake(ABC):
     """Takes batches from input buffers, stores their rows, and encodes them, for one execution.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn results of an accelerator into pairs of row numbers: late materialization."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from host.ordering import Ordering
 from host.runtime import Columns
 from host.side import Side
 from host.storage import StorageRule
+from host.storage_segments import StorageSegments
 from host.streams.expected_stars import ExpectedStars
 from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
@@ -93,9 +95,10 @@ class ResultDecoder:
     ) -> None:
         self._detailed = detailed
         self._codec = WordCodec(manifest)
-        self._rule = StorageRule.of(manifest)
+        rule = StorageRule.of(manifest)
+        self._segments = {side: StorageSegments(rule) for side in Side}
         # Largest number of tuples that a probe can look back.
-        self._reach = self._rule.slots * self._rule.cores
+        self._reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
             self._reach = min(self._reach, int(window.size))
         self.logs = {side: SideLog() for side in Side}
@@ -138,6 +141,12 @@ class ResultDecoder:
     def flush(self) -> None:
         """Announce that FLUSH was sent."""
         self.stars.flush()
+
+    def begin_segment(self, live: Sequence[int]) -> None:
+        """Announce that :func:`host.streams.turns.segment_words` were sent for these cores."""
+        for side, segments in self._segments.items():
+            segments.begin(self.logs[side].count, live)
+        self.stars.begin_segment(len(live))
 
     def decode(
         self, results: UInt64s, stamps: UInt64s | None = None
@@ -203,7 +212,7 @@ class ResultDecoder:
                 f"{mine.count} were sent."
             )
         before = mine.read("before", probe)
-        stored = self._rule.ordinals(
+        stored = self._segments[side.other].ordinals(
             before,
             self._codec.core_number(unpack_field(own, layout["core"])),
             unpack_field(own, layout["row"]),
@@ -252,6 +261,7 @@ class ResultDecoder:
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
             log.forget(min(int(self.stars.ends[side][0]), met - self._reach))
+            self._segments[side].forget(met - self._reach)
 
     def oldest_row(self, side: Side) -> int | None:
         """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.

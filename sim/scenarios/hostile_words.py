@@ -36,7 +36,10 @@ class Intruders:
         self.generator = generator
         self.overflow = overflow
         self.codec = WordCodec(manifest)
-        kinds = [*manifest.operations, *["ILLEGAL"] * 8]
+        # With fewer cores, a window of any size may overflow.
+        left_out = () if overflow else ("CORE", "SEGMENT")
+        legal = [name for name in manifest.operations if name not in left_out]
+        kinds = [*legal, *["ILLEGAL"] * 8]
         self.kinds = cycle(generator.permutation(kinds).tolist())
         self.marks = 0
 

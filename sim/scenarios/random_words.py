@@ -74,6 +74,7 @@ class Writer:
         self.codec = WordCodec(manifest)
         self.parts = []
         self.marks = 0
+        self.fewest = 1  # fewest cores that take turns
 
     def below(self, limit):
         """Return a random number that is at least zero and below ``limit``."""
@@ -108,11 +109,14 @@ class Writer:
         if shape == "empty":
             count = 0
         pace = self.choose([1, 2, 5])
-        self.windows(timed, pace)
+        self.fewest = 1 + self.below(self.manifest.storage.cores)
+        changes_turns = self.generator.random() < 0.5
+        self.windows(timed, pace, self.room(changes_turns))
         self.control("CLEAR")
+        self.turns()
         keys = self.keys(count)
         times = self.times(count, pace, timed)
-        self.tuples(shape, keys, times)
+        self.tuples(shape, keys, times, changes=changes_turns)
         if changes:
             self.control("BOUND_HIGH", 0, int(self.generator.integers(-1, 3)))
             keys = {
@@ -155,12 +159,19 @@ class Writer:
             else:
                 place = self.below(left + 1)
 
-    def windows(self, timed, pace):
-        """Write the windows of both sides.
+    def room(self, changes):
+        """Return how many tuples fit the cores, whichever of them take turns."""
+        if self.overflow:
+            return self.manifest.capacity
+        # Each of up to five segments may leave one tuple more in a core than an even share.
+        own = self.manifest.storage.sub_window - 5 * changes
+        return max(1, self.fewest * own)
 
-        Time-based windows hold at most a quarter of the capacity, unless overflow is wanted.
+    def windows(self, timed, pace, capacity):
+        """Write the windows of both sides, which hold at most ``capacity`` tuples.
+
+        Time-based windows hold at most a quarter of them, unless overflow is wanted.
         """
-        capacity = self.manifest.capacity
         lifespan = self.below(max(1, pace * capacity // 4)) * (8 if self.overflow else 1)
         for side in range(2):
             if timed:
@@ -168,6 +179,17 @@ class Writer:
             else:
                 size = self.choose([1, capacity, int(self.generator.integers(1, capacity + 1))])
                 self.control("WINDOW", side, size)
+
+    def turns(self):
+        """Write a segment in which at least ``fewest`` cores take turns, in any order."""
+        cores = self.manifest.storage.cores
+        most = self.choose(
+            [cores, self.fewest, int(self.generator.integers(self.fewest, cores + 1))]
+        )
+        live = self.generator.permutation(cores)[:most]
+        for core in live.tolist():
+            self.control("CORE", 0, core)
+        self.control("SEGMENT")
 
     def keys(self, count):
         """Return random keys of ``count`` tuples, with one to sixty different values per field."""
@@ -186,10 +208,19 @@ class Writer:
             steps = self.generator.choice([pace, pace, 2 * pace], count)
         return np.cumsum(steps).astype(np.int64)
 
-    def tuples(self, shape, keys, times):
-        """Write tuples whose sides follow the pattern ``shape``."""
+    def tuples(self, shape, keys, times, *, changes=False):
+        """Write tuples whose sides follow the pattern ``shape``, with changes of turns if asked."""
         sides = sides_of(shape, len(times), self.generator)
-        self.parts.append(packed(self.codec, sides, keys, times, self.generator))
+        cuts = []
+        if changes:
+            cuts = sorted(self.generator.integers(0, len(times) + 1, self.below(5)).tolist())
+        for begin, end in pairwise([0, *cuts, len(times)]):
+            columns = {name: column[begin:end] for name, column in keys.items()}
+            self.parts.append(
+                packed(self.codec, sides[begin:end], columns, times[begin:end], self.generator)
+            )
+            if end < len(times):
+                self.turns()
 
 
 def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):

@@ -11,6 +11,9 @@ from host.words import WordCodec, unpack_field
 
 __all__ = ["Met", "Stretch", "taken_apart"]
 
+#: Control words that change turns; there are as many of them as cores, and one more.
+TURNS = {"CORE", "SEGMENT"}
+
 
 @dataclass
 class Stretch:
@@ -54,7 +57,8 @@ class Met:
     ----------
     stretches : list of Stretch
     between : set of str
-        Names of the control words that stand alone or in pairs between other words.
+        Names of the control words that stand alone or in pairs between other words, or that change
+        turns there and do nothing else.
     words : list of array
         Words of each stretch.
     """
@@ -85,11 +89,13 @@ def taken_apart(manifest, words):
             for side in range(2):
                 stored[side] += int((sides == side).sum())
             continue
-        for at in range(begin, end):
-            name, index, value = "a word without meaning", 0, 0
-            if legal[at]:
-                name, index, value = codec.unpack_control(words[at])
-            if end - begin <= 2 and begin and end < len(words):
+        controls = [
+            codec.unpack_control(words[at]) if legal[at] else ("a word without meaning", 0, 0)
+            for at in range(begin, end)
+        ]
+        few = len(controls) <= 2 or {name for name, *_ in controls} <= TURNS
+        for name, index, value in controls:
+            if few and begin and end < len(words):
                 met.between.add(name)
             if name in ("WINDOW", "LIFESPAN"):
                 windows[index] = (name, value)

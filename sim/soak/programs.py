@@ -53,7 +53,9 @@ class Programmer:
         self.parameters = manifest["parameters"]
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
-        self.operations = sorted(manifest["operations"])
+        # Programs do not change turns: the soak's model knows no segments.
+        self.segment_ops = {manifest["operations"].get(name) for name in ("CORE", "SEGMENT")}
+        self.operations = sorted(set(manifest["operations"]) - {"CORE", "SEGMENT"})
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
         self.effort = effort
         lanes, probes = self.storage["lanes"], self.parameters["probes"]
@@ -278,7 +280,8 @@ class Programmer:
         if choice < 0.06:
             return self.garbage(random)
         if choice < 0.12:
-            return self.control(random.randrange(16), random.randrange(16), random.randrange(-9, 9))
+            ops = [op for op in range(16) if op not in self.segment_ops]
+            return self.control(random.choice(ops), random.randrange(16), random.randrange(-9, 9))
         op, side = random.choice(self.operations), random.randrange(2)
         index = random.randrange(self.manifest["indices"][op])
         value = random.randrange(-3, 4)
@@ -295,6 +298,9 @@ class Programmer:
     def garbage(self, random):
         """Return a word of random bits that is no tuple, if there is a kind for that."""
         number = random.getrandbits(self.layout.bits)
+        op = self.layout.fields["control.op"]
+        if number >> op["offset"] & ((1 << op["bits"]) - 1) in self.segment_ops:
+            number &= ~(((1 << op["bits"]) - 1) << op["offset"])
         kind = self.layout.fields["kind"]
         mask = ((1 << kind["bits"]) - 1) << kind["offset"]
         free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}

@@ -134,8 +134,13 @@ def in_range(parameters, control):
     return {**control, "value": min(max(control["value"], least), most)}
 
 
-def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0, illegal=0, free=0):
-    """An input word as it leaves the ingress: annotated, its operands in range, or prepared."""
+def region_values(
+    parameters, word, *, bounds=None, close=0, star=0, disorder=0, illegal=0, free=0, turns=None
+):
+    """An input word as it leaves the ingress: annotated, its operands in range, or prepared.
+
+    ``turns`` are ``storing``, ``leaving`` and ``leaves``; by default core 0 stores.
+    """
     body = word["body"]
     if word["kind"] != InputKind.CONTROL:
         key = body["tuple"]["key"]
@@ -149,7 +154,8 @@ def region_values(parameters, word, *, bounds=None, close=0, star=0, disorder=0,
     else:
         body = {"control": in_range(parameters, body["control"])}
     flags = {"disorder": disorder, "illegal": illegal, "free": free}
-    return {"kind": word["kind"], "body": body, "close": close, "star": star, **flags}
+    turns = turns or {"storing": [0, 0], "leaving": [0, 0], "leaves": 0}
+    return {"kind": word["kind"], "body": body, "close": close, "star": star, **flags, **turns}
 
 
 def region_input(parameters, word, **options):
@@ -166,5 +172,8 @@ def mirrored_word(values):
         body = {"control": {**control, "index": control["index"] ^ (not of_field)}}
     else:
         kind = InputKind(1 - kind.value)
-    swapped = {name: values[name] >> 1 | (values[name] & 1) << 1 for name in ("close", "star")}
+    swapped = {
+        name: values[name] >> 1 | (values[name] & 1) << 1 for name in ("close", "star", "leaves")
+    }
+    swapped |= {name: values[name][::-1] for name in ("storing", "leaving")}
     return {**values, "kind": kind, "body": body, **swapped}

@@ -84,7 +84,14 @@ class Model:
             self.group.append((key, [entry for entry in self.window if entry]))
             close = bit if len(self.group) == self.parameters.probes else 0
         star = close and len(self.unstarred) + 1 >= self.groups
-        self.send(tuple_word(side, {"x": key}), close=close, star=close if star else 0)
+        cores, full = self.parameters.cores, len(self.window) == self.size
+        turns = {
+            "storing": [self.seen % cores] * 2,
+            "leaving": [(self.seen - self.size) % cores] * 2,
+            "leaves": full * (1 << (1 - self.probe_side)),
+        }
+        word = tuple_word(side, {"x": key})
+        self.send(word, close=close, star=close if star else 0, turns=turns)
         if close:
             self.close(star=star)
         if side != self.probe_side:

@@ -61,7 +61,8 @@ def test_mirroring_exchanges_two_tuples():
             ctx.set(Value.cast(word), integer(layout, control))
             found = ctx.get(once)
             assert found.kind == InputKind.CONTROL
-            expected = mirrored_word({**control, "close": 0, "star": 0})["body"]["control"]
+            flags = {"close": 0, "star": 0, "leaves": 0, "storing": [0, 0], "leaving": [0, 0]}
+            expected = mirrored_word({**control, **flags})["body"]["control"]
             assert found.body.control.index == expected["index"]
             assert found.body.control.op == op
 
@@ -105,9 +106,9 @@ def test_both_regions_answer_like_lists(stalls, lanes, probes):
         for model in models:
             model.tuple(side, key)
         own, other = (model.words.pop() for model in models)
-        words.append(
-            {**own, "close": own["close"] | other["close"], "star": own["star"] | other["star"]}
-        )
+        # The model that stores the tuple knows whose turn it is.
+        flags = {name: own[name] | other[name] for name in ("close", "star")}
+        words.append({**(other if side == 0 else own), **flags})
         if n % 4 == 3:  # before the slack is used up
             star = sum(1 << side for side, model in enumerate(models) if model.group)
             for model in models:

@@ -32,8 +32,17 @@ def timed(values, side, timestamp):
 def joined(first, second):
     """The word that has two tuples: what both words close is closed by it."""
     tuples = {**first["body"]["both"], **second["body"]["both"]}
+    of_side = first, second
+    if first["kind"] == InputKind.S:
+        of_side = second, first
+    turns = {
+        name: [word[name][side] for side, word in enumerate(of_side)]
+        for name in ("storing", "leaving")
+    }
     return {
         **second,
+        **turns,
+        "leaves": of_side[0]["leaves"] & 1 | of_side[1]["leaves"] & 2,
         "kind": InputKind.BOTH,
         "first": first["kind"].value,
         "body": {"both": tuples},
@@ -83,7 +92,10 @@ class PairModel(Model):
         kinds = {InputKind.R: InputKind.S, InputKind.S: InputKind.R}
         tuples = word["body"]["both"]
         places = {"rs"["sr".index(name)]: values for name, values in tuples.items()}
-        swapped = {name: word[name] >> 1 | (word[name] & 1) << 1 for name in ("close", "star")}
+        swapped = {
+            name: word[name] >> 1 | (word[name] & 1) << 1 for name in ("close", "star", "leaves")
+        }
+        swapped |= {name: word[name][::-1] for name in ("storing", "leaving")}
         return {
             **word, **swapped, "kind": kinds.get(word["kind"], word["kind"]),
             "first": 1 - word["first"], "body": {"both": places},

@@ -44,7 +44,7 @@ def executed(parameters):
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
-        "DISTINCT": 2 * index,
+        "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16,
     }  # fmt: skip
 
 
@@ -97,7 +97,7 @@ class AnyWord:
     @property
     def finish(self):
         """Does it close the groups of both sides?"""
-        return self.executed and not self.operation.startswith("BOUND")
+        return self.executed and not self.operation.startswith(("BOUND", "CORE"))
 
     @property
     def bounds(self):

@@ -131,6 +131,7 @@ def reasons_of(parameters, seed):
             if kind == "finish":
                 period = words.period()
             put(
+                limit=group.limit,
                 period=period, single=period == 1, free=group.period > parameters.probes,
                 probe=kind in ("probe", "both"), other=kind in ("other", "both"),
                 finish=kind == "finish", advance=advance,
@@ -184,7 +185,7 @@ def test_a_group_waits_for_a_fixed_number_of_tuples_of_the_other_side(engine, be
     limit = parameters.cores * parameters.slack
 
     def steps(put, get):
-        put(period=4, single=0, free=0, finish=1, advance=1)
+        put(limit=limit, period=4, single=0, free=0, finish=1, advance=1)
         yield
         put(finish=0, free=1, other=before)
         yield

@@ -27,6 +27,7 @@ def test_groups_and_stars_of_both_sides(probes):
             wanted = generator.choice([1, 2, probes, probes + 1, 9])
             advance = generator.random() < 0.8
             put(
+                limit=limit,
                 probes=is_tuple << side, finish=finish, set_precision=kind == "precision",
                 wanted=wanted, single=wanted == 1, unordered=wanted > probes, advance=advance,
             )  # fmt: skip

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 QUICK = [
     "stream-register", "stream-fork", "pointer-queue", "steady-register", "distribution-node",
-    "merger-order", "turns", "turn-queue", "turn", "count-expiry", "moving-span", "occupancy",
+    "merger-order", "turns", "turn-queue", "turn", "moving-span", "occupancy",
     "group-schedule", "punctuation", "word-halves", "word-facts", "ingress-credits", "band",
     "reset-stream-register", "reset-group-schedule", "reset-turn-queue",
 ]  # fmt: skip

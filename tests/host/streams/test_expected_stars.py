@@ -65,3 +65,49 @@ def test_stars_that_are_seen_are_no_longer_expected(manifest):
     assert stars.ends[Side.R].tolist() == [2, 4]
     stars.flush()
     assert stars.ends[Side.R].tolist() == [2, 4, 5]
+
+
+@given(st.data())
+def test_a_segment_ends_the_groups_before_it_whenever_its_tuples_are_sent(manifest, data):
+    """Also if the places of tuples are known only when they are sent."""
+    sides = np.array(data.draw(st.lists(st.integers(0, 1), max_size=150)), np.uint8)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(sides)), max_size=5)))
+    lives = [data.draw(st.integers(1, 3)) for _ in cuts]
+    at_once = ExpectedStars(manifest, Ordering(4))
+    later = ExpectedStars(manifest, Ordering(4), changes=True)
+    begin = 0
+    for end, live in zip([*cuts, len(sides)], [*lives, None], strict=True):
+        for stars in (at_once, later):
+            stars.stage(places(sides[begin:end]))
+            if live is not None:
+                stars.begin_segment(live)
+        later.send(data.draw(st.integers(0, end)))
+        begin = end
+    for stars in (at_once, later):
+        stars.flush()
+    later.send(len(sides))
+    assert {side: ends.tolist() for side, ends in later.ends.items()} == {
+        side: ends.tolist() for side, ends in at_once.ends.items()
+    }
+
+
+@given(st.data())
+def test_a_segment_and_a_change_of_precision_at_one_place_come_in_either_order(manifest, data):
+    sides = np.array(data.draw(st.lists(st.integers(0, 1), max_size=80)), np.uint8)
+    cut, live = data.draw(st.integers(0, len(sides))), data.draw(st.integers(1, 3))
+    ends = []
+    for change_first in (False, True):
+        stars = ExpectedStars(manifest, Ordering(4), changes=True)
+        stars.stage(places(sides[:cut]))
+        if change_first:
+            stars.send(cut)
+            stars.change(Ordering(3))
+        stars.begin_segment(live)
+        stars.stage(places(sides[cut:]))
+        stars.send(cut)
+        if not change_first:
+            stars.change(Ordering(3))
+        stars.send(len(sides))
+        stars.flush()
+        ends.append([of_side.tolist() for of_side in stars.ends.values()])
+    assert ends[0] == ends[1]

@@ -12,6 +12,7 @@ from host.device.software import SoftwareDevice
 from host.encode import EncodedBatch
 from host.errors import DeviceError
 from host.predicate import Bounds
+from host.storage import StorageRule
 from host.streams.intake import Arrived, SideTuples
 from host.streams.results import Faults, ResultDecoder
 from host.words import WordCodec
@@ -172,7 +173,11 @@ def test_pairs_are_rows_of_both_sides_whatever_the_portions(
     assert decoder.faults == Faults()
     assert starred.keys() == set(range(count))
 
-    reach = parameters.cores * decoder._rule.slots if window[0] == "LIFESPAN" else size
+    reach = (
+        parameters.cores * StorageRule.of(device.manifest).slots
+        if window[0] == "LIFESPAN"
+        else size
+    )
     for own in Side:
         number = max(0, int((side == own).sum()) - reach)
         oldest = int(rows[own][number]) if (side == own).any() else None

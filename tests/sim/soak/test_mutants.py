@@ -21,7 +21,6 @@ HANDSHAKE, LOW_LATENCY = CHAINS.values()
 #: Module, and what its first assignment with an operator has in the place of that.
 MUTANTS = [
     (SCAN, "comparator", "&", "|"),
-    (SCAN, "count_expiry", "-", "+"),
     (SCAN, "time_expiry", "+", "-"),
     (SCAN, "time_order", "-", "+"),
     (SCAN, "group_schedule", "|", "&"),

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of live cores: which cores store tuples, and in which order, segment by segment."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+__all__ = ["LISTS", "CoreLists"]
+
+#: Lists that are kept: one that is being written, and those of three segments. A window over two
+#: changes has three segments, and a power of two makes the numbers of lists wrap by themselves.
+LISTS = 4
+
+
+class CoreLists(wiring.Component):
+    """Collect the cores of the next segment, and begin it.
+
+    ``append`` adds a core to the list that is being written. ``begin`` makes this list the one of
+    the new segment, and begins another list. A core that does not exist or that is already in the
+    list is refused. A segment is refused if its list is empty, or if one of the two sides still
+    needs the list that would be written next.
+
+    Latency: 0 cycles to ``refused``; 1 cycle to everything else. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    value : In
+        Number of the core to append, of any size.
+    append, begin : In(1)
+        The word at hand appends a core, or begins a segment.
+    advance : In(1)
+        The word at hand is taken.
+    forget : In(1)
+        The word at hand discards the list that is being written.
+    oldest_r, oldest_s : In
+        The oldest list that each side still needs.
+    refused : Out(1)
+        The word at hand is refused and has no effect.
+    begins : Out(1)
+        A segment begins with the word that is taken in this cycle.
+    newest : Out
+        List of the segment in force.
+    write, entry, core : Out
+        In this cycle, ``core`` is written as number ``entry`` of the list after ``newest``.
+    last : Out
+        For each list, the number of its last entry.
+    plain : Out(LISTS)
+        The lists of all cores in the order of their numbers, which are written nowhere. The segment
+        in force after reset has such a list.
+    limit : Out
+        ``slack`` times the number of cores in the segment in force.
+    """
+
+    def __init__(self, parameters, *, value_bits):
+        self.parameters = parameters
+        self.latency = 0
+        cores = range(max(2, parameters.cores))
+        super().__init__(
+            {
+                "value": In(signed(value_bits)),
+                "append": In(1),
+                "begin": In(1),
+                "advance": In(1),
+                "forget": In(1),
+                "oldest_r": In(range(LISTS)),
+                "oldest_s": In(range(LISTS)),
+                "refused": Out(1),
+                "begins": Out(1),
+                "newest": Out(range(LISTS)),
+                "write": Out(1),
+                "entry": Out(cores),
+                "core": Out(cores),
+                "last": Out(LISTS * ceil_log2(max(2, parameters.cores))),
+                "plain": Out(LISTS),
+                "limit": Out(range(parameters.cores * parameters.slack + 1)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        cores, slack = self.parameters.cores, self.parameters.slack
+        bits = len(self.core)
+        newest = Signal(range(LISTS))
+        listed = Signal(cores)  # the cores of the list that is being written
+        length = Signal(range(cores + 1))
+        staged = Signal.like(self.limit)  # the limit of the segment that this list would begin
+        lasts = Array(Signal(bits, name=f"last_{n}", init=cores - 1) for n in range(LISTS))
+        plain = Signal(LISTS, init=1, name="plain_lists")
+        limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
+        exists = (self.value >= 0) & (self.value < cores)
+        following = (newest + 2)[: len(newest)]
+        needed = (self.oldest_r == following) | (self.oldest_s == following)
+        m.d.comb += [
+            self.core.eq(self.value[:bits]),
+            self.entry.eq(length[:bits]),
+            self.refused.eq(
+                (self.append & (~exists | listed.bit_select(self.core, 1)))
+                | (self.begin & ((length == 0) | needed))
+            ),
+            self.write.eq(self.advance & self.append & ~self.refused),
+            self.begins.eq(self.advance & self.begin & ~self.refused),
+            self.newest.eq(newest),
+            self.last.eq(Cat(lasts)),
+            self.plain.eq(plain),
+            self.limit.eq(limit),
+        ]
+        with m.If(self.write):
+            m.d.sync += [
+                listed.eq(listed | (Const(1, cores) << self.core)),
+                length.eq(length + 1),
+                staged.eq(staged + slack),
+            ]
+        with m.If(self.begins):
+            m.d.sync += [
+                newest.eq(newest + 1),
+                lasts[(newest + 1)[: len(newest)]].eq(length - 1),
+                plain.bit_select((newest + 1)[: len(newest)], 1).eq(0),
+                limit.eq(staged),
+            ]
+        with m.If(self.begins | (self.advance & self.forget)):
+            m.d.sync += [listed.eq(0), length.eq(0), staged.eq(0)]
+        return m

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about turns that change: which core stores a tuple, and whose oldest tuple leaves."""
+
+from amaranth import *
+
+from hdl.ingress.core_lists import LISTS, CoreLists
+from hdl.ingress.side_turns import SideTurns
+from hdl.ingress.storage_turns import StorageTurns
+
+from .bench import Bench
+from .proof import Proof
+from .small import window_parameters
+from .turns_model import Lists, TurnsWindow
+
+__all__ = ["PROOFS"]
+
+
+def core_lists():
+    """Lists of up to three cores. A side may need any list at any time."""
+    parameters = window_parameters()
+    cores, slack = parameters.cores, parameters.slack
+    bench = Bench()
+    dut = bench.add(CoreLists(parameters, value_bits=4))
+    inputs = {name: bench.any(1, name) for name in ("append", "begin", "forget", "advance")}
+    append, begin, forget, advance = inputs.values()
+    bench.assume((append + begin + forget) <= 1)
+    value, oldest = bench.any(signed(4), "value"), [bench.any(2, f"oldest_{n}") for n in "rs"]
+    places = {**inputs, "value": value, "oldest_r": oldest[0], "oldest_s": oldest[1]}
+    for name, given in places.items():
+        bench.set(getattr(dut, name), given)
+
+    exists = (value >= 0) & (value < cores)
+    write, begins = Signal(name=bench.name("write")), Signal(name=bench.name("begins"))
+    lists = Lists(
+        bench, cores, write=write, value=value[:2], begins=begins, forget=forget & advance
+    )
+    twice = lists.listed.bit_select(value[:2], 1)
+    newest = bench.register(2, "newest")
+    follows = (newest + 2)[:2]
+    needed = (oldest[0] == follows) | (oldest[1] == follows)
+    refused = (append & (~exists | twice)) | (begin & ((lists.length == 0) | needed))
+    bench.set(write, advance & append & ~refused)
+    bench.set(begins, advance & begin & ~refused)
+    bench.next(newest.eq(newest + begins))
+    bench.claim(
+        "a core is refused if there is none of its number or if it is listed already, a segment if"
+        " its list is empty or if a side needs the list that follows",
+        dut.refused == refused,
+    )
+    bench.claim(
+        "each core of a list is written once, at the end of it",
+        (dut.write == write) & (~write | ((dut.entry == lists.length) & (dut.core == value[:2]))),
+    )
+    bench.claim("a segment begins unless it is refused", dut.begins == begins)
+    bench.claim("each segment has the list after that of the one before", dut.newest == newest)
+    bench.claim("the limit is that of the cores in force", dut.limit == slack * lists.live)
+    for n in range(LISTS):
+        last = bench.register(2, "last", init=cores - 1)
+        plain = bench.register(1, "plain", init=n == 0)
+        mine = begins & ((newest + 1)[:2] == n)
+        bench.next(last.eq(Mux(mine, lists.length - 1, last)), plain.eq(plain & ~mine))
+        bench.claim(
+            f"list {n} keeps the number of its last entry", dut.last.word_select(n, 2) == last
+        )
+        bench.claim(f"list {n} is plain until it is written", dut.plain[n] == plain)
+    list_states(bench, dut, lists, slack)
+    bench.cover(
+        "all cores are live, in another order",
+        (lists.live == cores) & (lists.now[0] == 2) & (lists.now[1] == 0),
+    )
+    bench.cover("a segment is refused as its list is needed", begin & refused & (lists.length != 0))
+    return bench
+
+
+def list_states(bench, dut, lists, slack):
+    """Claim the states of :class:`CoreLists`, as invariants."""
+    listed, length, staged = (bench.inside(dut, name) for name in ("listed", "length", "staged"))
+    bench.invariant((listed == lists.listed) & (length == lists.length))
+    bench.invariant(staged == slack * lists.length)
+    bench.invariant(lists.length == sum(listed[n] for n in range(len(listed))))
+    bench.invariant((lists.live > 0) & (lists.live <= len(listed)))
+
+
+def side_turns():
+    """One side of three cores, whose lists come as :class:`CoreLists` writes them."""
+    parameters = window_parameters(sub_window=1)
+    cores, capacity = parameters.cores, parameters.capacity
+    bench = Bench()
+    dut = bench.add(SideTurns(parameters))
+    names = ("advance", "restart", "begins", "write")
+    inputs = {name: bench.any(1, name) for name in names}
+    advance, restart, begins, write = inputs.values()
+    begin, timed, size = bench.any(1, "begin"), bench.any(1, "timed"), bench.any(2, "size")
+    value = bench.any(2, "value")
+    bench.assume((advance + restart + begins + write) <= 1)
+    bench.assume((size > 0) & (size <= capacity) & (value < cores))
+    lists = Lists(bench, cores, write=write, value=value, begins=begins, forget=C(0))
+    bench.assume(~write | ((lists.length < cores) & ~lists.listed.bit_select(value, 1)))
+    window = TurnsWindow(
+        bench,
+        lists,
+        capacity,
+        advance=advance,
+        restart=restart,
+        begins=begins,
+        begin=begin,
+        size=size,
+        timed=timed,
+    )
+    bench.assume(~begins | ((lists.length != 0) & (window.empty | (window.age < LISTS - 2))))
+    newest, plain = bench.register(2, "newest"), bench.register(LISTS, "plain", init=1)
+    last = bench.register(2 * LISTS, "last", init=int("10" * LISTS, 2))
+    then = (newest + 1)[:2]
+    bench.next(newest.eq(newest + begins), plain.eq(plain & ~(begins << then)))
+    for n in range(LISTS):
+        mine = begins & (then == n)
+        bench.next(last.word_select(n, 2).eq(Mux(mine, lists.length - 1, last.word_select(n, 2))))
+    told = {
+        **inputs, "begin": begin, "size": size, "timed": timed, "value": value, "newest": newest,
+        "plain": plain, "last": last, "entry": lists.length,
+    }  # fmt: skip
+    for name, given in told.items():
+        bench.set(getattr(dut, name), given)
+    bench.claim("cores store in the order of the list in force", dut.core == window.core)
+    bench.claim("a tuple leaves if a count-based window is full", dut.expires == window.leaves)
+    bench.claim(
+        "the tuple that leaves is the oldest one", ~window.leaves | (dut.oldest == window.oldest)
+    )
+    oldest = (newest - Mux(window.empty, 0, window.age))[:2]
+    bench.claim("the list of the oldest tuple is needed", dut.needed == oldest)
+    bench.cover(
+        "three segments have tuples, of which the oldest leaves",
+        window.leaves & advance & (window.age == 2),
+    )
+    bench.cover(
+        "a segment without tuples is skipped",
+        window.leaves & advance & (window.age == 2) & (window.size == 1),
+    )
+    return bench
+
+
+def storage_turns():
+    """Two cores, each with room for one tuple; both sides, and every word that concerns them."""
+    parameters = window_parameters(cores=2, sub_window=1)
+    cores, capacity = parameters.cores, parameters.capacity
+    bench = Bench()
+    dut = bench.add(StorageTurns(parameters))
+    names = ("core", "segment", "clear", "begins")
+    flags = {name: bench.any(1, name) for name in names}
+    core, segment, clear, begins = flags.values()
+    advance, tuples, empties = (bench.any(n, "word") for n in (1, 2, 2))
+    timed, value = bench.any(1, "timed"), bench.any(dut.value.shape(), "value")
+    below, above = bench.any(1, "below"), bench.any(1, "above")
+    bench.assume((core + segment + clear + begins + tuples.any()) <= 1)
+    bench.assume((empties == 0) | clear | begins)
+    bench.assume(~clear | (empties == 3))
+    bench.assume(~begins | (empties == 1) | (empties == 2))
+    bench.assume((below == (value < 1)) & (above == (value > capacity)))
+    given = {**flags, "advance": advance, "tuples": tuples, "empties": empties, "timed": timed,
+             "value": value}  # fmt: skip
+    for name, one in given.items():
+        bench.set(getattr(dut, name), one)
+    bench.set(dut.limits.WINDOW.below, below)
+    bench.set(dut.limits.WINDOW.above, above)
+
+    exists = (value >= 0) & (value < cores)
+    write, starts = Signal(name=bench.name("write")), Signal(name=bench.name("starts"))
+    lists = Lists(bench, cores, write=write, value=value[0], begins=starts, forget=clear & advance)
+    size = Mux(below, 1, Mux(above, capacity, value))[: range(capacity + 1).stop.bit_length()]
+    windows = [
+        TurnsWindow(
+            bench, lists, capacity, advance=advance & tuples[n], restart=advance & empties[n],
+            begins=starts, begin=begins, size=size, timed=timed,
+        )
+        for n in range(2)
+    ]  # fmt: skip
+    needed = Cat(~window.empty & (window.age == LISTS - 2) for window in windows).any()
+    refused = (core & (~exists | lists.listed.bit_select(value[0], 1))) | (
+        segment & ((lists.length == 0) | needed)
+    )
+    bench.set(write, advance & core & ~refused)
+    bench.set(starts, advance & segment & ~refused)
+    bench.claim(
+        "a core is refused that does not exist or is listed, a segment without cores or"
+        " while a window has tuples of the third one before",
+        dut.refused == refused,
+    )
+    bench.claim(
+        "the limit is that of the cores in force", dut.limit == parameters.slack * lists.live
+    )
+    for n, (name, window) in enumerate(zip("RS", windows, strict=True)):
+        bench.claim(f"cores store {name} in the order of the list", dut.storing[n] == window.core)
+        bench.claim(f"a tuple of {name} leaves a full window", dut.leaves[n] == window.leaves)
+        bench.claim(
+            f"the oldest tuple of {name} leaves", ~window.leaves | (dut.leaving[n] == window.oldest)
+        )
+    bench.cover(
+        "a segment is refused as a window still needs the third one before",
+        segment & needed & (lists.length != 0),
+    )
+    bench.cover(
+        "one side leaves a core that no longer stores",
+        windows[0].leaves & (lists.live == 1) & (windows[0].oldest != lists.now[0]),
+    )
+    return bench
+
+
+PROOFS = [
+    Proof(
+        name="core-lists",
+        says="lists take the cores that exist, once each, and none is begun while it is needed",
+        component="CoreLists, 3 cores",
+        build=core_lists,
+        depth=10,
+        induction=1,
+        mutate=(CoreLists,),
+        spared={"newest + 2 -> newest - 2": "of four lists, the second next is the second last"},
+    ),
+    Proof(
+        name="side-turns",
+        says="the core that stores and the core whose tuple leaves are those of a window that keeps"
+        " each tuple with its core, over any segments",
+        component="SideTurns, 3 cores, windows of 1 to 3",
+        build=side_turns,
+        depth=13,
+        mutate=(SideTurns,),
+    ),
+    Proof(
+        name="storage-turns",
+        says="… and so they are for both sides under any interleaving of tuples and control words",
+        component="StorageTurns, 2 cores, windows of 1 to 2",
+        build=storage_turns,
+        depth=12,
+        mutate=(StorageTurns,),
+    ),
+]

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+import random
+
+from amaranth import *
+from amaranth.sim import Simulator
+import pytest
+
+from hdl.ingress.core_lists import LISTS, CoreLists
+from hdl.ingress.side_turns import SideTurns
+from hdl.parameters import JoinParameters
+
+SHARED = ("newest", "write", "entry", "last", "plain", "begins")
+
+
+def pair(parameters):
+    """Return a module with the lists and the turns of both sides, connected as in the ingress."""
+    m = Module()
+    m.submodules.lists = lists = CoreLists(parameters, value_bits=12)
+    sides = []
+    for name in "rs":
+        m.submodules[f"turns_{name}"] = turns = SideTurns(parameters)
+        m.d.comb += [getattr(turns, port).eq(getattr(lists, port)) for port in SHARED]
+        m.d.comb += [turns.value.eq(lists.core), getattr(lists, f"oldest_{name}").eq(turns.needed)]
+        sides.append(turns)
+    return m, lists, sides
+
+
+class Plain:
+    """The same in lists: the cores that hold each side's tuples, with their segments."""
+
+    def __init__(self, parameters):
+        self.cores = parameters.cores
+        self.live = list(range(self.cores))
+        self.staged, self.number = [], 0
+        self.held, self.turn, self.size = [[], []], [0, 0], [parameters.capacity] * 2
+
+    def append(self, core):
+        """Append a core; return whether it is refused."""
+        if not 0 <= core < self.cores or core in self.staged:
+            return True
+        self.staged.append(core)
+        return False
+
+    def begin(self):
+        """Begin a segment; return whether it is refused."""
+        oldest = min(
+            held[0][0] if held and size else self.number
+            for held, size in zip(self.held, self.size, strict=True)
+        )
+        if not self.staged or self.number - oldest >= LISTS - 2:
+            return True
+        self.live, self.staged = self.staged, []
+        self.number += 1
+        self.turn = [0, 0]
+        return False
+
+    def next(self, side):
+        """Return the core that stores the next tuple, and the core that loses its oldest one."""
+        held, size = self.held[side], self.size[side]
+        core = self.live[self.turn[side] % len(self.live)]
+        return core, held[0][1] if size and len(held) == size else None
+
+    def take(self, side):
+        """Store a tuple."""
+        core, leaves = self.next(side)
+        self.turn[side] += 1
+        if leaves is not None:
+            self.held[side].pop(0)
+        if self.size[side]:
+            self.held[side].append((self.number, core))
+
+    def restart(self, side, size):
+        """Begin an empty window; one of no size is time-based."""
+        self.held[side], self.turn[side], self.size[side] = [], 0, size
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("seed", range(3))
+def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
+    generator = random.Random(seed)
+    parameters = JoinParameters(cores=cores, sub_window=3)
+    model = Plain(parameters)
+    m, lists, sides = pair(parameters)
+    seen = {"refused": 0, "begun": 0, "left": 0}
+
+    async def tuples(ctx):
+        for side, turns in enumerate(sides):
+            ctx.set(turns.advance, taken := generator.random() < 0.7)
+            if taken:
+                model.take(side)
+        await ctx.tick()
+        for turns in sides:
+            ctx.set(turns.advance, 0)
+
+    async def control(ctx, name, value=0):
+        ctx.set(getattr(lists, name), 1)
+        ctx.set(lists.value, value)
+        ctx.set(lists.advance, 1)
+        refused = model.append(value) if name == "append" else model.begin()
+        assert ctx.get(lists.refused) == refused
+        seen["refused"] += refused
+        seen["begun"] += name == "begin" and not refused
+        await ctx.tick()
+        ctx.set(getattr(lists, name), 0)
+        ctx.set(lists.advance, 0)
+
+    async def restart(ctx, side):
+        size = generator.choice([0, 1, cores, generator.randint(1, parameters.capacity)])
+        model.restart(side, size)
+        turns = sides[side]
+        ctx.set(turns.restart, 1)
+        ctx.set(turns.begin, 1)
+        ctx.set(turns.timed, size == 0)
+        ctx.set(turns.size, size)
+        await ctx.tick()
+        ctx.set(turns.restart, 0)
+
+    async def bench(ctx):
+        for _ in range(1_500):
+            for side, turns in enumerate(sides):
+                core, leaves = model.next(side)
+                assert ctx.get(turns.core) == core
+                assert ctx.get(turns.expires) == (leaves is not None)
+                if leaves is not None:
+                    seen["left"] += 1
+                    assert ctx.get(turns.oldest) == leaves
+            choice = generator.random()
+            if choice < 0.12:
+                await control(ctx, "append", generator.randint(-1, cores))
+            elif choice < 0.2:
+                await control(ctx, "begin")
+            elif choice < 0.21:
+                await restart(ctx, generator.randrange(2))
+            else:
+                await tuples(ctx)
+            assert ctx.get(lists.limit) == len(model.live) * parameters.slack
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert all(seen.values())
