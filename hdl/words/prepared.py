@@ -19,6 +19,7 @@ __all__ = [
     "comparison_groups",
     "criterion_layout",
     "decision_members",
+    "field_ranges",
     "is_own_criterion",
     "prepared_layout",
     "region_word",
@@ -170,6 +171,18 @@ def comparison_groups(parameters):
         groups[-1].append(key)
         bits += key.bits + 1
     return groups
+
+
+def field_ranges(parameters, criterion):
+    """Return the lowest and the highest stored value that a probe of a band matches, by field."""
+    ranges = {}
+    for n, group in enumerate(comparison_groups(parameters)):
+        offset = 0
+        for field in group:
+            bits = slice(offset, offset + field.bits)
+            ranges[field.name] = (criterion[f"low_{n}"][bits], criterion[f"high_{n}"][bits])
+            offset += field.bits + 1
+    return ranges
 
 
 def verified_layouts(parameters):
