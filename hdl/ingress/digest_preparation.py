@@ -56,7 +56,7 @@ class DigestPreparation(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         word = region_word(self.parameters)
-        most = max(key.bits for key in self.parameters.keys)
+        most = max(*self.widths, *(key.bits for key in self.parameters.keys))
         values = data.StructLayout(dict.fromkeys(VALUES, most))
         staged = data.StructLayout(
             {"word": word, "parts": data.ArrayLayout(values, len(self.widths))}

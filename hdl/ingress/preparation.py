@@ -36,8 +36,8 @@ class ProbePreparation(wiring.Component):
     The bounds are registers, open after reset and set by the control words that pass. The word
     itself says which bounds it sets (:func:`hdl.words.operands.bounds_set`).
 
-    For other comparators, the criterion is the key as it is, or its digest and its rest. The digests
-    of a band are left to the :class:`hdl.ingress.digest_preparation.DigestPreparation`.
+    For other comparators, the criterion is the key as it is, or its digest and its rest. The
+    digests of a band are left to :class:`hdl.ingress.digest_preparation.DigestPreparation`.
 
     A value that is out of the range of its operation is clamped, so that no region has to check it.
     The word itself says which limit is exceeded (:func:`hdl.words.operands.value_limits`).

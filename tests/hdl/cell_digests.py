@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The digests of a band, as numbers in plain Python."""
 
-__all__ = ["doubles_of", "key_digest_of", "part_widths", "probe_digest_of"]
+from tests.hdl.input_words import criterion_ranges
+
+__all__ = ["doubles_of", "key_digest_of", "part_widths", "probe_digest_of", "with_digests"]
 
 
 def part_widths(digest_bits, fields):
@@ -36,3 +38,23 @@ def doubles_of(widths, cells):
         doubles["odd"] |= (cell + 1) // 2 % (1 << width - 1) << offset
         offset += width - 1
     return doubles
+
+
+def with_digests(parameters, settings, prepared):
+    """A prepared tuple with its digests; ``settings`` are the field and the shift of each part."""
+    keys = [prepared["key"][field.name] for field in parameters.keys]
+    ranges = criterion_ranges(parameters, prepared["criterion"])
+    widths = part_widths(parameters.digest_bits, len(keys))
+    stored, first, every = [], [], 0
+    for field, shift in settings:
+        low, high = ranges[field] if field < len(keys) else (0, 0)
+        stored.append((keys[field] if field < len(keys) else 0) >> shift)
+        first.append(low >> shift)
+        every |= (high >> shift) - (low >> shift) > 1
+    return {
+        **prepared,
+        "key": {**prepared["key"], "digest": key_digest_of(widths, stored)},
+        "criterion": {
+            **prepared["criterion"], "digest": probe_digest_of(widths, first), "every": every,
+        },
+    }  # fmt: skip

@@ -44,7 +44,7 @@ from hdl.presets import PRESETS, TWINS
         ),
         (
             {"digest_bits": 4, "comparator": "custom", "predicate": "hdl.presets:X32"},
-            "for the comparators 'band' and 'equality' of a scan, not for 'custom' of engine 'scan'",
+            "'band' and 'equality' of a scan, not for 'custom' of engine 'scan'",
         ),
         (
             {"digest_bits": 3, "keys": (KeyField(name="x", bits=4), KeyField(name="y", bits=5))},
