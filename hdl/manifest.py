@@ -18,6 +18,7 @@ from amaranth.utils import ceil_log2
 from .counters import COUNTERS
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
+from .words.cells import cell_layout, digest_parts, has_cells
 from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
 from .words.results import ResultKind, result_word
 
@@ -153,6 +154,11 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         manifest["index"] = {
             "bucket_bits": parameters.bucket_width,
             "coordinate": word(coordinate_layout(parameters)),
+        }
+    if has_cells(parameters):
+        manifest["digests"] = {
+            "parts": digest_parts(parameters),
+            "cell": word(cell_layout(parameters)),
         }
     if parameters.is_chain:
         manifest["chain"] = chain(parameters, manifest["operations"])

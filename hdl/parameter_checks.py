@@ -13,6 +13,9 @@ ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
 COMPARATORS = ("band", "equality", "custom")
 ENGINES = ("scan", "index")
 
+#: Widest digest: a few lanes of it share a row of a block RAM.
+MOST_DIGEST_BITS = 24
+
 #: Least values of parameters that are integers.
 LEAST = {
     "cores": 1,
@@ -125,15 +128,20 @@ def check_index(parameters):
 def check_digest(parameters):
     """Check the digest that a pass compares."""
     require(
-        parameters.engine == "scan" and parameters.comparator == "equality",
-        "Parameter 'digest_bits' is for the comparator 'equality' of a scan, not for"
+        parameters.engine == "scan" and parameters.comparator in ("band", "equality"),
+        "Parameter 'digest_bits' is for the comparators 'band' and 'equality' of a scan, not for"
         f" {parameters.comparator!r} of engine {parameters.engine!r}",
     )
-    bits = min(24, parameters.key_bits - 1)
+    if parameters.comparator == "band":
+        least, most = 2 * len(parameters.keys), MOST_DIGEST_BITS
+        rule = f"at least 2 for each key field and at most {most}"
+    else:
+        least, most = 1, min(MOST_DIGEST_BITS, parameters.key_bits - 1)
+        rule = f"fewer than a key has and at most {MOST_DIGEST_BITS}"
     require(
-        isinstance(parameters.digest_bits, int) and 1 <= parameters.digest_bits <= bits,
-        f"Parameter 'digest_bits' must be 1 to {bits}, fewer than a key has and at most 24,"
-        f" not {parameters.digest_bits!r}",
+        isinstance(parameters.digest_bits, int) and least <= parameters.digest_bits <= most,
+        f"Parameter 'digest_bits' must be {least} to {most}, {rule}, not"
+        f" {parameters.digest_bits!r}",
     )
 
 

@@ -69,9 +69,11 @@ class JoinParameters:
     probes : int
         Probes in a full group. A scan compares all of them with every key that it reads.
     digest_bits : int or None
-        Width of the digest of a key (:func:`hdl.comparison.digest.split_key`). A pass compares
-        digests, and then compares the whole keys whose digests agree. That takes fewer cells and
-        wires. Only for the equality of a scan; by default, a pass compares whole keys.
+        Width of the digest of a key. A pass compares digests, and then compares the whole keys
+        whose digests agree. That takes fewer cells and wires. By default, a pass compares whole
+        keys. Only for a scan. The digest of an equality is a remainder
+        (:func:`hdl.comparison.digest.split_key`), that of a band consists of cell numbers
+        (:mod:`hdl.words.cells`).
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets. By default, it has as many buckets as a core's
         window has tuples, rounded up to a power of two.
@@ -130,11 +132,20 @@ class JoinParameters:
 
     @property
     def scanned(self):
-        """The same accelerator as a pass sees it. If there are digests, they are the keys."""
+        """The same accelerator as a pass sees it.
+
+        If there are digests, they are the keys, and they are compared for equality. Those of a band
+        are prepared for that (:mod:`hdl.words.cells`).
+        """
         if self.digest_bits is None:
             return self
         digest = KeyField(name="digest", bits=self.digest_bits, signed=False)
-        return self.with_(keys=(digest,), digest_bits=None)
+        return self.with_(keys=(digest,), digest_bits=None, comparator="equality")
+
+    @property
+    def whole(self):
+        """The same accelerator without digests."""
+        return self.with_(digest_bits=None)
 
     @property
     def side_by_side(self):

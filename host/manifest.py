@@ -104,6 +104,14 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Digests:
+    """The digests of a band: bits of each of their parts, and layout of CELL values."""
+
+    parts: tuple[int, ...]
+    cell: Word
+
+
+@dataclass(frozen=True)
 class Chain:
     """What an accelerator whose cores are a chain answers differently from SplitJoin.
 
@@ -208,6 +216,8 @@ class Manifest:
         File names of the bundle's parts, and versions of the tools that made it.
     index : Index or None
         Layout of the buckets; None if the engine is not an index.
+    digests : Digests or None
+        Layout of the digests of a band; None if there are none.
     chain : Chain or None
         Description of a handshake join; None if the accelerator is a SplitJoin.
     clock : RoutedClock or None
@@ -232,6 +242,7 @@ class Manifest:
     files: Mapping[str, str]
     tools: Mapping[str, str]
     index: Index | None = None
+    digests: Digests | None = None
     chain: Chain | None = None
     clock: RoutedClock | None = None
     path: Path | None = None
@@ -310,6 +321,7 @@ class Manifest:
                 files=values["files"],
                 tools=values.get("tools", {}),
                 index=_index(values["index"]) if "index" in values else None,
+                digests=_digests(values["digests"]) if "digests" in values else None,
                 chain=_chain(values["chain"]) if "chain" in values else None,
                 clock=RoutedClock(**values["clock"]) if "clock" in values else None,
                 path=path,
@@ -401,6 +413,10 @@ def _word(values: Mapping[str, Any]) -> Word:
 
 def _index(values: Mapping[str, Any]) -> Index:
     return Index(values["bucket_bits"], _word(values["coordinate"]))
+
+
+def _digests(values: Mapping[str, Any]) -> Digests:
+    return Digests(tuple(values["parts"]), _word(values["cell"]))
 
 
 def _chain(values: Mapping[str, Any]) -> Chain:

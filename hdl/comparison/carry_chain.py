@@ -7,13 +7,14 @@ from amaranth.lib.wiring import In, Out
 
 from .carry_equality import EQUAL
 
-__all__ = ["OPEN_TABLES", "RELATIONS", "CarryChain"]
+__all__ = ["ONE", "OPEN_TABLES", "RELATIONS", "CarryChain", "elaborate_luts"]
 
 RELATIONS = ("equal", "at_least")
 
-#: Tables of a LUT that passes no carry on, and generates a carry where A = B, or where A >= B; C
-#: and D are ones. So the carry input of a cell that begins with such a LUT may be left open.
-FIRST_EQUAL, FIRST_AT_LEAST = OPEN_TABLES = (0b1001, 0b1011)
+#: Tables of a LUT that passes no carry on, and generates a carry where A = B, where A >= B, or
+#: always; C and D are ones. So the carry input of a cell that begins with such a LUT may be left
+#: open.
+FIRST_EQUAL, FIRST_AT_LEAST, ONE = OPEN_TABLES = (0b1001, 0b1011, 0b1111)
 #: Table of a LUT that passes the carry on where A = B, and makes A the carry elsewhere; C and D are
 #: ones.
 AT_LEAST = 0b1001 << 12 | 0b1010
@@ -62,23 +63,11 @@ class CarryChain(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        luts = self.luts()
-        carry = {}
-        for n in range(0, len(luts), 2):
-            pins = carry
-            for half, (table, inject, inputs, shown) in enumerate(luts[n : n + 2]):
-                pins |= {f"p_INIT{half}": Const(table, 16), f"p_INJECT1_{half}": inject}
-                pins |= {f"i_{pin}{half}": bit for pin, bit in zip("ABCD", inputs, strict=True)}
-                if shown is not None:
-                    pins[f"o_S{half}"] = shown
-            carry = {}
-            if n + 2 < len(luts):
-                carry["i_CIN"] = pins["o_COUT"] = Signal(name=f"carry_{n // 2}")
-            m.submodules[f"cell_{n // 2}"] = Instance("CCU2C", **pins)
+        elaborate_luts(m, self.luts())
         return m
 
     def luts(self):
-        """Return table, injection, inputs and output of each LUT; the number of LUTs is even."""
+        """Return table, injection, inputs and output of each LUT."""
         ones = Const(-1, 4)  # pins that are tied high need no wire
         luts, first = [], 0
         for field, width in enumerate(self.widths):
@@ -95,4 +84,29 @@ class CarryChain(wiring.Component):
                     for bit in range(width)
                 ]
             luts.append((0, "NO", ones, self.holds[field]))  # the sum is zero plus the carry
-        return luts if len(luts) % 2 == 0 else [*luts, (0, "YES", ones, None)]
+        return luts
+
+
+def elaborate_luts(m, luts):
+    """Place the LUTs of a chain in carry cells, two in each.
+
+    Parameters
+    ----------
+    luts : list of tuple
+        Table, injection, inputs and output of each LUT, in the order of the carry. The output is
+        None if the sum of the LUT is not used.
+    """
+    if len(luts) % 2:
+        luts = [*luts, (0, "YES", Const(-1, 4), None)]
+    carry = {}
+    for n in range(0, len(luts), 2):
+        pins = carry
+        for half, (table, inject, inputs, shown) in enumerate(luts[n : n + 2]):
+            pins |= {f"p_INIT{half}": Const(table, 16), f"p_INJECT1_{half}": inject}
+            pins |= {f"i_{pin}{half}": bit for pin, bit in zip("ABCD", inputs, strict=True)}
+            if shown is not None:
+                pins[f"o_S{half}"] = shown
+        carry = {}
+        if n + 2 < len(luts):
+            carry["i_CIN"] = pins["o_COUT"] = Signal(name=f"carry_{n // 2}")
+        m.submodules[f"cell_{n // 2}"] = Instance("CCU2C", **pins)

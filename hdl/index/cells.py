@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.streams.steady import SteadyRegister, steady
 from hdl.words.inputs import Control, InputKind, coordinate_layout
-from hdl.words.prepared import comparison_groups, region_word
+from hdl.words.prepared import field_ranges, region_word
 
 from .bucket_hash import FieldHash, first_seed
 from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
@@ -177,19 +177,9 @@ class CellPreparation(wiring.Component):
         name, prepared = self.parameters.keys[n].name, word.body.tuple
         values = {"key": prepared.key[name]}
         if self.parameters.comparator == "band":
-            values["low"], values["high"] = self.ranges(prepared.criterion)[name]
+            ranges = field_ranges(self.parameters, prepared.criterion)
+            values["low"], values["high"] = ranges[name]
         return values
-
-    def ranges(self, criterion):
-        """Return the lowest and the highest stored value that a probe matches, for every field."""
-        ranges = {}
-        for n, group in enumerate(comparison_groups(self.parameters)):
-            offset = 0
-            for field in group:
-                bits = slice(offset, offset + field.bits)
-                ranges[field.name] = (criterion[f"low_{n}"][bits], criterion[f"high_{n}"][bits])
-                offset += field.bits + 1
-        return ranges
 
     def elaborate_part(self, m, n, words, word, stage):
         """Return the field's part in this pipeline stage; passing control words update it."""

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.comparison.comparator import packed
 from hdl.comparison.digest import split_key
 from hdl.streams.steady import SteadyRegister, steady
+from hdl.words.cells import has_cells
 from hdl.words.inputs import InputKind, bound_shape
 from hdl.words.operands import limit_value, saturated
 from hdl.words.prepared import (
@@ -35,7 +36,8 @@ class ProbePreparation(wiring.Component):
     The bounds are registers, open after reset and set by the control words that pass. The word
     itself says which bounds it sets (:func:`hdl.words.operands.bounds_set`).
 
-    For other comparators, the criterion is the key as it is, or its digest and its rest.
+    For other comparators, the criterion is the key as it is, or its digest and its rest. The
+    digests of a band are left to :class:`hdl.ingress.digest_preparation.DigestPreparation`.
 
     A value that is out of the range of its operation is clamped, so that no region has to check it.
     The word itself says which limit is exceeded (:func:`hdl.words.operands.value_limits`).
@@ -182,7 +184,7 @@ def place_range(m, field, sums, place):
 
 def stored_parts(parameters, key):
     """Return the parts of a key as regions store it, by the names in their layout."""
-    if parameters.digest_bits is not None:
+    if parameters.digest_bits is not None and not has_cells(parameters):
         digest, rest = split_key(Value.cast(key), parameters.digest_bits)
         return {"digest": digest, "rest": rest}
     if parameters.comparator == "band":

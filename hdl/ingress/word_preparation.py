@@ -10,9 +10,11 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.index.cells import CellPreparation
 from hdl.streams.delay import delayed
 from hdl.streams.steady import SteadyQueue, SteadyRegister
+from hdl.words.cells import has_cells
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import decision_members, region_word, scheduled_word
 
+from .digest_preparation import DigestPreparation
 from .preparation import ProbePreparation
 
 __all__ = ["WordPreparation"]
@@ -137,6 +139,8 @@ def lane_stages(parameters):
     separates them from the logic that decides about a word.
     """
     stages = {"preparation": ProbePreparation(parameters)}
+    if has_cells(parameters):
+        return {**stages, "digests": DigestPreparation(parameters)}
     if parameters.engine != "index":
         return stages
     if parameters.comparator == "band":

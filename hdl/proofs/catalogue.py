@@ -2,6 +2,7 @@
 """Catalogue of all proofs, by name."""
 
 from . import (
+    cells,
     combining,
     distribution,
     engine_queues,
@@ -25,7 +26,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
-    storage_turns, time, groups, facts, words, serializers, engine_queues, resets,
+    storage_turns, time, groups, facts, words, serializers, engine_queues, cells, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

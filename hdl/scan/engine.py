@@ -26,7 +26,7 @@ class ScanEngine(wiring.Component):
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
     to its star, when the engine is idle. Throughput: 1 tuple per cycle; 1 group of probes per pass
-    of ``max(rows, probes + 2)`` cycles.
+    of ``max(rows, probes + scanner.arrival)`` cycles; the arrival is 2.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class ScanEngine(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # The scanner needs the slots of a group for `KeyRing.LATENCY` cycles after the transfer. A
-        # region adds a probe two cycles after it saw `soon`, so the collector may hold one cycle
-        # fewer than that.
+        # The scanner needs the slots of a group for `arrival` cycles after the transfer. A region
+        # adds a probe two cycles after it saw `soon`, so the collector may hold one cycle fewer
+        # than that.
         m.submodules.collector = collector = GroupCollector(
-            self.parameters, hold=KeyRing.LATENCY - 1
+            self.parameters, hold=self._scanner.arrival - 1
         )
         m.submodules.ring = ring = KeyRing(self.parameters, stored_layout(self.parameters.scanned))
         m.submodules.scanner = scanner = self._scanner

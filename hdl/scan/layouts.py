@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.words.prepared import stored_layout
+from hdl.words.prepared import verified_layouts
 from hdl.words.spans import ending_layout, pointer_layout, span_layout
 
 __all__ = [
@@ -64,5 +64,6 @@ def lane_matches_layout(parameters, bits):
 
 
 def verified_probe_layout(parameters):
-    """Layout of what a candidate is compared with: the key and the span of a probe."""
-    return data.StructLayout({"key": stored_layout(parameters), "span": span_layout(parameters)})
+    """Layout of what a candidate is compared with: the criterion and the span of a probe."""
+    _, criterion = verified_layouts(parameters)
+    return data.StructLayout({"key": criterion, "span": span_layout(parameters)})

@@ -33,8 +33,10 @@ class RowScanner(wiring.Component):
     parameters : JoinParameters
         Parameters of the accelerator.
     slot_latency : int
-        Cycles from reading a row to the outcome of its slots: those of the :class:`KeyRing` and 2,
-        the number of pipeline stages that carry the other data of the row.
+        Cycles from reading a row to the outcome of its slots: :attr:`arrival` and 2, the number of
+        pipeline stages that carry the other data of the row.
+    prepares : int
+        Cycles from the :class:`KeyRing` to the slots, in which keys are prepared for comparison.
     key, criterion : Layout
         Layouts of what is compared of a key and of a probe.
     bits : int
@@ -49,8 +51,8 @@ class RowScanner(wiring.Component):
         :class:`hdl.scan.group_collector.GroupCollector`.
     criterion : In
     group : In(stream.Signature(group_layout(parameters)))
-        Next group. Its ``ending`` and the slots stay unchanged for ``KeyRing.LATENCY`` cycles after
-        the transfer.
+        Next group. Its ``ending`` and the slots stay unchanged for :attr:`arrival` cycles after the
+        transfer.
     running : Out(1)
         A pass is in progress.
     oldest : Out
@@ -73,8 +75,10 @@ class RowScanner(wiring.Component):
         Number of comparisons of a probe with a key of its window in one cycle, some cycles ago.
     """
 
-    def __init__(self, parameters, *, slot_latency, key, criterion, bits, **more):
+    def __init__(self, parameters, *, slot_latency, key, criterion, bits, prepares=0, **more):
         self.parameters = parameters
+        #: Cycles from reading a row to its keys at the slots.
+        self.arrival = KeyRing.LATENCY + prepares
         self.latency = slot_latency + 1
         #: Entries that the queue of outcomes reserves when it has no ``room``. One entry less would
         #: do: outcomes can arrive for the rows in the pipeline, and for one row that is read before
@@ -137,11 +141,11 @@ class RowScanner(wiring.Component):
         return take, step, row, last
 
     def elaborate_stages(self, m, take, step, row, last, **more):
-        """Return the data that accompany a row through the memory, one dict per pipeline stage."""
+        """Return the data that accompany a row to the slots, one dict per pipeline stage."""
         stages = [
             {"step": step, "row": row[: len(self.address)], "last": last, "begin": take, **more}
         ]
-        for cycle in range(KeyRing.LATENCY):
+        for cycle in range(self.arrival):
             following = {}
             for name, value in stages[-1].items():
                 following[name] = Signal(

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verifier of candidates: which probes of the pass have this key and see it in their window?"""
 
+from functools import reduce
+from operator import and_
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.comparator import PART_BITS
+from hdl.comparison.comparator import PART_BITS, Comparator
 from hdl.memory.key_column import KeyColumn
 from hdl.streams.pointer_queue import PointerQueue
-from hdl.words.prepared import stored_layout
+from hdl.words.cells import has_cells
+from hdl.words.prepared import verified_layouts
 from hdl.words.spans import pointer_layout
 
 from .key_ring import KeyRing
@@ -24,6 +28,7 @@ CHOICE = 4
 class Verifier(wiring.Component):
     """Compare the key of a candidate lane with every probe of its pass, one after the other.
 
+    The key of an equality is compared with the key of the probe, that of a band with its ranges.
     The whole keys are in a separate ring, which only the verifier reads, so candidates do not
     disturb the scan. The probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a
     match is dropped, unless it is the last of its pass. A last lane that is no candidate takes one
@@ -70,7 +75,7 @@ class Verifier(wiring.Component):
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
-                "key": In(stored_layout(parameters)),
+                "key": In(verified_layouts(parameters)[0]),
                 "passes": In(pass_reading(parameters)),
                 "i": In(stream.Signature(lane_matches_layout(parameters, 1))),
                 "o": Out(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
@@ -151,20 +156,32 @@ class Verifier(wiring.Component):
     def elaborate_comparison(self, m, key, step):
         """Return, a cycle later, whether the probe has this key and sees it."""
         probe = self.passes.probe
-        other = Value.cast(probe.key)
         place = Cat(step["lane"].lane, step["lane"].row, step["wrap"])
         # Signed distances in the ring: the key is at or after the tail, and before the head.
         tail, head = ((place - Cat(end.lane, end.row))[: len(place)] for end in (
             probe.span.tail, probe.span.head,
         ))  # fmt: skip
         outcomes = [step["candidate"], ~tail[-1], head[-1]]
-        outcomes += [
-            key[first : first + PART_BITS] == other[first : first + PART_BITS]
-            for first in range(0, len(key), PART_BITS)
-        ]
+        later = []
+        if has_cells(self.parameters):
+            later.append(self.elaborate_band(m, key))
+        else:
+            other = Value.cast(probe.key)
+            outcomes += [
+                key[first : first + PART_BITS] == other[first : first + PART_BITS]
+                for first in range(0, len(key), PART_BITS)
+            ]
         holds = Signal(len(outcomes), reset_less=True)
         m.d.sync += holds.eq(Cat(outcomes))
-        return holds.all()
+        return reduce(and_, [holds.all(), *later])
+
+    def elaborate_band(self, m, key):
+        """Return, a cycle later, whether a key lies in the ranges of the probe."""
+        m.submodules.band = band = Comparator(self.parameters.whole, probe_side=0)
+        m.d.comb += Value.cast(band.key).eq(key)
+        for name, _ in self.passes.probe.key.shape():
+            m.d.comb += getattr(band.criterion, name).eq(self.passes.probe.key[name])
+        return band.match
 
     def elaborate_output(self, m, compared, match, room):
         """Collect the matches of a lane and queue the lane; report in time when room runs out."""

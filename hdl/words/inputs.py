@@ -8,6 +8,8 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
+from .cells import cell_layout, digest_parts, has_cells
+
 __all__ = [
     "SEED_BITS",
     "Control",
@@ -72,6 +74,10 @@ class Control(enum.Enum, shape=4):
     #: Begin a segment: from here on, the cores of the list take turns to store tuples, in the order
     #: of the list. Empties no window. Illegal if the list is empty or too many segments are held.
     SEGMENT = 10
+    #: Set the field and the width of the cells that part ``index`` of the digests is made of.
+    #: ``value`` is a :func:`hdl.words.cells.cell_layout`. Empties both windows. Only for a band
+    #: with digests.
+    CELL = 11
 
 
 def key_layout(parameters):
@@ -146,7 +152,8 @@ def control_layout(parameters):
     """Return the layout of a control word: its operation and its operands.
 
     ``value`` is signed and wide enough for every bound, lifespan, window size and star period, and
-    for the :func:`coordinate_layout` of an index.
+    for the :func:`coordinate_layout` of an index and the :func:`hdl.words.cells.cell_layout` of a
+    band with digests.
     """
     value_bits = max(
         *(bound_shape(key).width for key in parameters.keys),
@@ -154,6 +161,7 @@ def control_layout(parameters):
         ceil_log2(parameters.capacity + 1) + 1,
         parameters.probe_bits + 2,
         coordinate_layout(parameters).size + 1 if parameters.engine == "index" else 0,
+        cell_layout(parameters).size + 1 if has_cells(parameters) else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
@@ -182,6 +190,8 @@ def operation_indices(parameters):
     if parameters.engine == "index":
         indices[Control.DISTINCT] = sides
         indices[Control.COORDINATE] = fields
+    if has_cells(parameters):
+        indices[Control.CELL] = len(digest_parts(parameters))
     if not parameters.is_chain:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effects of control words on a region."""
 
+from .cells import has_cells
 from .inputs import Control
 
 __all__ = ["answers_mark", "begins_window", "empties_window"]
@@ -19,5 +20,7 @@ def begins_window(control):
 def empties_window(control, parameters):
     """Return whether a control word empties a window, and so waits until the engine is idle."""
     own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
+    if has_cells(parameters):
+        own = (Control.CELL,)
     operation = control.op.as_value()
     return begins_window(control) | operation.matches(Control.CLEAR, *own)

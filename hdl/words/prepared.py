@@ -4,6 +4,7 @@
 from amaranth import *
 from amaranth.lib import data
 
+from .cells import has_cells
 from .inputs import (
     InputKind,
     bounds_layout,
@@ -18,11 +19,13 @@ __all__ = [
     "comparison_groups",
     "criterion_layout",
     "decision_members",
+    "field_ranges",
     "is_own_criterion",
     "prepared_layout",
     "region_word",
     "scheduled_word",
     "stored_layout",
+    "verified_layouts",
 ]
 
 
@@ -133,9 +136,15 @@ def stored_layout(parameters):
     """Return the layout of a key as regions store it.
 
     For a band, the fields are unsigned: the sign bit of a signed field is inverted, which keeps the
-    order. Comparing unsigned numbers is cheaper to simulate and costs no more hardware. With
-    digests, a key consists of its ``digest`` and its ``rest`` (:mod:`hdl.comparison.digest`).
+    order. Comparing unsigned numbers is cheaper to simulate and costs no more hardware.
+
+    With digests, a key of an equality consists of its ``digest`` and its ``rest``
+    (:mod:`hdl.comparison.digest`). A key of a band has its ``digest`` beside its fields: the lowest
+    bits of the cell numbers, one part below the other (:mod:`hdl.words.cells`).
     """
+    if has_cells(parameters):
+        fields = {name: field.shape for name, field in stored_layout(parameters.whole)}
+        return data.StructLayout({"digest": parameters.digest_bits, **fields})
     if parameters.digest_bits is not None:
         bits = parameters.digest_bits
         return data.StructLayout({"digest": bits, "rest": parameters.key_bits - bits})
@@ -164,6 +173,28 @@ def comparison_groups(parameters):
     return groups
 
 
+def field_ranges(parameters, criterion):
+    """Return the lowest and the highest stored value that a probe of a band matches, by field."""
+    ranges = {}
+    for n, group in enumerate(comparison_groups(parameters)):
+        offset = 0
+        for field in group:
+            bits = slice(offset, offset + field.bits)
+            ranges[field.name] = (criterion[f"low_{n}"][bits], criterion[f"high_{n}"][bits])
+            offset += field.bits + 1
+    return ranges
+
+
+def verified_layouts(parameters):
+    """Return the layouts of what a verifier compares of a stored key and of a probe.
+
+    These are the stored key and the criterion without the digests that only a pass compares. Of an
+    equality, the digest is a part of the key.
+    """
+    compared = parameters.whole if has_cells(parameters) else parameters
+    return stored_layout(compared), criterion_layout(compared)
+
+
 def criterion_layout(parameters):
     """Return the layout of what a probe compares stored keys with.
 
@@ -171,7 +202,14 @@ def criterion_layout(parameters):
     every group. There is a guard bit above each field, 0 in every ``low_n`` and 1 in every
     ``high_n`` (see :class:`hdl.comparison.comparator.Comparator`). For other comparators, it is the
     probe's own key as it would be stored.
+
+    With digests, a band also has the ``digest`` of the probe
+    (:func:`hdl.words.cells.probe_digest`), and ``every``: a range is wider than its cells, so any
+    key may match.
     """
+    if has_cells(parameters):
+        ranges = {name: field.shape for name, field in criterion_layout(parameters.whole)}
+        return data.StructLayout({"digest": parameters.digest_bits, "every": 1, **ranges})
     if parameters.comparator != "band":
         return stored_layout(parameters)
     members = {}

@@ -115,7 +115,7 @@ class AcceleratorModel:
             self._set_precision(value)
         elif operation == "SEGMENT":
             self._begin_segment()
-        elif operation in ("COORDINATE", "DISTINCT"):
+        elif operation in ("COORDINATE", "DISTINCT", "CELL"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
             side = Side(index)

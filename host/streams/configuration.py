@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from host.buckets import bucket_plan
+from host.cells import cell_plan
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -33,8 +34,8 @@ def configuration(
 ) -> UInt64s:
     """Return the control words for a query.
 
-    They set the bounds, the parts of the fields in the bucket number, whether keys are distinct,
-    the windows of both sides, and the precision; the last one is CLEAR.
+    They set the bounds, the parts of the fields in the bucket number or the cells of digests,
+    whether keys are distinct, the windows of both sides, and the precision; the last one is CLEAR.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ def configuration(
         Whether a probe can match at most one tuple in the window of R, and of S. An index then ends
         its search at the first match.
     spreads : mapping of str to Spread, optional
-        Known facts about the values, by key field, which decide the buckets. The caller must make
-        sure that they are true.
+        Known facts about the values, by key field, which decide the buckets or the cells. The
+        caller must make sure that they are true.
     choice : int
         Choice of the index's hash seeds; see :func:`host.bucket_hash.seeds`.
     """
@@ -76,6 +77,10 @@ def configuration(
             words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
         words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
         words += [codec.pack_control("DISTINCT", side, int(distinct[side])) for side in Side]
+    if manifest.digests is not None:
+        cells = cell_plan(manifest, bounds, spreads)
+        values = [cell.value(manifest) for cell in cells]
+        words += [codec.pack_control("CELL", part, value) for part, value in enumerate(values)]
     for side in Side:
         if isinstance(window, CountWindow):
             words.append(codec.pack_control("WINDOW", side, int(window.size)))

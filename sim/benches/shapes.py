@@ -42,6 +42,9 @@ SHAPES = {
         cores=2, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", digest_bits=5,
         lanes=3, probes=4,
     ),
+    "digests of a band": JoinParameters(
+        cores=2, sub_window=15, keys=XY, timestamp_bits=16, digest_bits=7, lanes=3, probes=4,
+    ),
     "a custom predicate": JoinParameters(
         cores=2, sub_window=8, keys=XY, timestamp_bits=16, comparator="custom",
         predicate="sim.benches.shapes:near", probes=2,

@@ -26,6 +26,9 @@ SHAPES = {
         cores=1, sub_window=26, keys=XY, lanes=2, probes=2, comparator="equality", digest_bits=5,
         tuples_per_word=2,
     ),
+    "scan band digests, 2 cores": JoinParameters(
+        cores=2, sub_window=50, keys=XY, lanes=3, probes=4, fan_in=2, digest_bits=11,
+    ),
     "scan band": JoinParameters(cores=1, sub_window=12, keys=X, probes=2),
     "scan band, 3 cores, 4 probes, two fields": JoinParameters(
         cores=3, sub_window=20, keys=XY, lanes=2, probes=4, fan_in=2, fan_out=2,

@@ -48,8 +48,26 @@ def buckets(manifest, operands, keys):
     return found
 
 
-def digests(manifest, keys):
+def cells(manifest, operands, keys):
+    """Return the digest of each key of a band; ``operands`` are those of CELL words, by part."""
+    values = [bits for _, bits in patterns(manifest, keys)]
+    found, place = np.zeros(1, np.uint64), 0
+    for n, width in enumerate(manifest.digests.parts):
+        field, shift = (
+            operands.get(n, 0) >> at.offset & ((1 << at.bits) - 1)
+            for at in (manifest.digests.cell.fields[name] for name in ("field", "shift"))
+        )
+        if field < len(values) and shift < 64:
+            cell = values[field] >> np.uint64(shift) & np.uint64((1 << width) - 1)
+            found = found | cell << np.uint64(place)
+        place += width
+    return found
+
+
+def digests(manifest, operands, keys):
     """Return the digest of each key."""
+    if manifest.digests is not None:
+        return cells(manifest, operands, keys)
     by = divisor(manifest.parameters["digest_bits"])
     whole = [0] * len(next(iter(keys.values())))
     place = 0
@@ -67,14 +85,15 @@ def first_looks(manifest, operands, keys):
     manifest : Manifest
         Manifest of the accelerator.
     operands : mapping of int to int
-        Operands of the last COORDINATE words, by the number of the key field.
+        Operands of the last COORDINATE words, by the number of the key field, or of the last CELL
+        words, by the number of the part.
     keys : mapping of str to array
         Values of each key field, by name.
     """
     if manifest.engine == "index":
         return buckets(manifest, operands, keys)
     if manifest.parameters["digest_bits"] is not None:
-        return digests(manifest, keys)
+        return digests(manifest, operands, keys)
     return None
 
 

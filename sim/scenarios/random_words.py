@@ -7,6 +7,7 @@ import numpy as np
 
 from host.bucket_hash import SEED_BITS
 from host.buckets import Coordinate
+from host.cells import Cell
 from host.words import WordCodec
 
 from .scenario import Scenario
@@ -128,7 +129,7 @@ class Writer:
         self.control("FLUSH")
 
     def operands(self, wide, changes):
-        """Write bounds at most ``wide`` away from zero, and the coordinates of an index."""
+        """Write bounds at most ``wide`` away from zero, and the buckets or digests for them."""
         fields = self.manifest.keys
         band = self.manifest.comparator == "band"
         if self.manifest.engine == "index" and band:
@@ -140,6 +141,17 @@ class Writer:
             most = (1 << key.bits) - 1  # the host clamps bounds to this value as well
             self.control("BOUND_LOW", index, -min(wide, most))
             self.control("BOUND_HIGH", index, min(self.below(wide + 1), most))
+        if self.manifest.digests is not None:
+            self.cells(wide)
+
+    def cells(self, wide):
+        """Write cells for the parts of the digests: some suit such bounds, some are too narrow."""
+        suitable = (2 * wide).bit_length()
+        for part, _ in enumerate(self.manifest.digests.parts):
+            field = self.below(len(self.manifest.keys))
+            most = self.manifest.keys[field].bits
+            shift = self.choose([min(suitable, most), min(suitable, most), self.below(most + 1)])
+            self.control("CELL", part, Cell(field, shift).value(self.manifest))
 
     def coordinates(self, *, fixed):
         """Write random coordinates of the fields in a bucket; some are hashes if ``fixed``."""

@@ -28,7 +28,8 @@ class Stretch:
     windows : dict of int to (str, int)
         Name and operand of the control word that set the window of each side.
     operands : dict of int to int
-        Operand of the last COORDINATE word of each key field.
+        Operand of the last COORDINATE word of each key field, or of the last CELL word of each part
+        of the digests.
     period : int
         Probes per star.
     stored : dict of int to int
@@ -99,10 +100,10 @@ def taken_apart(manifest, words):
                 met.between.add(name)
             if name in ("WINDOW", "LIFESPAN"):
                 windows[index] = (name, value)
-            if name == "COORDINATE":
+            if name in ("COORDINATE", "CELL"):
                 operands[index] = value
             if name == "PRECISION":
                 period = value
-            if name in ("CLEAR", "WINDOW", "LIFESPAN", "COORDINATE", "DISTINCT"):
+            if name in ("CLEAR", "WINDOW", "LIFESPAN", "COORDINATE", "DISTINCT", "CELL"):
                 stored = {0: 0, 1: 0}
     return met

@@ -139,6 +139,11 @@ class Controls:
         for side in (0, 1):
             self.renew(moment, side)
 
+    def on_cell(self, moment, index, value):
+        """CELL: it changes no answer, but it empties both windows."""
+        for side in (0, 1):
+            self.renew(moment, side)
+
     def on_distinct(self, moment, index, value):
         """DISTINCT."""
         for side in (0, 1):

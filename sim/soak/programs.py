@@ -231,6 +231,21 @@ class Programmer:
             value |= (int(number) & ((1 << part["bits"]) - 1)) << part["offset"]
         return value
 
+    def cell(self, random, bounds=None):
+        """Return random cells of a part of the digests; with bounds, often wide enough for them."""
+        layout = self.manifest["digests"]["cell"]
+        field = random.randrange(len(self.parameters["keys"]))
+        shift = random.randrange(0, 8)
+        if bounds:
+            low, high = bounds[field]
+            enough = max(high - low - 1, 0).bit_length()
+            shift = random.choice([enough, enough, max(enough - 1, 0), shift])
+        value = 0
+        for name, number in (("field", field), ("shift", shift)):
+            part = layout["fields"][name]
+            value |= (number & ((1 << part["bits"]) - 1)) << part["offset"]
+        return value
+
     def window(self, random, side, count):
         """Return a word that gives a side a new window, sometimes of an absurd size."""
         bits = self.parameters["timestamp_bits"]
@@ -265,6 +280,9 @@ class Programmer:
         if "COORDINATE" in ops and random.random() < 0.8:
             for index, limits in bounds.items():
                 words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
+        if "CELL" in ops and random.random() < 0.8:
+            for index in range(self.manifest["indices"]["CELL"]):
+                words.append(self.control("CELL", index, self.cell(random, bounds)))
         if "DISTINCT" in ops and random.random() < 0.2:
             words.append(self.control("DISTINCT", random.randrange(2), 1))
         words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]
@@ -293,6 +311,8 @@ class Programmer:
             value = self.period(random)
         elif op == "COORDINATE":
             value = self.coordinate(random)
+        elif op == "CELL":
+            value = self.cell(random)
         return self.control(op, index, value)
 
     def garbage(self, random):

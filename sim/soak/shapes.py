@@ -21,6 +21,7 @@ KINDS = (
     ("index", "equality"),
     ("index", "band"),
     ("scan", "custom"),
+    ("scan", "band digest"),
     ("low-latency-handshake", "band"),
     ("handshake", "equality"),
     ("low-latency-handshake", "equality"),
@@ -83,7 +84,10 @@ def random_shape(seed, number):
     if engine in CHAINS:
         return random_chain(random, engine, comparator, fields)
     digest = None
-    if comparator == "digest":
+    if comparator == "band digest":
+        comparator = "band"
+        digest = int(random.integers(2 * len(fields), 24 + 1))
+    elif comparator == "digest":
         comparator = "equality"
         bits = sum(field.bits for field in fields)
         if bits < 2:

@@ -76,8 +76,8 @@ def digest_of(number, bits):
 
 
 def stored_key(parameters, key):
-    """A key as the circuit stores it."""
-    if parameters.digest_bits is not None:
+    """A key as the circuit stores it; that of a band without its digest."""
+    if parameters.digest_bits is not None and parameters.comparator == "equality":
         number = integer(key_layout(parameters), key)
         bits = parameters.digest_bits
         return {"digest": digest_of(number, bits), "rest": number >> bits}
@@ -95,7 +95,10 @@ def stored_range(field, side, value, low, high):
 
 
 def criterion_of(parameters, side, key, bounds=None):
-    """The criterion of a probe of ``side``; ``bounds`` maps field names to (low, high)."""
+    """The criterion of a probe of ``side``; ``bounds`` maps field names to (low, high).
+
+    That of a band is without its digest (:mod:`tests.hdl.cell_digests`).
+    """
     if parameters.comparator != "band":
         return stored_key(parameters, key)
     bounds = {**open_bounds(parameters), **(bounds or {})}

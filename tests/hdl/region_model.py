@@ -3,9 +3,11 @@
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.region import Region
+from hdl.words.cells import has_cells
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result
+from tests.hdl.cell_digests import with_digests
 from tests.hdl.cells_model import Part, bucket_of, cells_of
 from tests.hdl.input_words import (
     control_word,
@@ -43,14 +45,16 @@ class Model:
     """
 
     def __init__(
-        self, parameters, probe_side, position, size, *, matches=within, parts=None, groups=1
-    ):
+        self, parameters, probe_side, position, size, *, matches=within, parts=None, groups=1,
+        cells=((0, 2),),
+    ):  # fmt: skip
         self.parameters = parameters
         self.probe_side = probe_side
         self.position = position
         self.size = size
         self.matches = matches
         self.parts = parts or (Part(),)
+        self.cells = cells
         self.window = []  # (local number, key), None for tuples that other cores store
         self.seen = 0
         self.group = []
@@ -74,6 +78,9 @@ class Model:
             prepared["bucket"] = bucket_of(self.parameters, self.parts, key)
             if self.parameters.comparator == "band":
                 prepared["cells"] = cells_of(self.parameters, self.parts, prepared["criterion"])
+        if has_cells(self.parameters) and word["kind"] != InputKind.CONTROL:
+            body = values["body"]
+            body["tuple"] = with_digests(self.parameters, self.cells, body["tuple"])
         self.words.append(values)
 
     def tuple(self, side, key):

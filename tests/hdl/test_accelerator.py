@@ -83,8 +83,9 @@ def small_parameters(draw, engine):
     if engine == "index":
         own = {"bucket_bits": draw(st.sampled_from([None, 1, 3, 6]))}
     comparator = draw(st.sampled_from(["band", "band", "equality"]))
-    if engine == "scan" and comparator == "equality":
-        own["digest_bits"] = draw(st.sampled_from([None, 1, 3, 7]))
+    if engine == "scan":
+        few = [1, 3, 7] if comparator == "equality" else [4, 5, 11]
+        own["digest_bits"] = draw(st.sampled_from([None, *few]))
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),

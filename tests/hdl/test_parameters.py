@@ -43,8 +43,12 @@ from hdl.presets import PRESETS, TWINS
             "Parameter 'bucket_bits' must be 1 to 24, not 25",
         ),
         (
-            {"digest_bits": 4},
-            "is for the comparator 'equality' of a scan, not for 'band' of engine 'scan'",
+            {"digest_bits": 4, "comparator": "custom", "predicate": "hdl.presets:X32"},
+            "'band' and 'equality' of a scan, not for 'custom' of engine 'scan'",
+        ),
+        (
+            {"digest_bits": 3, "keys": (KeyField(name="x", bits=4), KeyField(name="y", bits=5))},
+            "must be 4 to 24, at least 2 for each key field and at most 24, not 3",
         ),
         (
             {"digest_bits": 4, "comparator": "equality", "engine": "index"},

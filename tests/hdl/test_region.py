@@ -87,6 +87,40 @@ def test_with_digests_only_equal_keys_match(
     assert activity["comparisons"] == model.comparisons
 
 
+@settings(max_examples=25)
+@given(
+    digest_bits=st.sampled_from([2, 3, 7]),
+    shift=st.sampled_from([0, 1, 2, 2, 3, 6]),
+    lanes=st.sampled_from([1, 2, 5]),
+    probes=st.sampled_from([1, 2, 5]),
+    cores=st.sampled_from([1, 2]),
+    sub_window=st.sampled_from([1, 3, 11]),
+    probe_side=st.integers(0, 1),
+    stalls=st.sampled_from([0.0, 0.3, 0.9]),
+    data=st.data(),
+)
+def test_with_digests_of_a_band_only_keys_in_range_match(
+    digest_bits, shift, lanes, probes, cores, sub_window, probe_side, stalls, data
+):
+    """Whether the cells are as wide as the range, wider, or too narrow for it."""
+    parameters = region_parameters(
+        digest_bits=digest_bits, lanes=lanes, probes=probes, cores=cores, sub_window=sub_window
+    )
+    size = data.draw(st.integers(1, parameters.capacity))
+    position = data.draw(st.integers(0, cores - 1))
+    model = Model(parameters, probe_side, position, size, cells=((0, shift),))
+    near = st.integers(-8, 8)
+    events = st.one_of(
+        st.tuples(st.integers(0, 1), near),
+        st.tuples(st.integers(0, 1), st.integers(-32, 31)),
+        st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
+    )
+    feed(model, data.draw(st.lists(events, max_size=60)))
+    activity = {}
+    assert drive(model, stalls=stalls, activity=activity) == model.answers
+    assert activity["comparisons"] == model.comparisons
+
+
 @pytest.mark.parametrize("digests", [False, True])
 @pytest.mark.parametrize(("lanes", "probes", "sub_window"), [(1, 2, 6), (3, 1, 11), (5, 3, 6)])
 def test_nothing_is_read_of_a_row_that_is_written_meanwhile(
@@ -170,6 +204,48 @@ def test_passes_follow_each_other_without_an_idle_cycle(digests, lanes, probes, 
         "busy": 12 * rows,
         "stalled": 0,
     }
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("probes", [1, 3])
+@pytest.mark.parametrize("rows", [2, 5, 16])
+def test_passes_of_a_band_follow_each_other_without_an_idle_cycle(lanes, probes, rows):
+    """One cell agrees in as many rows as candidates can be verified."""
+    parameters = region_parameters(
+        cores=1, sub_window=rows * lanes, lanes=lanes, probes=probes, digest_bits=3
+    )
+    model = Model(parameters, 0, 0, rows * lanes)
+    beside = 5  # out of range, in the second of the cells of zero, which are 4 values wide
+    for n in range(rows * lanes):
+        candidate = n % lanes == lanes - 1 and n // lanes % probes == probes - 1
+        model.tuple(1, beside if candidate else 20)
+    for _ in range(12 * probes):
+        model.tuple(0, 0)
+    sent, taken, activity = [], [], {}
+    assert drive(model, stamps=(sent, taken), activity=activity) == model.answers
+    assert {b - a for a, b in pairwise(taken)} == {max(rows, probes + 3)}
+    assert activity == {
+        "comparisons": 12 * probes * rows * lanes,
+        "busy": 12 * rows,
+        "stalled": 0,
+    }
+
+
+@pytest.mark.parametrize("wide", [0, 1, 2])
+def test_a_range_wider_than_its_cells_slows_down_its_own_pass_only(wide):
+    """In its pass, each lane takes as many cycles as there are probes; in others, none does."""
+    parameters = region_parameters(cores=1, sub_window=24, lanes=2, probes=3, digest_bits=4)
+    model = Model(parameters, 0, 0, 24, cells=((0, 1),))
+    for _ in range(24):
+        model.tuple(1, 20)
+    # The range of a probe is from one below it to two above it: two cells for one, three for zero.
+    for group in range(12):
+        for n in range(3):
+            model.tuple(0, 0 if group == 5 and n == wide else 1)
+    sent, taken = [], []
+    assert drive(model, stamps=(sent, taken)) == model.answers
+    apart = [b - a for a, b in pairwise(taken)]
+    assert apart == [12] * 4 + [24 * 3] + [1] * 5 + [12]
 
 
 def test_a_candidate_takes_as_many_cycles_as_its_group_has_probes():

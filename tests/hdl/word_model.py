@@ -34,6 +34,7 @@ SHAPES = {
         cores=1, sub_window=1, keys=THREE[1:], timestamp_bits=2, comparator="equality",
         digest_bits=3,
     ),
+    "band digest": JoinParameters(cores=2, keys=THREE[:2], digest_bits=5),
 }  # fmt: skip
 
 
@@ -41,10 +42,11 @@ def executed(parameters):
     """Operations and how many indices they may have, written down from the architecture."""
     fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
     index = parameters.engine == "index"
+    cells = parameters.comparator == "band" and parameters.digest_bits is not None
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
-        "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16,
+        "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16, "CELL": fields * cells,
     }  # fmt: skip
 
 

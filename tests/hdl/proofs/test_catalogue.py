@@ -18,6 +18,7 @@ QUICK = [
     "stream-register", "stream-fork", "pointer-queue", "steady-register", "distribution-node",
     "merger-order", "turns", "turn-queue", "turn", "moving-span", "occupancy",
     "group-schedule", "punctuation", "word-halves", "word-facts", "ingress-credits", "band",
+    "cell-comparator", "cell-ranges",
     "reset-stream-register", "reset-group-schedule", "reset-turn-queue",
 ]  # fmt: skip
 

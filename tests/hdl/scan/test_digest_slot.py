@@ -8,21 +8,38 @@ import pytest
 from hdl.comparison import carry_chain
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.digest_slot import DigestSlot
+from hdl.scan.double_cells import DoubleCells
 from hdl.scan.key_ring import KeyRing
+from tests.hdl.cell_digests import doubles_of
 from tests.hdl.ecp5 import CCU2C, ECP5, simulate
 
 
-def digest_parameters(*, lanes, bits):
-    """Parameters as a pass sees them: digests are the keys."""
+def digest_parameters(*, lanes, bits, comparator="equality"):
+    """Parameters with digests."""
     field = KeyField(name="x", bits=32)
     return JoinParameters(
-        lanes=lanes, sub_window=9 * lanes, keys=(field,), comparator="equality", digest_bits=bits
-    ).scanned
+        lanes=lanes, sub_window=9 * lanes, keys=(field,), comparator=comparator, digest_bits=bits
+    )
+
+
+def compared(parameters, digest):
+    """What a slot gets of a stored digest."""
+    if parameters.comparator == "band":
+        return doubles_of([parameters.digest_bits], [digest])
+    return {"digest": digest}
+
+
+def agrees(parameters, key, probe):
+    """Whether the digests of a key and of a probe agree."""
+    if parameters.comparator == "band":  # the lowest bit of the probe is its grid
+        doubles = doubles_of([parameters.digest_bits], [key])
+        return doubles["odd" if probe & 1 else "even"] == probe >> 1
+    return key == probe
 
 
 def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
     """Hold, begin and compare random digests; return how many lanes matched and did not."""
-    lanes, bits = dut.parameters.lanes, dut.parameters.key_bits
+    lanes, bits = dut.parameters.lanes, dut.parameters.digest_bits
     generator = random.Random(f"{lanes} {bits} {begins} {adds}")
     held = waiting = 0
     found = [0, 0]
@@ -41,8 +58,8 @@ def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
             ctx.set(dut.begin_keys, begin)
             ctx.set(dut.add, add)
             ctx.set(dut.criterion, {"digest": criterion})
-            ctx.set(dut.keys, [{"digest": key} for key in keys])
-            expected = [key == held for key in keys]
+            ctx.set(dut.keys, [compared(dut.parameters, key) for key in keys])
+            expected = [agrees(dut.parameters, key, held) for key in keys]
             for same in expected:
                 found[same] += 1
             if begin:
@@ -66,6 +83,17 @@ def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
     assert dut.latency == KeyRing.LATENCY + 1 == 3
     missed, matched = exercise(dut, platform=platform)
     assert min(missed, matched) > 60 * lanes
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("bits", [2, 3, 16, 24])
+@pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
+def test_a_band_compares_the_double_cells_of_a_row(monkeypatch, lanes, bits, platform):
+    monkeypatch.setattr(carry_chain, "Instance", CCU2C)
+    dut = DigestSlot(digest_parameters(lanes=lanes, bits=bits, comparator="band"))
+    assert dut.latency == KeyRing.LATENCY + DoubleCells.LATENCY + 1 == 4
+    missed, matched = exercise(dut, platform=platform)
+    assert min(missed, matched) > 30 * lanes
 
 
 @pytest.mark.parametrize(("begins", "adds"), [(1.0, 1.0), (0.5, 0.0), (0.0, 0.5), (0.9, 0.1)])

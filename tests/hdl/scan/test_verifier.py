@@ -2,6 +2,7 @@
 """The verifier with its table of passes, against plain lists."""
 
 from itertools import pairwise
+from operator import eq
 import random
 
 import pytest
@@ -14,12 +15,24 @@ from tests.hdl.stream_bench import StreamBench
 from tests.hdl.verifier_pair import VerifierPair
 
 
-def digest_parameters(*, lanes, probes=3):
-    """Parameters whose keys have a digest of two bits and a rest of six."""
+def digest_parameters(*, lanes, probes=3, comparator="equality"):
+    """Parameters whose keys have a digest of two bits; in an equality, the rest has six."""
     return JoinParameters(
-        lanes=lanes, probes=probes, sub_window=9 * lanes, comparator="equality",
+        lanes=lanes, probes=probes, sub_window=9 * lanes, comparator=comparator,
         keys=(KeyField(name="x", bits=8),), digest_bits=2,
     )  # fmt: skip
+
+
+def few_keys(parameters, generator):
+    """Some stored keys, some criteria, and a function that tells whether the two match."""
+    if parameters.comparator == "equality":
+        few = [{"digest": n, "rest": generator.randrange(64)} for n in range(4)]
+        return few, few, eq
+    keys = [{"x": generator.randrange(256)} for _ in range(4)]
+    ranges = [(max(key["x"] - 30, 0), min(key["x"] + wide, 255))
+              for key, wide in zip(keys, (0, 1, 60, 200), strict=True)]  # fmt: skip
+    criteria = [{"low_0": low, "high_0": high | 1 << 8} for low, high in ranges]
+    return keys, criteria, lambda key, of: of["low_0"] <= key["x"] <= of["high_0"] & 255
 
 
 class Passes:
@@ -28,7 +41,7 @@ class Passes:
     def __init__(self, parameters, generator, number, *, empty=0.2):
         self.parameters = parameters
         rows, lanes, probes = parameters.ring_rows, parameters.lanes, parameters.probes
-        few = [{"digest": n, "rest": generator.randrange(64)} for n in range(4)]
+        few, criteria, self.match = few_keys(parameters, generator)
         self.stored = [[generator.choice(few) for _ in range(lanes)] for _ in range(rows)]
         self.probes, self.firsts, self.candidates, self.left = [], [], [], []
         first = generator.randrange(2 * rows)
@@ -37,7 +50,7 @@ class Passes:
             group = []
             if generator.random() >= empty:
                 group = [
-                    (generator.choice(few), self.span(generator, first))
+                    (generator.choice(criteria), self.span(generator, first))
                     for _ in range(generator.randrange(1, probes + 1))
                 ]
             self.probes.append(group)
@@ -65,8 +78,8 @@ class Passes:
             "ending": {"count": len(group), "star": generator.randrange(2)},
         }
         matches = sum(
-            (key == self.stored[row][lane] and tail <= place < head) << n
-            for n, (key, (tail, head)) in enumerate(group)
+            (self.match(self.stored[row][lane], of) and tail <= place < head) << n
+            for n, (of, (tail, head)) in enumerate(group)
         )
         self.candidates.append(word)
         if last or matches:
@@ -140,8 +153,11 @@ def verify(passes, *, stalls=0.0, stamps=None):
 
 @pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (5, 2), (9, 4)])
 @pytest.mark.parametrize("stalls", [0.0, 0.5, 0.95])
-def test_what_is_left_of_a_lane_are_the_probes_that_have_its_key_and_see_it(lanes, probes, stalls):
-    parameters = digest_parameters(lanes=lanes, probes=probes)
+@pytest.mark.parametrize("comparator", ["equality", "band"])
+def test_what_is_left_of_a_lane_are_the_probes_that_match_its_key_and_see_it(
+    lanes, probes, stalls, comparator
+):
+    parameters = digest_parameters(lanes=lanes, probes=probes, comparator=comparator)
     expected, received = verify(Passes(parameters, random.Random(lanes), 60), stalls=stalls)
     assert received == expected
 

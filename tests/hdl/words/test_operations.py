@@ -3,23 +3,29 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.parameter_checks import ENGINES
 from hdl.parameters import JoinParameters
 from hdl.words.inputs import Control, control_layout
 from hdl.words.operations import answers_mark, begins_window, empties_window
 
 ANSWERED = {Control.CLEAR, Control.FLUSH, Control.PRECISION}
 BEGINNING = {Control.WINDOW, Control.LIFESPAN}
-#: Operations that empty a window, by engine.
+#: Accelerators, and the operations that empty a window.
 EMPTYING = {
-    "scan": BEGINNING | {Control.CLEAR},
-    "index": BEGINNING | {Control.CLEAR, Control.COORDINATE, Control.DISTINCT},
-}
+    "scan": ({}, BEGINNING | {Control.CLEAR}),
+    "digests of an equality": (
+        {"digest_bits": 4, "comparator": "equality"}, BEGINNING | {Control.CLEAR},
+    ),
+    "digests of a band": ({"digest_bits": 4}, BEGINNING | {Control.CLEAR, Control.CELL}),
+    "index": (
+        {"engine": "index"}, BEGINNING | {Control.CLEAR, Control.COORDINATE, Control.DISTINCT},
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_effects_of_each_operation(engine):
-    parameters = JoinParameters(engine=engine)
+@pytest.mark.parametrize("name", EMPTYING)
+def test_effects_of_each_operation(name):
+    changes, emptying = EMPTYING[name]
+    parameters = JoinParameters(**changes)
     m = Module()
     control = Signal(control_layout(parameters))
     effects = Signal(3)
@@ -31,7 +37,7 @@ def test_effects_of_each_operation(engine):
     async def bench(ctx):
         for op in Control:
             ctx.set(control.op, op)
-            expected = [op in ANSWERED, op in BEGINNING, op in EMPTYING[engine]]
+            expected = [op in ANSWERED, op in BEGINNING, op in emptying]
             assert [ctx.get(effects[n]) for n in range(3)] == expected, op
 
     simulator.add_testbench(bench)

@@ -133,7 +133,7 @@ def test_the_manifest_says_which_model_is_meant(tmp_path):
 
 
 def test_shapes_of_chains_differ():
-    shapes = [random_shape(2, number) for number in range(14 * 12) if number % 14 >= 8]
+    shapes = [random_shape(2, number) for number in range(15 * 12) if number % 15 >= 9]
     assert {shape.architecture for shape in shapes} == set(CHAINS)
     assert {shape.comparator for shape in shapes} == {"band", "equality", "custom"}
     assert len({shape.cores for shape in shapes}) >= 6

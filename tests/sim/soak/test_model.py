@@ -47,7 +47,7 @@ def with_flush(manifest, words):
 
 
 @settings(max_examples=40)
-@given(seed=st.integers(0, 1 << 31), number=st.integers(0, 7))
+@given(seed=st.integers(0, 1 << 31), number=st.integers(0, 8))
 def test_agrees_with_the_software_device(seed, number, tmp_path_factory):
     parameters = random_shape(seed, number)
     folder = tmp_path_factory.mktemp("bundle")
