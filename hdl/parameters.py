@@ -80,7 +80,8 @@ class JoinParameters:
     fan_in : int
         Largest number of ports of a merger (the seed's *c*).
     probe_bits : int
-        Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes.
+        Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes,
+        unless PRECISION 0 asks for no stars; then the index wraps.
     tuples_per_word : int
         Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
         With 2, a word can hold one tuple of each side.

@@ -20,8 +20,8 @@ def word_facts(parameters, word):
     ``first``, if a word may hold two tuples: the side of the tuple that comes first.
     ``finish``: the word closes the groups of both sides.
     ``set_precision``: the word is PRECISION.
-    ``wanted``: the period from star to star that PRECISION asks for.
-    ``single``, ``unordered``: this period is one; it is longer than a group.
+    ``wanted``: the period from star to star that PRECISION asks for; zero if it asks for no stars.
+    ``single``, ``unordered``: this period is one; it is longer than a group, or there is none.
     ``core``: the word is CORE.
     ``segment``: the word is SEGMENT.
     ``empties``: the sides whose windows the word empties.
@@ -39,8 +39,9 @@ def word_facts(parameters, word):
     longest = 1 << bits
     low, high = control.value[:bits], control.value[bits:]
     held = held_tuples(parameters, word)
-    # The period is shorter than the longest one. Zero and periods that are too long stand for the
-    # longest.
+    # The period is shorter than the longest one. Numbers that are too large, and those below zero,
+    # stand for the longest period; zero stands for no stars.
+    none = control.value == 0
     shorter = (low != 0) & (high == 0)
     order = {"first": word.first} if parameters.tuples_per_word == 2 else {}
     return {
@@ -50,12 +51,12 @@ def word_facts(parameters, word):
         "legal": is_legal(parameters, word),
         "clear": is_clear(word),
         "is_r": held[0],
-        "wanted": Mux(shorter, low, longest),
+        "wanted": Mux(shorter, low, Mux(none, 0, longest)),
         "is_s": held[1],
         "set_precision": is_control & (control.op == Control.PRECISION),
         "finish": ends_groups(parameters, word),
-        "single": Mux(shorter, low == 1, longest == 1),
-        "unordered": Mux(shorter, low > parameters.probes, longest > parameters.probes),
+        "single": Mux(shorter, low == 1, ~none & (longest == 1)),
+        "unordered": Mux(shorter, low > parameters.probes, none | (longest > parameters.probes)),
         "core": is_control & (control.op == Control.CORE),
         "segment": is_control & (control.op == Control.SEGMENT),
         "empties": emptied(parameters, word),

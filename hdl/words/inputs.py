@@ -57,8 +57,9 @@ class Control(enum.Enum, shape=4):
     WINDOW = 4
     #: Begin a new, empty time-based window of lifespan ``value`` for side ``index``.
     LIFESPAN = 5
-    #: Send a star every ``value`` probes of a side. Zero means as rarely as the probe index allows.
-    #: The accelerator answers with a mark.
+    #: Send a star every ``value`` probes of a side. Zero means no star but before the marks and
+    #: wherever a control word closes groups; a value below zero, or too large, as rarely as the
+    #: probe index allows. The accelerator answers with a mark.
     PRECISION = 6
     #: Set how key field ``index`` determines the bucket of a tuple, and the seed of its hash.
     #: ``value`` is a :func:`coordinate_layout`. Empties both windows. Index engine only.

@@ -58,6 +58,7 @@ class Emission:
 
     def __init__(self, manifest: Manifest) -> None:
         self._codec = WordCodec(manifest)
+        self._probes = 1 << manifest.probe_bits  # the index of a probe wraps at this number
         rule = StorageRule.of(manifest)
         self.segments = {side: StorageSegments(rule) for side in Side}
         self._sides = {side: _Side() for side in Side}
@@ -145,4 +146,4 @@ class Emission:
             column[leaving] for column in (state.pairs.probe, state.pairs.stored, group)
         )
         state.pairs = Pairs(state.pairs.probe[~leaving], state.pairs.stored[~leaving])
-        return groups[group], probe - periods[group], stored
+        return groups[group], (probe - periods[group]) % self._probes, stored

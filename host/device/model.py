@@ -175,8 +175,9 @@ class AcceleratorModel:
             segments.restart()
 
     def _set_precision(self, value: int) -> None:
+        longest = 1 << self.manifest.probe_bits
         self._grouper = Grouper(
-            Ordering(max(value, 0)),
+            Ordering(value if value >= 0 else longest),
             probes=self.manifest.probes,
             limit=self._live * self.manifest.storage.slack,
             probe_bits=self.manifest.probe_bits,

@@ -132,9 +132,9 @@ class AnyWord:
 
     @property
     def period(self):
-        """The period from star to star that it wants, if it is PRECISION."""
+        """The period from star to star that it wants, if it is PRECISION; zero for no stars."""
         longest = 2**self.parameters.probe_bits
-        return self.value if 0 < self.value < longest else longest
+        return self.value if 0 <= self.value < longest else longest
 
 
 def any_words(parameters, generator, number):
