@@ -8,6 +8,8 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
+from .rounds import longest_round
+
 __all__ = [
     "SEED_BITS",
     "Control",
@@ -73,6 +75,9 @@ class Control(enum.Enum, shape=4):
     #: Begin a segment: from here on, the cores of the list take turns to store tuples, in the order
     #: of the list. Empties no window. Illegal if the list is empty or too many segments are held.
     SEGMENT = 10
+    #: Send a star for every probe, and one after each round of ``value`` stored tuples of each core
+    #: (:mod:`hdl.words.rounds`). The accelerator answers with a mark. Only with rounds.
+    INNER = 11
 
 
 def key_layout(parameters):
@@ -155,6 +160,7 @@ def control_layout(parameters):
         ceil_log2(parameters.capacity + 1) + 1,
         parameters.probe_bits + 2,
         coordinate_layout(parameters).size + 1 if parameters.engine == "index" else 0,
+        longest_round(parameters) + 2 if parameters.rounds else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
@@ -185,6 +191,8 @@ def operation_indices(parameters):
         indices[Control.COORDINATE] = fields
     if not parameters.is_chain:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
+    if parameters.rounds:
+        indices[Control.INNER] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))
 
 

@@ -133,7 +133,8 @@ def plots(*, quick=False):
         Plot("19", "19: throughput over the probes per star", "probes per star", PER_CYCLES,
              f"Saturated, count-based; one probe per pass; {few}. No stars at all: at {NO_STARS}.",
              tuple(Series(f"{k} cores, sub-window {size // k}",
-                          tuple((period or NO_STARS, Point(f"sj-{k}", size, period=period, tuples=1200))
+                          tuple((period or NO_STARS,
+                                 Point(f"sj-{k}", size, period=period, tuples=1200))
                                 for period in ORDERINGS.values()), PER_CYCLES)
                    for k, size in ((8, 1 << 12), (8, 1 << 13), (most, window)))),
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
