@@ -34,8 +34,8 @@ def position(bits):
 class LaneSerializer(wiring.Component):
     """Send the lanes of a row that have a match, in order, one per cycle.
 
-    The last row of a pass also sends its last lane, and with rounds, lanes in which a round ends are
-    sent as well, with or without a match. A row waits for one cycle while the lanes to send are
+    The last row of a pass also sends its last lane. With rounds, lanes in which a round ends are
+    sent as well. These lanes need no match. A row waits for one cycle while the lanes to send are
     determined. The current lane is held in a one-hot register, so that no two selections among all
     lanes follow each other in one cycle.
 

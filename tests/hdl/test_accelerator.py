@@ -83,6 +83,8 @@ def small_parameters(draw, engine):
     if engine == "index":
         own = {"bucket_bits": draw(st.sampled_from([None, 1, 3, 6]))}
     comparator = draw(st.sampled_from(["band", "band", "equality"]))
+    if engine == "scan" and own["lanes"] != 3:
+        own["rounds"] = draw(st.booleans())
     if engine == "scan" and comparator == "equality":
         own["digest_bits"] = draw(st.sampled_from([None, 1, 3, 7]))
     return JoinParameters(

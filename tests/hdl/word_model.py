@@ -34,6 +34,10 @@ SHAPES = {
         cores=1, sub_window=1, keys=THREE[1:], timestamp_bits=2, comparator="equality",
         digest_bits=3,
     ),
+    "rounds": JoinParameters(
+        cores=1, sub_window=9, keys=THREE[:1], probe_bits=2, lanes=2, probes=3, rounds=True,
+        tuples_per_word=2,
+    ),
 }  # fmt: skip
 
 
@@ -44,7 +48,7 @@ def executed(parameters):
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
-        "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16,
+        "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16, "INNER": 16 * parameters.rounds,
     }  # fmt: skip
 
 
@@ -132,7 +136,9 @@ class AnyWord:
 
     @property
     def period(self):
-        """The period from star to star that it wants, if it is PRECISION; zero for no stars."""
+        """The period from star to star that it wants, if it sets one; zero for no stars."""
+        if self.operation == "INNER":
+            return 1
         longest = 2**self.parameters.probe_bits
         return self.value if 0 <= self.value < longest else longest
 

@@ -25,7 +25,8 @@ def test_any_word_has_the_facts_that_it_means(shape):
     parameters = SHAPES[shape]
     words = any_words(parameters, random.Random(shape), 500)
     for word, facts in zip(words, facts_of(parameters, words), strict=True):
-        precision = word.operation == "PRECISION"
+        inner = word.operation == "INNER" and parameters.rounds
+        precision = word.operation == "PRECISION" or inner
         expected = {
             "legal": word.legal,
             "clear": word.operation == "CLEAR",
@@ -43,6 +44,9 @@ def test_any_word_has_the_facts_that_it_means(shape):
                 "single": word.period == 1,
                 "unordered": word.period == 0 or word.period > parameters.probes,
             }
+        if precision and parameters.rounds:
+            assert (facts["rounds"] > 0) == (inner and word.value != 0)
+        assert ("rounds" in facts) == parameters.rounds
         if all(word.held):
             expected["first"] = word.first
         assert {name: facts[name] for name in expected} == expected

@@ -8,7 +8,7 @@ from hdl.parameters import JoinParameters
 from hdl.words.inputs import Control, control_layout
 from hdl.words.operations import answers_mark, begins_window, empties_window
 
-ANSWERED = {Control.CLEAR, Control.FLUSH, Control.PRECISION}
+ANSWERED = {Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER}
 BEGINNING = {Control.WINDOW, Control.LIFESPAN}
 #: Operations that empty a window, by engine.
 EMPTYING = {
