@@ -48,9 +48,24 @@ def test_lanes_in_which_a_round_ends_are_sent_without_a_match_too(lanes, stalls)
         if not (ends or last or any(matches)):
             continue
         turned = [sum(bit << lane for lane, bit in enumerate(matches))]
-        rows.append({"matches": turned, "row": n % 32, "last": last, "ends": ends, "rounds": code})
+        rows.append(
+            {
+                "matches": turned,
+                "row": n % parameters.ring_rows,
+                "last": last,
+                "ends": ends,
+                "rounds": code,
+            }
+        )
         expected += [
-            (match, lane, n % 32, last and lane == lanes - 1, ends >> lane & 1, code)
+            (
+                match,
+                lane,
+                n % parameters.ring_rows,
+                last and lane == lanes - 1,
+                ends >> lane & 1,
+                code,
+            )
             for lane, match in enumerate(matches)
             if match or ends >> lane & 1 or (last and lane == lanes - 1)
         ]
