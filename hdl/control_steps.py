@@ -8,7 +8,7 @@ from amaranth import *
 from .words.inputs import Control
 from .words.operations import answers_mark, begins_window, empties_window
 
-__all__ = ["ControlSteps", "elaborate_execution", "elaborate_steps"]
+__all__ = ["ControlSteps", "elaborate_execution", "elaborate_steps", "rounds_after"]
 
 
 class ControlSteps(NamedTuple):
@@ -113,4 +113,28 @@ def elaborate_execution(m, steps, tracker, engine):
         tracker.begin_time.eq(executing & begin_time),
         engine.configure.eq(executing),
         engine.control.eq(control),
+    ]
+
+
+def rounds_after(parameters, word, ending):
+    """Return what a word says, to the ``ending`` of its group, about rounds.
+
+    A control word closes groups of several probes, which are not sent in rounds. What it says about
+    rounds is of the groups that follow, and the mark tells.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    word : View
+        Region word with the flag ``control``.
+    ending : View
+        The :func:`~hdl.words.spans.ending_layout` to assign.
+    """
+    if not parameters.rounds:
+        return []
+    rounds = word.word.rounds
+    return [
+        ending.rounds.eq(Mux(word.control, 0, rounds)),
+        ending.punctuation.inner.eq(word.control & rounds.any()),
     ]

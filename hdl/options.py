@@ -53,6 +53,10 @@ def add_parameter_options(parser):
     group.add_argument("--architecture", choices=ARCHITECTURES, help="default: splitjoin")
     group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
     group.add_argument(
+        "--rounds", action="store_true", default=None,
+        help="let a scan send the results of a probe in the order of its stored tuples",
+    )  # fmt: skip
+    group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
     )
 
@@ -68,7 +72,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate"]
+    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate", "rounds"]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

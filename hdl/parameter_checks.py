@@ -60,6 +60,7 @@ def check_parameters(parameters):
     if parameters.digest_bits is not None:
         check_digest(parameters)
     check_architecture(parameters)
+    check_rounds(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -142,6 +143,25 @@ def check_digest(parameters):
         isinstance(parameters.digest_bits, int) and least <= parameters.digest_bits <= most,
         f"Parameter 'digest_bits' must be {least} to {most}, {rule}, not"
         f" {parameters.digest_bits!r}",
+    )
+
+
+def check_rounds(parameters):
+    """Check that the engine can send results in rounds, if it has to."""
+    require(
+        isinstance(parameters.rounds, bool),
+        f"Parameter 'rounds' must be True or False, not {parameters.rounds!r}",
+    )
+    if not parameters.rounds:
+        return
+    require(
+        parameters.engine == "scan" and not parameters.is_chain,
+        "Parameter 'rounds' is for a scan: an index meets stored tuples in another order, and a"
+        " chain of cores has no stars",
+    )
+    require(
+        not parameters.lanes & (parameters.lanes - 1),
+        f"Parameter 'rounds' needs 'lanes' to be a power of two, not {parameters.lanes}",
     )
 
 

@@ -82,7 +82,8 @@ class JoinParameters:
     fan_in : int
         Largest number of ports of a merger (the seed's *c*).
     probe_bits : int
-        Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes.
+        Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes,
+        unless PRECISION 0 asks for no stars; then the index wraps.
     tuples_per_word : int
         Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
         With 2, a word can hold one tuple of each side.
@@ -90,6 +91,9 @@ class JoinParameters:
         ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
         chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
         with one comparator per core and side, and their results name tuples by their numbers.
+    rounds : bool
+        Whether a scan can send the results of a probe in rounds of stored tuples, with a star after
+        each round (INNER). It needs a number of lanes that is a power of two.
     tag_bits : int or None
         Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
     """
@@ -111,6 +115,7 @@ class JoinParameters:
     tuples_per_word: int = 1
     architecture: str = "splitjoin"
     tag_bits: int | None = None
+    rounds: bool = False
 
     def __post_init__(self):
         check_parameters(self)
@@ -201,8 +206,13 @@ class JoinParameters:
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values; those of chains only for a chain."""
+        """Return the parameters as JSON-compatible values; those of chains only for a chain.
+
+        ``rounds`` is there only if they are.
+        """
         values = asdict(self)
+        if not self.rounds:
+            del values["rounds"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

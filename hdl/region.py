@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .control_steps import elaborate_execution, elaborate_steps
+from .control_steps import elaborate_execution, elaborate_steps, rounds_after
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
 from .scan.digest_engine import DigestEngine
@@ -229,6 +229,7 @@ class Region(wiring.Component):
         with m.If(words.valid):
             m.d.sync += [
                 follows.star.eq(words.payload.star),
+                *rounds_after(self.parameters, words.payload, follows),
                 *(
                     follows.punctuation[name].eq(words.payload.word[name])
                     for name in ("disorder", "illegal", "free")

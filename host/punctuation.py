@@ -66,7 +66,8 @@ class Grouper:
     limit : int, optional
         ``cores * slack`` of the accelerator; without it groups wait as long as it takes.
     probe_bits : int, optional
-        Width of the probe index: a period of zero, or a longer one, means ``2 ** probe_bits``.
+        Width of the probe index: a longer period means ``2 ** probe_bits``. A period of zero means
+        no star but those of :meth:`finish`.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Grouper:
     ) -> None:
         longest = _NEVER if probe_bits is None else 1 << probe_bits
         self.probes = probes
-        self.period = min(ordering.period or longest, longest)
+        self.period = min(ordering.period, longest) or _NEVER
         self.free = self.period > probes
         self.limit = _NEVER if limit is None else limit
         self._open = {side: _Open() for side in Side}

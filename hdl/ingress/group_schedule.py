@@ -33,14 +33,15 @@ class GroupSchedule(wiring.Component):
     Members
     -------
     period : In
-        Probes from star to star, at least one. With ``finish``, the period that follows.
+        Probes from star to star; zero if no star is wanted but by ``finish``. With ``finish``, the
+        period that follows.
     single : In(1)
         ``period`` is one.
     limit : In
         ``slack`` times the number of cores that store, at least two; changes only after a
         ``finish``.
     free : In(1)
-        The period in force is longer than a group.
+        The period in force is longer than a group, or zero.
     probe : In(1)
         A probe of this side is at hand.
     other : In(1)
@@ -95,7 +96,8 @@ class GroupSchedule(wiring.Component):
         # Tuples of the other side since the group began.
         passed = Signal.like(limit, name="passed", reset_less=True)
         exhausted = Signal()  # `passed` is one below the limit, which is two at the least
-        left = Signal(self.parameters.probe_bits + 1, init=1)  # probes to the next star
+        # Probes to the next star; zero if none is wanted, as a count of one is its last.
+        left = Signal(self.parameters.probe_bits + 1, init=1)
         due = Signal(init=1)  # a star follows the next probe
         unstarred = Signal()  # probes have come since the last star
 
@@ -114,7 +116,7 @@ class GroupSchedule(wiring.Component):
             with m.If(starred | self.finish):
                 m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
             with m.Elif(self.probe):
-                m.d.sync += [left.eq(left - 1), due.eq(left == 2), unstarred.eq(1)]
+                m.d.sync += [left.eq(left - left.any()), due.eq(left == 2), unstarred.eq(1)]
             # The counts start anew with a group, so they need not wait to know whether one ends.
             probes_before = Mux(begun, grouped, 0)
             # The tuple of the other side, if it comes after the probe that begins the group.

@@ -13,6 +13,7 @@ from hdl.words.prepared import region_word
 from hdl.words.results import turns_shape
 
 from .punctuation import Punctuation
+from .round_mode import RoundMode
 from .storage_turns import StorageTurns
 from .time_order import TimeOrder
 from .word_facts import is_clear, word_facts
@@ -116,6 +117,8 @@ class Ingress(wiring.Component):
         self.elaborate_legality(m, accepted, output, refused)
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
         self.elaborate_groups(m, accepted, output, punctuation, refused)
+        if self.parameters.rounds:
+            self.elaborate_rounds(m, accepted, output, refused)
         self.elaborate_turns(m, accepted, output, punctuation, turns)
         if self.parameters.tuples_per_word == 1:
             self.elaborate_tuple(m, accepted, output, punctuation)
@@ -242,6 +245,19 @@ class Ingress(wiring.Component):
             self.accepted.eq(punctuation.probes & advance.replicate(2)),
             self.closing_sides.eq(turns),
             self.closing.eq(punctuation.starring),
+        ]
+
+    def elaborate_rounds(self, m, words, output, refused):
+        """Say of every word in which rounds results come from there on."""
+        word = words.payload
+        m.submodules.rounds = mode = RoundMode(self.parameters)
+        m.d.comb += [
+            mode.advance.eq(words.valid & output.ready),
+            mode.set_precision.eq(word.set_precision),
+            mode.wanted.eq(word.rounds),
+            mode.segment.eq(word.segment & ~refused),
+            mode.empties.eq(word.empties),
+            output.payload.rounds.eq(mode.rounds),
         ]
 
     def elaborate_tuple(self, m, words, output, punctuation):

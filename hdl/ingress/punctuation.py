@@ -34,9 +34,9 @@ class Punctuation(wiring.Component):
         The word at hand also begins the precision that ``wanted``, ``single`` and ``unordered``
         say.
     wanted : In
-        Probes from star to star, at least one.
+        Probes from star to star; zero for no stars but those that ``finish`` brings.
     single, unordered : In(1)
-        ``wanted`` is one; ``wanted`` is longer than a group.
+        ``wanted`` is one; ``wanted`` is longer than a group, or zero.
     advance : In(1)
         The word at hand is taken.
     close, star : Out(2)

@@ -76,19 +76,20 @@ def word_facts(parameters):
         )
         longest = 1 << parameters.probe_bits
         inside = (control.value > 0) & (control.value < longest)
-        period = bench.wire(Mux(inside, control.value, longest))
+        none = bench.wire(control.value == 0)
+        period = bench.wire(Mux(inside, control.value, Mux(none, 0, longest)))
         clear = is_control & (control.op == Control.CLEAR)
         bench.claim("CLEAR is seen", known["clear"] == clear)
         if parameters.tuples_per_word == 2:
             bench.claim("the side of the first tuple is told", known["first"] == word.first)
         bench.claim(
-            "a period of zero, or beyond the probe index, is the longest",
+            "zero asks for no stars, and a number beyond the probe index for the longest period",
             ~precision | (known["wanted"] == period),
         )
         bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
         bench.claim(
-            "a period longer than a group is told",
-            ~precision | (known["unordered"] == (period > parameters.probes)),
+            "a period longer than a group, or none, is told",
+            ~precision | (known["unordered"] == (none | (period > parameters.probes))),
         )
         limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
         for (op, (low, high)), bit in limits.items():

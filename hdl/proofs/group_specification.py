@@ -31,7 +31,8 @@ class Specification:
     bench : Bench
     parameters : JoinParameters
     period : Value
-        Number of probes from star to star.
+        Number of probes from star to star; zero for no stars. Then ``since`` only says whether any
+        probe has come.
     """
 
     def __init__(self, bench, parameters, period):
@@ -48,18 +49,19 @@ class Specification:
         bench.invariant(self.group.count < parameters.probes)
         bench.invariant((self.group.count == 0) | (self.group.others < self.limit))
         bench.invariant((self.group.count != 0) | (self.group.others == 0))
-        bench.invariant(self.group.count <= self.group.since)
-        bench.invariant(self.group.since < period)
-        bench.invariant((period > parameters.probes) | (self.group.count == self.group.since))
+        bench.invariant((period == 0) | (self.group.count <= self.group.since))
+        bench.invariant((self.group.count == 0) | (self.group.since != 0))
+        bench.invariant(Mux(period == 0, self.group.since <= 1, self.group.since < period))
+        bench.invariant(self.free | (self.group.count == self.group.since))
 
     @property
     def free(self):
         """Return whether stars are so rare that mergers need not keep the order of cores."""
-        return self.period > self.parameters.probes
+        return (self.period == 0) | (self.period > self.parameters.probes)
 
     def probe(self, group, comes):
         """Return the group after a probe of this side, if it ended, and if with a star."""
-        count, since = group.count + 1, group.since + 1
+        count, since = group.count + 1, Mux(self.period == 0, 1, group.since + 1)
         due = since == self.period
         ends = comes & (due | (count == self.parameters.probes))
         star = ends & (due | ~self.free)
@@ -112,6 +114,7 @@ def schedule_states(bench, dut, specification):
     bench.invariant(~begun | (passed == group.others))
     bench.invariant(filled == (group.count == probes - 1))
     bench.invariant(exhausted == (begun & (group.others == specification.limit - 1)))
-    bench.invariant(left == specification.period - group.since)
+    period = specification.period
+    bench.invariant(left == Mux(period == 0, 0, period - group.since))
     bench.invariant(due == (left == 1))
     bench.invariant(unstarred == (group.since != 0))

@@ -23,9 +23,9 @@ def group_schedule(parameters):
         dut = bench.add(GroupSchedule(parameters))
         longest = 1 << parameters.probe_bits
         period = bench.register(range(longest + 1), "period", init=1)
-        bench.invariant((period > 0) & (period <= longest))
+        bench.invariant(period <= longest)
         wanted = bench.any(range(longest + 1), "wanted")
-        bench.assume((wanted > 0) & (wanted <= longest))
+        bench.assume(wanted <= longest)
         probe, other, finish, advance = (
             bench.any(1, name) for name in ("probe", "other", "finish", "advance")
         )
@@ -67,6 +67,9 @@ def group_schedule(parameters):
         schedule_states(bench, dut, own)
         bench.cover("a group ends as it has waited too long", advance & ends[2] & dut.star)
         bench.cover("a full group ends without a star", ends[1] & ~dut.star)
+        bench.cover(
+            "a full group ends where no stars are wanted", advance & ends[1] & (period == 0)
+        )
         return bench
 
     return build
@@ -80,15 +83,19 @@ def punctuation(parameters):
         dut = bench.add(Punctuation(parameters))
         longest = 1 << parameters.probe_bits
         period = bench.register(range(longest + 1), "period", init=1)
-        bench.invariant((period > 0) & (period <= longest))
+        bench.invariant(period <= longest)
         wanted = bench.any(range(longest + 1), "wanted")
-        bench.assume((wanted > 0) & (wanted <= longest))
+        bench.assume(wanted <= longest)
         finish, changes, advance = (
             bench.any(1, name) for name in ("finish", "set_precision", "advance")
         )
         probes = bench.any(2, "probes")
         bench.assume(~finish | (probes == 0))
         bench.assume(~changes | finish)
+
+        def rare(period):
+            return (period == 0) | (period > parameters.probes)
+
         first = bench.any(1, "first") if parameters.side_by_side else C(0)
         if parameters.side_by_side:
             bench.set(dut.first, first)
@@ -96,7 +103,7 @@ def punctuation(parameters):
             bench.assume(~probes.all())
         for name, value in (
             ("probes", probes), ("finish", finish), ("set_precision", changes),
-            ("wanted", wanted), ("single", wanted == 1), ("unordered", wanted > parameters.probes),
+            ("wanted", wanted), ("single", wanted == 1), ("unordered", rare(wanted)),
             ("advance", advance), ("limit", parameters.cores * parameters.slack),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
@@ -106,14 +113,14 @@ def punctuation(parameters):
         apart = both_sides(bench, dut, sides, probes, first, finish, advance)
         bench.invariant(bench.inside(dut, "period") == period)
         bench.invariant(bench.inside(dut, "single") == (period == 1))
-        bench.invariant(bench.inside(dut, "free") == (period > parameters.probes))
+        bench.invariant(bench.inside(dut, "free") == rare(period))
         bench.claim(
             "order is free from a word on if stars are rarer than groups end",
-            dut.free == (next_period > parameters.probes),
+            dut.free == rare(next_period),
         )
         bench.claim(
             "the combiner is told of stars while order counts",
-            dut.starring == (advance & dut.star.any() & (period <= parameters.probes)),
+            dut.starring == (advance & dut.star.any() & ~rare(period)),
         )
         bench.cover("both groups end at once", advance & dut.star.all() & ~finish & ~apart)
         return bench

@@ -109,6 +109,11 @@ class GroupCollector(wiring.Component):
                 group.second.eq(self.second),
                 group.oldest_head.eq(self.span.head.row),
             ]
+            if self.parameters.rounds:
+                m.d.sync += [
+                    group.tail_lane.eq(self.span.tail.lane),
+                    group.head_lane.eq(self.span.head.lane),
+                ]
         with m.If(self.close):
             m.d.sync += [
                 closed.eq(1),

@@ -34,9 +34,10 @@ def position(bits):
 class LaneSerializer(wiring.Component):
     """Send the lanes of a row that have a match, in order, one per cycle.
 
-    The last row of a pass also sends its last lane, with or without a match. A row waits for one
-    cycle while the lanes to send are determined. The current lane is held in a one-hot register, so
-    that no two selections among all lanes follow each other in one cycle.
+    The last row of a pass also sends its last lane. With rounds, lanes in which a round ends are
+    sent as well. These lanes need no match. A row waits for one cycle while the lanes to send are
+    determined. The current lane is held in a one-hot register, so that no two selections among all
+    lanes follow each other in one cycle.
 
     Latency: 3 cycles. Throughput: 1 lane per cycle.
 
@@ -88,6 +89,7 @@ class LaneSerializer(wiring.Component):
             lane.payload.row.eq(row.row),
             lane.payload.last.eq(row.last & chosen[-1]),
             lane.payload.ending.eq(row.ending),
+            *self.rounds_of(lane.payload, row, chosen),
             self.i.ready.eq(take | ~waits),
         ]
         with m.If(take):
@@ -102,9 +104,17 @@ class LaneSerializer(wiring.Component):
             ]
         with m.If(self.i.ready):
             ends = self.i.payload.last << lanes - 1
+            if self.parameters.rounds:
+                ends |= self.i.payload.ends
             m.d.sync += [
                 waiting.eq(self.i.payload),
                 waits.eq(self.i.valid),
                 marked.eq(reduce(or_, self.i.payload.matches) | ends),
             ]
         return m
+
+    def rounds_of(self, lane, row, chosen):
+        """Return the assignments of what the chosen lane of a row says about rounds."""
+        if not self.parameters.rounds:
+            return []
+        return [lane.rounds.eq(row.rounds), lane.ends.eq((row.ends & chosen).any())]

@@ -6,12 +6,14 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from hdl.words.prepared import verified_layouts
+from hdl.words.rounds import rounds_shape
 from hdl.words.spans import ending_layout, pointer_layout, span_layout
 
 __all__ = [
     "group_layout",
     "lane_matches_layout",
     "match_layout",
+    "rounds_members",
     "row_layout",
     "verified_probe_layout",
 ]
@@ -28,21 +30,29 @@ def group_layout(parameters):
     ``first`` is the first row of the pass, where the span of the oldest probe begins; ``second`` is
     the row after it, and ``stop`` the row after the last. From row ``newest_tail`` on, the spans of
     all probes have begun; before row ``oldest_head``, none has ended. In a group without probes,
-    ``first`` is the first row of the window, and ``stop`` and ``newest_tail`` are undefined.
+    ``first`` is the first row of the window, and ``stop`` and ``newest_tail`` are undefined. With
+    rounds, ``tail_lane`` and ``head_lane`` are the lanes in which the span of the only probe begins
+    and before which it ends.
     """
-    row = pointer_layout(parameters)["row"].shape
-    rows = dict.fromkeys(("first", "second", "stop", "newest_tail", "oldest_head"), row)
-    return data.StructLayout({**rows, "ending": ending_layout(parameters)})
+    pointer = pointer_layout(parameters)
+    rows = dict.fromkeys(
+        ("first", "second", "stop", "newest_tail", "oldest_head"), pointer["row"].shape
+    )
+    ends = ("tail_lane", "head_lane") if parameters.rounds else ()
+    lanes = dict.fromkeys(ends, pointer["lane"].shape)
+    return data.StructLayout({**rows, **lanes, "ending": ending_layout(parameters)})
 
 
 def match_layout(parameters, bits):
     """Layout of the outcome of one row: ``bits`` match bits per lane; ``last`` if the pass ends.
 
-    The match bits are one per probe, or a single one for all probes.
+    The match bits are one per probe, or a single one for all probes. With rounds, ``ends`` are the
+    lanes in which a round of the pass ends, and ``rounds`` is the code of their size.
     """
     return data.StructLayout(
         {
             "matches": data.ArrayLayout(parameters.lanes, bits),
+            **rounds_members(parameters, parameters.lanes),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
@@ -55,12 +65,20 @@ def lane_matches_layout(parameters, bits):
     return data.StructLayout(
         {
             "matches": unsigned(bits),
+            **rounds_members(parameters, 1),
             "lane": unsigned(ceil_log2(parameters.lanes)),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
         }
     )
+
+
+def rounds_members(parameters, lanes):
+    """Members of an outcome of some lanes that tell of rounds; none without rounds."""
+    if not parameters.rounds:
+        return {}
+    return {"ends": unsigned(lanes), "rounds": rounds_shape(parameters)}
 
 
 def verified_probe_layout(parameters):

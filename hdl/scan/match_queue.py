@@ -9,7 +9,7 @@ from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.results import node_result
 
 from .lane_serializer import LaneSerializer
-from .layouts import lane_matches_layout, match_layout
+from .layouts import lane_matches_layout, match_layout, rounds_members
 from .pair_serializer import PairSerializer
 
 __all__ = ["MatchQueue"]
@@ -18,7 +18,8 @@ __all__ = ["MatchQueue"]
 class MatchQueue(wiring.Component):
     """Queue the rows that have matches, and send each match as a pair, ordered by lane and probe.
 
-    The last row of a pass is followed by the star and the mark of its group, if it has them. The
+    Rows in which a round ends are queued as well, and a star follows the pairs of the round. The
+    last row of a pass is followed by the star and the mark of its group, if it has them. The
     scan continues while a row with many matches is sent, until the queue has no room but for the
     rows in flight.
 
@@ -113,5 +114,6 @@ class MatchQueue(wiring.Component):
                 only.row.eq(rows.payload.row),
                 only.last.eq(rows.payload.last),
                 only.ending.eq(rows.payload.ending),
+                *(only[name].eq(rows.payload[name]) for name in rounds_members(self.parameters, 1)),
             ]
         return m

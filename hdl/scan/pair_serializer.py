@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.streams.registers import StreamRegister
 from hdl.words.results import ResultKind, node_result
+from hdl.words.rounds import round_of
 
 from .layouts import lane_matches_layout
 
@@ -23,6 +24,8 @@ def lowest(bits):
 
 class PairSerializer(wiring.Component):
     """Send each match as a pair, in order of probe, then the star and the mark of the group.
+
+    With rounds, the star of a round follows the pairs of its last lane.
 
     Latency: 2 cycles. Throughput: 1 word per cycle.
 
@@ -55,7 +58,8 @@ class PairSerializer(wiring.Component):
 
         lane = Signal(lane_matches_layout(self.parameters, self.parameters.probes), reset_less=True)
         loaded = Signal()
-        todo = Signal(probes + 2)  # pairs, then star, then mark
+        rounds = self.parameters.rounds
+        todo = Signal(probes + rounds + 2)  # pairs, star of a round, star, mark
         index, rest = lowest(todo)
         base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
         word = output.i
@@ -76,9 +80,15 @@ class PairSerializer(wiring.Component):
             ]
         with m.Else():
             m.d.comb += [
-                word.payload.kind.eq(Mux(todo[probes], ResultKind.STAR, ResultKind.MARK)),
+                word.payload.kind.eq(Mux(todo[:-1].any(), ResultKind.STAR, ResultKind.MARK)),
                 word.payload.body.punctuation.eq(lane.ending.punctuation),
             ]
+            if rounds:
+                self.elaborate_star(m, word.payload.body.punctuation, todo[probes:])
+        if rounds:
+            m.d.comb += word.payload.round.eq(
+                round_of(m, self.parameters, lane.rounds, lane.lane, lane.row)
+            )
         with m.If(word.ready):
             m.d.sync += todo.eq(rest)
         with m.If(done):
@@ -87,7 +97,16 @@ class PairSerializer(wiring.Component):
             m.d.sync += loaded.eq(self.i.valid)
             with m.If(self.i.valid):
                 punctuation = Cat(star, mark) & following.last.replicate(2)
-                m.d.sync += [lane.eq(following), todo.eq(Cat(following.matches, punctuation))]
+                ends = following.ends if rounds else Const(0, 0)
+                m.d.sync += [lane.eq(following), todo.eq(Cat(following.matches, ends, punctuation))]
             with m.If(loaded & lane.last):
                 m.d.sync += base.eq(Mux(lane.ending.star, 0, base + lane.ending.count))
         return m
+
+    def elaborate_star(self, m, punctuation, todo):
+        """Let the star of a round report no faults, and only that star and a mark be ``inner``."""
+        of_round, star, _ = todo
+        with m.If(of_round):
+            m.d.comb += [Value.cast(punctuation).eq(0), punctuation.inner.eq(1)]
+        with m.Elif(star):
+            m.d.comb += punctuation.inner.eq(0)

@@ -12,6 +12,7 @@ from hdl.words.spans import ending_layout, pointer_layout
 
 from .key_ring import KeyRing
 from .layouts import group_layout, match_layout, row_layout
+from .round_ends import RoundEnds
 
 __all__ = ["RowScanner"]
 
@@ -66,8 +67,8 @@ class RowScanner(wiring.Component):
     matches_valid : Out(1)
         ``matches`` is valid.
     matches : Out
-        Outcome of a row that has a match or is the last of its pass; ``ending`` is valid for the
-        last row only.
+        Outcome of a row that has a match, is the last of its pass, or ends a round; ``ending`` is
+        valid for the last row only.
     room : In(1)
         A row may be read. The queue that takes the outcomes drives ``room`` from a register, high
         while it has more than :attr:`in_flight` free entries.
@@ -84,6 +85,7 @@ class RowScanner(wiring.Component):
         #: do: outcomes can arrive for the rows in the pipeline, and for one row that is read before
         #: the registered ``room`` is seen.
         self.in_flight = self.latency + 2
+        self._rounds = RoundEnds(parameters, latency=slot_latency) if parameters.rounds else None
         super().__init__(
             {
                 "add_to": In(parameters.probes),
@@ -138,6 +140,15 @@ class RowScanner(wiring.Component):
                 before_last.eq(group.stop - 2),
                 last.eq(short),
             ]
+        if self._rounds:
+            m.submodules.rounds = rounds = self._rounds
+            m.d.comb += [
+                rounds.load.eq(take),
+                rounds.group.eq(group),
+                rounds.step.eq(step),
+                rounds.row.eq(row),
+                rounds.last.eq(last),
+            ]
         return take, step, row, last
 
     def elaborate_stages(self, m, take, step, row, last, **more):
@@ -188,7 +199,11 @@ class RowScanner(wiring.Component):
             m.d.sync += outcome.ending.eq(compared["ending"])
         m.d.comb += [outcome.row.eq(row), outcome.last.eq(last)]
         m.d.comb += [outcome.matches[n].eq(lanes) for n, lanes in enumerate(found)]
-        m.d.sync += self.matches_valid.eq(valid & (last | reduce(or_, outcome.matches).any()))
+        sent = last | reduce(or_, outcome.matches).any()
+        if self._rounds:
+            sent |= outcome.ends.any()
+            m.d.comb += [outcome.ends.eq(self._rounds.ends), outcome.rounds.eq(self._rounds.rounds)]
+        m.d.sync += self.matches_valid.eq(valid & sent)
         matches = Signal.like(outcome)
         m.d.comb += self.matches.eq(matches)
         with m.If(valid):

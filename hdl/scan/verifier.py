@@ -16,7 +16,7 @@ from hdl.words.prepared import verified_layouts
 from hdl.words.spans import pointer_layout
 
 from .key_ring import KeyRing
-from .layouts import lane_matches_layout
+from .layouts import lane_matches_layout, rounds_members
 from .pass_table import pass_reading
 
 __all__ = ["Verifier"]
@@ -31,8 +31,8 @@ class Verifier(wiring.Component):
     The key of an equality is compared with the key of the probe, that of a band with its ranges.
     The whole keys are in a separate ring, which only the verifier reads, so candidates do not
     disturb the scan. The probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a
-    match is dropped, unless it is the last of its pass. A last lane that is no candidate takes one
-    step.
+    match is dropped, unless it is the last of its pass or of a round. Such a lane that is no
+    candidate takes one step.
 
     Latency: :attr:`latency` cycles from the last step of a lane to ``o``: those of the ring, 2 to
     select the lane, 1 to compare, and 1 in the output queue, which takes up the lanes in flight
@@ -192,12 +192,16 @@ class Verifier(wiring.Component):
         matches = Signal(probes)
         output = Signal(layout)
         number, lane = compared["number"], compared["lane"]
+        ends_round = lane.ends if self.parameters.rounds else 0
         m.d.comb += [
             matches.eq(Mux(number == 0, 0, found) | (match << number)),
             output.matches.eq(matches),
             *(output[name].eq(lane[name]) for name in ("lane", "row", "last", "ending")),
+            *(output[name].eq(lane[name]) for name in rounds_members(self.parameters, 1)),
             queue.last.eq(output),
-            queue.add.eq(compared["step"] & compared["final"] & (lane.last | matches.any())),
+            queue.add.eq(
+                compared["step"] & compared["final"] & (lane.last | matches.any() | ends_round)
+            ),
             self.o.valid.eq(queue.filled),
             self.o.payload.eq(queue.first),
             queue.take.eq(self.o.valid & self.o.ready),

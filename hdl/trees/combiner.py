@@ -16,12 +16,16 @@ __all__ = ["Combiner"]
 
 
 def side_flags(side):
-    """Return the flags of a side's word that the combiner decides by; zero while it is invalid."""
-    kind = side.payload.kind
+    """Return the flags of a side's word that the combiner decides by; zero while it is invalid.
+
+    The star of a round is none that a turn ends with.
+    """
+    kind, punctuation = side.payload.kind, side.payload.body.punctuation
+    inner = punctuation.inner if "inner" in punctuation.shape().members else Const(0)
     return {
         "result": side.valid & (kind != ResultKind.MARK),
         "pair": side.valid & (kind == ResultKind.PAIR),
-        "star": side.valid & (kind == ResultKind.STAR),
+        "star": side.valid & (kind == ResultKind.STAR) & ~inner,
         "mark": side.valid & (kind == ResultKind.MARK),
     }
 
@@ -136,3 +140,7 @@ class Combiner(wiring.Component):
                     for fault in ("disorder", "illegal")
                 ),
             ]
+            if self.parameters.rounds:
+                m.d.comb += chosen.body.punctuation.inner.eq(
+                    Mux(side, punctuation[1].inner, punctuation[0].inner) & ~both_marks
+                )

@@ -11,6 +11,8 @@ from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.tree import leaf_beside, tree_levels
 from hdl.words.results import ResultKind, node_result, pair_layout
 
+from .round_aligner import RoundAligner
+
 __all__ = ["Merger", "MergerTree"]
 
 
@@ -129,6 +131,11 @@ class Merger(wiring.Component):
         for n in reversed(range(self.ports - 1)):
             lowest = Mux(pair[n], pairs[n], lowest)
         m.d.comb += chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, words[0].kind))
+        if self.parameters.rounds:  # all stars are of the same round
+            number = words[-1].round
+            for n in reversed(range(self.ports - 1)):
+                number = Mux(pair[n], words[n].round, number)
+            m.d.comb += chosen.round.eq(number)
         with m.If(pair.any()):
             m.d.comb += chosen.body.pair.eq(lowest)
         with m.Else():
@@ -154,8 +161,10 @@ class MergerTree(wiring.Component):
 
     With a single core, there is nothing to merge, and its results pass unchanged.
 
-    Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels; none with a single
-    core. Throughput: 1 word per cycle.
+    With rounds, there is a :class:`hdl.trees.round_aligner.RoundAligner` in front of each merger.
+
+    Latency: 2 cycles for each of the ``len(tree_levels(cores, fan_in))`` levels, 4 with rounds;
+    none with a single core. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -174,7 +183,7 @@ class MergerTree(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.levels = len(tree_levels(parameters.cores, parameters.fan_in))
-        self.latency = 2 * self.levels if parameters.cores > 1 else 0
+        self.latency = 2 * self.levels * (1 + parameters.rounds) if parameters.cores > 1 else 0
         super().__init__(
             {
                 "i": In(stream.Signature(node_result(parameters, 0))).array(parameters.cores),
@@ -209,6 +218,13 @@ class MergerTree(wiring.Component):
                 m.submodules[f"merger_{level}_{n}"] = merger
                 nearest = leaf_beside(level, n, arity=fan_in, leaves=cores)
                 m.d.comb += merger.reset.eq(self.resets[nearest])
+                if self.parameters.rounds:
+                    aligner = RoundAligner(self.parameters, level=level, ports=len(group))
+                    m.submodules[f"aligner_{level}_{n}"] = aligner
+                    m.d.comb += aligner.reset.eq(self.resets[nearest])
+                    for i, child in zip(aligner.i, group, strict=True):
+                        connect(m, child, i)
+                    group = aligner.o
                 for i, child in zip(merger.i, group, strict=True):
                     connect(m, child, i)
                 parents.append(merger.o)

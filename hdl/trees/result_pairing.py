@@ -22,8 +22,8 @@ def row_layout(parameters):
 
     ``result``: the row holds a result other than a mark.
     ``lone``: the row holds exactly one result, and it is not a mark.
-    ``ends``: the last result of the row is a star.
-    ``star``: a star is the only result of the row.
+    ``ends``: the last result of the row is a star, and not that of a round.
+    ``star``: such a star is the only result of the row.
     ``mark``: ``one`` is a mark.
     ``free``: the mark declares that order is free from here on.
     """
@@ -36,8 +36,9 @@ def row_layout(parameters):
 class ResultPairing(wiring.Component):
     """Put the results of one side into rows of two while they wait.
 
-    A star ends its row. A mark has a row of its own. A result that need not wait leaves at once, in
-    a row of its own. Stalls decide which results share a row, but do not change their order.
+    A star ends its row, even one of a round. A mark has a row of its own. A result that need not
+    wait leaves at once, in a row of its own. Stalls decide which results share a row, but do not
+    change their order.
 
     Latency: 1 cycle. Throughput: 1 result per cycle in, 1 row per cycle out. Up to twice
     :attr:`depth` waiting results leave at two per cycle.
@@ -136,11 +137,13 @@ class ResultPairing(wiring.Component):
                 own.disorder.eq(flags.disorder),
                 own.illegal.eq(flags.illegal),
             ]
+            if self.parameters.rounds:
+                m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""
         kind = first.result.kind
-        last = Mux(double, second.kind, kind)
+        last = Mux(double, self.is_star(second), self.is_star(first.result))
         is_result = valid & (kind != ResultKind.MARK)
         m.d.comb += [
             row.one.eq(first.result),
@@ -148,9 +151,14 @@ class ResultPairing(wiring.Component):
             row.free.eq(first.free),
             row.result.eq(is_result),
             row.lone.eq(is_result & ~double),
-            row.ends.eq(valid & (last == ResultKind.STAR)),
-            row.star.eq(valid & (kind == ResultKind.STAR)),
+            row.ends.eq(valid & last),
+            row.star.eq(valid & self.is_star(first.result)),
             row.mark.eq(valid & (kind == ResultKind.MARK)),
         ]
         with m.If(~double):
             m.d.comb += row.two.kind.eq(ResultKind.NONE)
+
+    def is_star(self, result):
+        """Return whether a result is a star, and not that of a round."""
+        star = result.kind == ResultKind.STAR
+        return star & ~result.body.punctuation.inner if self.parameters.rounds else star

@@ -9,6 +9,7 @@ from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
 from .cells import cell_layout, digest_parts, has_cells
+from .rounds import longest_round
 
 __all__ = [
     "SEED_BITS",
@@ -59,8 +60,9 @@ class Control(enum.Enum, shape=4):
     WINDOW = 4
     #: Begin a new, empty time-based window of lifespan ``value`` for side ``index``.
     LIFESPAN = 5
-    #: Send a star every ``value`` probes of a side. Zero means as rarely as the probe index allows.
-    #: The accelerator answers with a mark.
+    #: Send a star every ``value`` probes of a side. Zero means no star but before the marks and
+    #: wherever a control word closes groups; a value below zero, or too large, as rarely as the
+    #: probe index allows. The accelerator answers with a mark.
     PRECISION = 6
     #: Set how key field ``index`` determines the bucket of a tuple, and the seed of its hash.
     #: ``value`` is a :func:`coordinate_layout`. Empties both windows. Index engine only.
@@ -78,6 +80,9 @@ class Control(enum.Enum, shape=4):
     #: ``value`` is a :func:`hdl.words.cells.cell_layout`. Empties both windows. Only for a band
     #: with digests.
     CELL = 11
+    #: Send a star for every probe, and one after each round of ``value`` stored tuples of each core
+    #: (:mod:`hdl.words.rounds`). The accelerator answers with a mark. Only with rounds.
+    INNER = 12
 
 
 def key_layout(parameters):
@@ -162,6 +167,7 @@ def control_layout(parameters):
         parameters.probe_bits + 2,
         coordinate_layout(parameters).size + 1 if parameters.engine == "index" else 0,
         cell_layout(parameters).size + 1 if has_cells(parameters) else 0,
+        longest_round(parameters) + 2 if parameters.rounds else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
@@ -194,6 +200,8 @@ def operation_indices(parameters):
         indices[Control.CELL] = len(digest_parts(parameters))
     if not parameters.is_chain:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
+    if parameters.rounds:
+        indices[Control.INNER] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))
 
 

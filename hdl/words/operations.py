@@ -9,7 +9,8 @@ __all__ = ["answers_mark", "begins_window", "empties_window"]
 
 def answers_mark(control):
     """Return whether the accelerator answers a control word with a mark."""
-    return control.op.as_value().matches(Control.CLEAR, Control.FLUSH, Control.PRECISION)
+    marked = (Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER)
+    return control.op.as_value().matches(*marked)
 
 
 def begins_window(control):

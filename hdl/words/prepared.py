@@ -13,6 +13,7 @@ from .inputs import (
     key_layout,
     limits_layout,
 )
+from .rounds import rounds_shape
 
 __all__ = [
     "cells_layout",
@@ -41,7 +42,9 @@ def decision_members(parameters):
     ``storing`` (per side): the core that stores a tuple of this side.
     ``leaving`` (per side): the core whose oldest tuple of this side leaves for that tuple, if the
       side's bit of ``leaves`` is set. These three have a meaning for a tuple of that side only.
+    ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.rounds`).
     """
+    rounds = {"rounds": rounds_shape(parameters)} if parameters.rounds else {}
     cores = data.ArrayLayout(range(max(2, parameters.cores)), 2)
     return {
         "close": unsigned(2),
@@ -52,6 +55,7 @@ def decision_members(parameters):
         "storing": cores,
         "leaving": cores,
         "leaves": unsigned(2),
+        **rounds,
     }
 
 

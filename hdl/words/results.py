@@ -7,6 +7,8 @@ from amaranth.utils import ceil_log2
 
 from hdl.tree import tree_levels
 
+from .rounds import ROUND_BITS
+
 __all__ = [
     "ResultKind",
     "core_shape",
@@ -41,9 +43,14 @@ def core_shape(parameters):
     return unsigned(digits * ceil_log2(parameters.fan_in))
 
 
-def punctuation_layout():
-    """Return the layout of the body of a star or mark inside the gathering tree."""
-    return data.StructLayout(dict.fromkeys(("overflow", "disorder", "illegal", "free"), 1))
+def punctuation_layout(parameters):
+    """Return the layout of the body of a star or mark inside the gathering tree.
+
+    With rounds, ``inner`` says of a star that it ends a round, and not the results of its probe,
+    and of a mark that results come in rounds from there on.
+    """
+    flags = ("overflow", "disorder", "illegal", "free", *["inner"] * parameters.rounds)
+    return data.StructLayout(dict.fromkeys(flags, 1))
 
 
 def pair_layout(parameters, core_bits):
@@ -64,16 +71,18 @@ def pair_layout(parameters, core_bits):
 def node_result(parameters, level):
     """Return the layout of a result word of one region side after ``level`` mergers.
 
-    A region emits level 0.
+    A region emits level 0. With rounds, a pair and the star of a round have the lowest bits of
+    their ``round`` (:mod:`hdl.words.rounds`).
     """
     core_bits = level * ceil_log2(parameters.fan_in)
     return data.StructLayout(
         {
             "kind": ResultKind,
+            **({"round": unsigned(ROUND_BITS)} if parameters.rounds else {}),
             "body": data.UnionLayout(
                 {
                     "pair": pair_layout(parameters, core_bits),
-                    "punctuation": punctuation_layout(),
+                    "punctuation": punctuation_layout(parameters),
                 }
             ),
         }
@@ -107,10 +116,14 @@ def ordinals_layout(parameters):
     return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
 
 
-def faults_layout():
-    """Return the layout of the faults in a star or mark, as the user gets them."""
+def faults_layout(parameters):
+    """Return the layout of a star or mark, as the user gets them: the faults that it reports.
+
+    With rounds, ``inner`` says of a star that it ends a round. Such a star reports no faults.
+    """
+    inner = {"inner": unsigned(1)} if parameters.rounds else {}
     return data.StructLayout(
-        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
+        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1), **inner}
     )
 
 
@@ -132,7 +145,7 @@ def result_layout(parameters):
             "body": data.UnionLayout(
                 {
                     "pair": pair,
-                    "punctuation": faults_layout(),
+                    "punctuation": faults_layout(parameters),
                 }
             ),
         }

@@ -5,9 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from .results import (
-    punctuation_layout,
-)
+from .results import punctuation_layout
+from .rounds import rounds_shape
 
 __all__ = [
     "activity_layout",
@@ -44,14 +43,15 @@ def ending_layout(parameters):
     """Return the layout of what follows the results of a group.
 
     ``count`` is the number of probes in the group. ``star`` and ``mark`` say which of the two
-    follow the group.
+    follow the group. With rounds, ``rounds`` is the code of their size (:mod:`hdl.words.rounds`).
     """
     return data.StructLayout(
         {
             "count": range(parameters.probes + 1),
             "star": unsigned(1),
             "mark": unsigned(1),
-            "punctuation": punctuation_layout(),
+            "punctuation": punctuation_layout(parameters),
+            **({"rounds": rounds_shape(parameters)} if parameters.rounds else {}),
         }
     )
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from host.device.rounds import Rounds, rounds_of
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.punctuation import Closings
@@ -54,14 +55,26 @@ class Emission:
     ----------
     segments : dict of Side to StorageSegments
         Where each side's tuples are stored.
+    round_size : int
+        Number of tuples of a core in a round; zero if results do not come in rounds.
     """
 
     def __init__(self, manifest: Manifest) -> None:
         self._codec = WordCodec(manifest)
+        self._probes = 1 << manifest.probe_bits  # the index of a probe wraps at this number
         rule = StorageRule.of(manifest)
         self.segments = {side: StorageSegments(rule) for side in Side}
         self._sides = {side: _Side() for side in Side}
         self.none = np.zeros((0, self._codec.result.columns), np.uint64)
+        self.round_size = 0
+        self._rounds = dict.fromkeys(Side, Rounds.empty())  # of probes that were added
+
+    def see(self, side: Side, start: Int64s, before: Int64s) -> None:
+        """Note which stored tuples the next probes of ``side`` see, from ``start`` on.
+
+        Only if results come in rounds; the groups of these probes close before the next ones come.
+        """
+        self._rounds[side] = rounds_of(self.segments[side.other], self.round_size, start, before)
 
     def add(self, side: Side, probes: int, pairs: Pairs) -> None:
         """Add the pairs of the next ``probes`` probes of ``side``, whose probes count from zero."""
@@ -112,23 +125,64 @@ class Emission:
         rank, probe, core, local, of_side = (
             np.concatenate(part) for part in (ranks, index, cores, numbers, sides)
         )
-        order = np.lexsort((probe, local, core, rank))
-        rank, probe, core, local, of_side = (
-            column[order] for column in (rank, probe, core, local, of_side)
+        size = self.round_size
+        round_ = local // size if size else np.zeros_like(local)
+        order = np.lexsort((probe, local, core, round_, rank))
+        rank, round_, probe, core, local, of_side = (
+            column[order] for column in (rank, round_, probe, core, local, of_side)
         )
         row, lane = self.segments[Side.R].slots(local)
+        pairs = self._codec.pack_pairs(of_side, probe, core, row, lane)
 
         stars = np.flatnonzero(closings.star)
+        of_star = closings.side[stars]
+        flags = overflow[stars].astype(np.int64) << (1 - of_star)
+        ends = self._codec.pack_punctuation(self._codec.star, of_star, flags, disorder, illegal)
+        if size:
+            return self._in_rounds(closings, (rank, round_, pairs), (stars, ends)), len(rank)
         words = np.empty((len(rank) + len(stars), self.none.shape[1]), np.uint64)
         is_star = np.zeros(len(words), np.bool_)
         is_star[np.searchsorted(rank, stars, side="right") + np.arange(len(stars))] = True
-        words[~is_star] = self._codec.pack_pairs(of_side, probe, core, row, lane)
-        of_star = closings.side[stars]
-        flags = overflow[stars].astype(np.int64) << (1 - of_star)
-        words[is_star] = self._codec.pack_punctuation(
-            self._codec.star, of_star, flags, disorder, illegal
-        )
+        words[~is_star] = pairs
+        words[is_star] = ends
         return words, len(rank)
+
+    def _in_rounds(
+        self,
+        closings: Closings,
+        pairs: tuple[Int64s, Int64s, UInt64s],
+        stars: tuple[Int64s, UInt64s],
+    ) -> UInt64s:
+        """Return the words of groups of one probe each, with the stars of rounds between them.
+
+        Parameters
+        ----------
+        closings : Closings
+            The closed groups, each of them with a star.
+        pairs : tuple of arrays
+            Group, round and word of every pair, in order.
+        stars : tuple of arrays
+            Group and word of every star.
+        """
+        groups, rounds = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        for side in Side:
+            of_side = np.flatnonzero(closings.side == side)
+            first, end = self._rounds[side]
+            counts = end - first
+            begins = np.cumsum(counts) - counts
+            groups = np.concatenate([groups, np.repeat(of_side, counts)])
+            numbers = np.arange(counts.sum()) + np.repeat(first - begins, counts)
+            rounds = np.concatenate([rounds, numbers])
+        after = np.full(len(stars[0]), np.iinfo(np.int64).max)
+        parts = [
+            (pairs[0], pairs[1], pairs[2]),
+            (groups, rounds, self._codec.pack_inner_stars(closings.side[groups])),
+            (stars[0], after, stars[1]),
+        ]
+        group, round_, words = (np.concatenate(column) for column in zip(*parts, strict=True))
+        kind = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+        ordered: UInt64s = words[np.lexsort((kind, round_, group))]
+        return ordered
 
     def _leave(self, side: Side, closings: Closings) -> tuple[Int64s, Int64s, Int64s]:
         """Return group, probe index and stored tuple of the pairs whose groups are closed."""
@@ -145,4 +199,4 @@ class Emission:
             column[leaving] for column in (state.pairs.probe, state.pairs.stored, group)
         )
         state.pairs = Pairs(state.pairs.probe[~leaving], state.pairs.stored[~leaving])
-        return groups[group], probe - periods[group], stored
+        return groups[group], (probe - periods[group]) % self._probes, stored

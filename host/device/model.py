@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from host.device.emission import Emission, Pairs
 from host.device.history import History
+from host.device.rounds import round_size
 from host.exact import UInt64s, places
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -88,6 +89,10 @@ class AcceleratorModel:
             before = earlier[side.other] + np.searchsorted(members[side.other], mine)
             own = {name: column[mine] for name, column in keys.items()}
             self._emission.add(side, len(mine), self._join(side, own, time[mine], before))
+            if self._emission.round_size:
+                seen = self._histories[side.other]
+                start = seen.starts(before, time[mine]) if seen.count else before
+                self._emission.see(side, start, before)
         if count:
             for history in self._histories.values():
                 history.forget(time[-1:])
@@ -102,7 +107,7 @@ class AcceleratorModel:
             self._append(value if operation == "CORE" else None)
             return self._emission.none
         words = [self._emit(self._grouper.finish(), {}, disorder=self._disorder)]
-        if operation in ("CLEAR", "FLUSH", "PRECISION"):
+        if operation in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             words.append(
                 self._emission.mark(
                     self._overflowed, disorder=self._disorder, illegal=self._illegal
@@ -113,6 +118,10 @@ class AcceleratorModel:
             self._clear()
         elif operation == "PRECISION":
             self._set_precision(value)
+        elif operation == "INNER":
+            self._set_precision(1)
+            if not any(self._drifted.values()):
+                self._emission.round_size = round_size(self.manifest, value)
         elif operation == "SEGMENT":
             self._begin_segment()
         elif operation in ("COORDINATE", "DISTINCT", "CELL"):
@@ -122,6 +131,7 @@ class AcceleratorModel:
             self._windows[side] = self._window(operation, value)
             self._histories[side] = History(self._windows[side], self.manifest.capacity)
             self._emission.segments[side].restart()
+            self._drifted[side] = False
         return np.concatenate(words)
 
     def drop_illegal(self) -> None:
@@ -151,6 +161,8 @@ class AcceleratorModel:
         self._grouper.limit = len(self._listed) * self.manifest.storage.slack
         self._live = len(self._listed)
         self._listed.clear()
+        self._drifted = dict.fromkeys(Side, True)
+        self._emission.round_size = 0
 
     def _window(self, operation: str, value: int) -> Window:
         """Return the window that a control word sets, limited to the supported range."""
@@ -173,10 +185,13 @@ class AcceleratorModel:
         self._histories = {side: History(self._windows[side], capacity) for side in Side}
         for segments in self._emission.segments.values():
             segments.restart()
+        self._drifted = dict.fromkeys(Side, False)  # windows that may hold tuples of two segments
 
     def _set_precision(self, value: int) -> None:
+        self._emission.round_size = 0
+        longest = 1 << self.manifest.probe_bits
         self._grouper = Grouper(
-            Ordering(max(value, 0)),
+            Ordering(value if value >= 0 else longest),
             probes=self.manifest.probes,
             limit=self._live * self.manifest.storage.slack,
             probe_bits=self.manifest.probe_bits,

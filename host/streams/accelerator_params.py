@@ -105,4 +105,8 @@ class AcceleratorJoinParams(ConfluenceParams):
             return Ordering(self.device.manifest.probes)
         if self.ordering.hold is not None:
             return Ordering(control_of(self.ordering, self.device.manifest).period)
+        if self.ordering.period == 0:
+            # Without stars the index of a probe wraps, and no bound on the probes under way tells
+            # how often it has. The longest period keeps every index unambiguous.
+            return Ordering(1 << self.device.manifest.probe_bits)
         return self.ordering

@@ -37,6 +37,8 @@ class ResultWords:
         Whether timestamps decreased; False for pairs.
     illegal : array of bool
         Whether an input word was illegal; False for pairs.
+    inner : array of bool
+        Whether a star ends a round, and not the results of its probes; False for all others.
     """
 
     kind: Int64s
@@ -48,6 +50,7 @@ class ResultWords:
     overflow: Int64s
     disorder: npt.NDArray[np.bool_]
     illegal: npt.NDArray[np.bool_]
+    inner: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -140,7 +143,8 @@ class ResultCodec:
 
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
-        fields = dict.fromkeys(PLACE, np.zeros(len(results), np.int64))  # a chain has no places
+        # A chain has no places, and few accelerators have rounds.
+        fields = dict.fromkeys((*PLACE, "inner"), np.zeros(len(results), np.int64))
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(
@@ -153,6 +157,7 @@ class ResultCodec:
             overflow=fields["overflow"] * punctuation,
             disorder=(fields["disorder"] != 0) & punctuation,
             illegal=(fields["illegal"] != 0) & punctuation,
+            inner=(fields["inner"] != 0) & (fields["kind"] == self.star),
         )
 
     def pack_pairs(
@@ -181,6 +186,12 @@ class ResultCodec:
         results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
         for name, column in zip(names, columns, strict=True):
             pack_field(results, self.result[name], column.reshape(-1))
+        return results
+
+    def pack_inner_stars(self, side: Int64s) -> UInt64s:
+        """Return stars of rounds as results; only for an accelerator with rounds."""
+        results = self.pack_punctuation(self.star, side, 0, False)
+        pack_field(results, self.result["inner"], np.ones(len(side), np.int64))
         return results
 
     def core_number(self, digits: Int64s) -> Int64s:

@@ -12,8 +12,13 @@ WINDOWS = (1 << 10, 1 << 11, 1 << 12)
 #: Match rates from 1e-6 to 1e-1 as half-widths of a band in two fields of 10,000 values.
 WIDTHS = (5, 16, 50, 158, 500, 1581)
 NAMES = {"sj": "SplitJoin", "llhj": "low-latency handshake", "hj": "handshake"}
-#: Probes per star of each ordering that the hardware has; 0 is the fewest stars, every 256 probes.
-ORDERINGS = {"none (256)": 0, "relaxed(64)": 64, "relaxed(16)": 16, "relaxed(4)": 4, "outer": 1}
+#: Probes per star of each ordering; 0 sends no stars.
+ORDERINGS = {
+    "none": 0, "relaxed(256)": 256, "relaxed(64)": 64, "relaxed(16)": 16, "relaxed(4)": 4,
+    "outer": 1,
+}  # fmt: skip
+#: Place of the results without stars on the axis of probes per star.
+NO_STARS = 1 << 10
 PER_CYCLES = "tuples per 1,000 cycles"
 #: Cycles between two tuples at which a chain of any length, and SplitJoin, are idle between them.
 IDLE = 400
@@ -126,9 +131,10 @@ def plots(*, quick=False):
         Plot("18", "18: latency of the stages, count-based window of 2^10", "join cores", "cycles",
              f"{outer}; {few}.", stages(False, cores) + visiting(False, cores)[2:], log_y=True),
         Plot("19", "19: throughput over the probes per star", "probes per star", PER_CYCLES,
-             f"Saturated, count-based; one probe per pass; {few}. inner(q) is not built yet.",
+             f"Saturated, count-based; one probe per pass; {few}. No stars at all: at {NO_STARS}.",
              tuple(Series(f"{k} cores, sub-window {size // k}",
-                          tuple((period or 256, Point(f"sj-{k}", size, period=period, tuples=1200))
+                          tuple((period or NO_STARS,
+                                 Point(f"sj-{k}", size, period=period, tuples=1200))
                                 for period in ORDERINGS.values()), PER_CYCLES)
                    for k, size in ((8, 1 << 12), (8, 1 << 13), (most, window)))),
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,

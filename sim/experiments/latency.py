@@ -26,7 +26,7 @@ def latencies(codec, manifest, traffic, arrived, period, interval):
     arrived : array of int64
         Cycle of each tuple since CLEAR; sides alternate, and R is first.
     period : int
-        Probes of a side per star; 0 means every ``2**probe_bits``.
+        Probes of a side per star; without stars, at 0, no result tells which tuple it is of.
     interval : tuple of int
         First and last cycle of the results that count.
     """
@@ -38,7 +38,8 @@ def latencies(codec, manifest, traffic, arrived, period, interval):
         at = np.flatnonzero((fields.kind == codec.pair) & inside)
         r, s = (unpack_field(words[at], manifest.result_word[name]) for name in "rs")
         return summary("visiting", produced[at] - np.maximum(sides[0][r], sides[1][s]))
-    period = period or 1 << manifest.result_word["probe"].bits
+    if not period:
+        return summary("visiting", np.zeros(0)) | summary("processing", np.zeros(0))
     visiting, processing = [], []
     for own in range(2):
         of_side = (fields.side == own) & (fields.kind != codec.mark)

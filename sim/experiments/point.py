@@ -21,8 +21,8 @@ class Point:
     timed : bool
         Whether the window is time-based; a tick then passes from one pair of tuples to the next.
     period : int
-        Probes of a side per star; 1 is the strict outer order, 0 the fewest stars there are. Chains
-        of cores have no stars.
+        Probes of a side per star; 1 is the strict outer order, 0 sends no stars. Chains of cores
+        have no stars.
     interval : int
         Cycles from one tuple to the next; 0 offers tuples as fast as they are accepted.
     width : int

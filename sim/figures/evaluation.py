@@ -104,7 +104,7 @@ def throughput_ratio_llhj(report):
 
 @figure("order.outer_over_none", unit="of 1", goal=">= 0.98")
 def outer_over_none(report):
-    """Throughput with a star per probe over that with the fewest stars, every 256 probes.
+    """Throughput with a star per probe over that without stars.
 
     The least of 8 cores with sub-windows of 512 and 1,024 tuples; one probe per pass.
     """

@@ -36,8 +36,9 @@ class Intruders:
         self.generator = generator
         self.overflow = overflow
         self.codec = WordCodec(manifest)
-        # With fewer cores, a window of any size may overflow.
-        left_out = () if overflow else ("CORE", "SEGMENT")
+        # With fewer cores, a window of any size may overflow, and after an overflow rounds mean
+        # nothing.
+        left_out = ("INNER",) if overflow else ("CORE", "SEGMENT")
         legal = [name for name in manifest.operations if name not in left_out]
         kinds = [*legal, *["ILLEGAL"] * 8]
         self.kinds = cycle(generator.permutation(kinds).tolist())

@@ -17,7 +17,7 @@ __all__ = ["MARKED", "random_scenario"]
 #: Patterns in which the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")
 #: Control words that are answered by a mark.
-MARKED = ("CLEAR", "FLUSH", "PRECISION")
+MARKED = ("CLEAR", "FLUSH", "PRECISION", "INNER")
 
 
 def sides_of(shape, count, generator):
@@ -76,6 +76,8 @@ class Writer:
         self.parts = []
         self.marks = 0
         self.fewest = 1  # fewest cores that take turns
+        self.live = manifest.storage.cores  # cores that take turns now
+        self.period = 1  # probes per star, except in rounds
 
     def below(self, limit):
         """Return a random number that is at least zero and below ``limit``."""
@@ -112,9 +114,18 @@ class Writer:
         pace = self.choose([1, 2, 5])
         self.fewest = 1 + self.below(self.manifest.storage.cores)
         changes_turns = self.generator.random() < 0.5
+        rounds = "INNER" in self.manifest.operations and not self.overflow
+        rounds = rounds and self.generator.random() < 0.7
+        if rounds:
+            self.fewest = self.live
         self.windows(timed, pace, self.room(changes_turns))
+        if rounds:  # SEGMENT would end them
+            self.inner()
+        elif "INNER" in self.manifest.operations:
+            self.control("PRECISION", 0, self.period)
         self.control("CLEAR")
-        self.turns()
+        if not rounds:
+            self.turns()
         keys = self.keys(count)
         times = self.times(count, pace, timed)
         self.tuples(shape, keys, times, changes=changes_turns)
@@ -202,6 +213,11 @@ class Writer:
         for core in live.tolist():
             self.control("CORE", 0, core)
         self.control("SEGMENT")
+        self.live = most
+
+    def inner(self):
+        """Write an inner order of any rounds."""
+        self.control("INNER", self.below(16), self.choose([1, 1, 1, 2, 3, 4, 6, 8, 40, 0]))
 
     def keys(self, count):
         """Return random keys of ``count`` tuples, with one to sixty different values per field."""
@@ -233,6 +249,8 @@ class Writer:
             )
             if end < len(times):
                 self.turns()
+                if "INNER" in self.manifest.operations and not self.overflow:
+                    self.inner()
 
 
 def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):
@@ -257,6 +275,7 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
     if period is None:
         period = writer.choose([1, 1, manifest.probes, max(1, manifest.probes // 2)])
     writer.control("PRECISION", 0, period)
+    writer.period = period
     for _ in range(segments):
         writer.segment(tuples)
     free = period == 0 or period > manifest.probes

@@ -30,8 +30,8 @@ class Stretch:
     operands : dict of int to int
         Operand of the last COORDINATE word of each key field, or of the last CELL word of each part
         of the digests.
-    period : int
-        Probes per star.
+    period, rounds : int
+        Probes per star, and tuples per round; zero for no rounds.
     stored : dict of int to int
         Number of tuples of each side since the windows were last cleared.
     """
@@ -42,6 +42,7 @@ class Stretch:
     windows: dict
     operands: dict
     period: int
+    rounds: int
     stored: dict
 
     @property
@@ -76,7 +77,7 @@ def taken_apart(manifest, words):
     kinds = unpack_field(words, manifest.input_word["kind"])
     alone = ~legal | (kinds == manifest.input_kinds["CONTROL"])
     windows = dict.fromkeys(range(2), ("WINDOW", manifest.capacity))
-    operands, period, stored = {}, 1, {0: 0, 1: 0}
+    operands, period, rounds, stored = {}, 1, 0, {0: 0, 1: 0}
     met = Met()
     ends = np.flatnonzero(np.diff(alone)) + 1
     for begin, end in pairwise([0, *ends.tolist(), len(words)]):
@@ -84,7 +85,9 @@ def taken_apart(manifest, words):
             some = words[begin:end]
             sides, keys, times = codec.unpack_tuples(some)
             met.stretches.append(
-                Stretch(sides, keys, times, dict(windows), dict(operands), period, dict(stored))
+                Stretch(
+                    sides, keys, times, dict(windows), dict(operands), period, rounds, dict(stored)
+                )
             )
             met.words.append(some)
             for side in range(2):
@@ -102,8 +105,8 @@ def taken_apart(manifest, words):
                 windows[index] = (name, value)
             if name in ("COORDINATE", "CELL"):
                 operands[index] = value
-            if name == "PRECISION":
-                period = value
+            if name in ("PRECISION", "INNER"):
+                period, rounds = (value, 0) if name == "PRECISION" else (1, value)
             if name in ("CLEAR", "WINDOW", "LIFESPAN", "COORDINATE", "DISTINCT", "CELL"):
                 stored = {0: 0, 1: 0}
     return met

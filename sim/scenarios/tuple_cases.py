@@ -146,5 +146,12 @@ OF_TUPLES = {
         lambda manifest: manifest.probes < 1 << manifest.probe_bits,
         lambda manifest, stretch: stretch.period > manifest.probes,
     ),
+    **{
+        f"rounds of {size}": (
+            lambda manifest: "INNER" in manifest.operations,
+            lambda _, stretch, size=size: stretch.rounds == size,
+        )
+        for size in (1, 2)
+    },
     "no stars but the last": (always, lambda _, stretch: stretch.period == 0),
 }

@@ -13,6 +13,9 @@ from .words import as_numbers
 
 __all__ = ["Controls", "Windows", "read_controls"]
 
+#: Period of a precision without stars.
+NO_STARS = 1 << 61
+
 
 @dataclass(frozen=True)
 class Windows:
@@ -125,7 +128,7 @@ class Controls:
 
     def on_precision(self, moment, index, value):
         """PRECISION."""
-        period = value if 1 <= value <= self.period else self.period
+        period = value if 1 <= value <= self.period else self.period if value else NO_STARS
         self.precisions.append((moment, period))
 
     def on_coordinate(self, moment, index, value):

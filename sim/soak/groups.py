@@ -24,7 +24,8 @@ class Stars:
     of : int64 array
         For every tuple, the star that follows it.
     probe : int64 array
-        For every tuple, its index among the probes of its side since the star before.
+        For every tuple, its index among the probes of its side since the star before, modulo the
+        greatest period of stars.
     """
 
     moment: np.ndarray
@@ -102,4 +103,5 @@ def stars_of(manifest, moments, sides, controls):
     order = order_of(due, side_of)
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
+    index %= 1 << manifest["parameters"]["probe_bits"]
     return Stars(due[order], side_of[order], rank[of], index)

@@ -9,10 +9,10 @@ class Schedule:
 
     def __init__(self, parameters, period):
         longest = 1 << parameters.probe_bits
-        self.period = period if 0 < period <= longest else longest
+        self.period = period if 0 <= period <= longest else longest
         self.probes = parameters.probes
         self.limit = parameters.cores * parameters.slack
-        self.free = self.period > parameters.probes
+        self.free = self.period == 0 or self.period > parameters.probes
         self.group = [0, 0]
         self.passed = [0, 0]
         self.since = [0, 0]

@@ -86,6 +86,8 @@ def small_parameters(draw, engine):
     if engine == "scan":
         few = [1, 3, 7] if comparator == "equality" else [4, 5, 11]
         own["digest_bits"] = draw(st.sampled_from([None, *few]))
+    if engine == "scan" and own["lanes"] != 3:
+        own["rounds"] = draw(st.booleans())
     return JoinParameters(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
@@ -127,6 +129,28 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(
 ):
     parameters = data.draw(small_parameters(engine))
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=0.3, period=0)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp_path, engine):
+    """The index of a probe wraps many times, and no group of 3 probes is open at the end."""
+    parameters = JoinParameters(
+        cores=3, sub_window=5, keys=(KeyField(name="x", bits=4),), engine=engine, probes=3,
+        probe_bits=2,
+    )  # fmt: skip
+    path = write_manifest(parameters, tmp_path)
+    codec = WordCodec(Manifest.load(path))
+    tuples = codec.pack_tuples(np.arange(240) % 2, {"x": np.arange(240) // 7 % 4})
+    words = [codec.pack_control("PRECISION", 0, 0), tuples, codec.pack_control("FLUSH")]
+    scenario = Scenario(np.concatenate([np.atleast_2d(some) for some in words]), marks=2, free=True)
+    expected = expected_results(path, scenario)
+    received = answer(parameters, scenario, len(expected), stalls=0.3)
+    assert_right(path, scenario, received, expected=expected)
+    results = codec.unpack_results(received)
+    assert (results.kind == codec.pair).sum() > 1_000
+    stars = np.flatnonzero(results.kind == codec.star)
+    assert results.side[stars].tolist() == [0, 1]
+    assert len(results.kind) - 1 - stars[-1] < 60  # FLUSH came behind nearly all pairs
 
 
 @pytest.mark.parametrize(

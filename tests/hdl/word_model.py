@@ -35,6 +35,10 @@ SHAPES = {
         digest_bits=3,
     ),
     "band digest": JoinParameters(cores=2, keys=THREE[:2], digest_bits=5),
+    "rounds": JoinParameters(
+        cores=1, sub_window=9, keys=THREE[:1], probe_bits=2, lanes=2, probes=3, rounds=True,
+        tuples_per_word=2,
+    ),
 }  # fmt: skip
 
 
@@ -47,6 +51,7 @@ def executed(parameters):
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
         "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16, "CELL": fields * cells,
+        "INNER": 16 * parameters.rounds,
     }  # fmt: skip
 
 
@@ -134,9 +139,11 @@ class AnyWord:
 
     @property
     def period(self):
-        """The period from star to star that it wants, if it is PRECISION."""
+        """The period from star to star that it wants, if it sets one; zero for no stars."""
+        if self.operation == "INNER":
+            return 1
         longest = 2**self.parameters.probe_bits
-        return self.value if 0 < self.value < longest else longest
+        return self.value if 0 <= self.value < longest else longest
 
 
 def any_words(parameters, generator, number):

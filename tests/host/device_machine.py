@@ -96,7 +96,8 @@ class DeviceMachine(RuleBasedStateMachine):
         """Queue input words, and let the oracle execute them."""
         for step in steps:
             naive = self.naive
-            free, overflowed = naive.period > self.parameters.probes, any(naive.overflow)
+            free = naive.period == 0 or naive.period > self.parameters.probes
+            overflowed = any(naive.overflow)
             naive.run([step])
             if step[0] in ("R", "S"):
                 self.taken[f"tuples_{step[0].lower()}"] += not naive.disorder

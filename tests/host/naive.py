@@ -88,7 +88,7 @@ class NaiveAccelerator:
         for which in (0, 1):
             if closing[which]:
                 due = self.since_star[which] == self.period
-                self.close(which, due or self.period <= self.p.probes, known)
+                self.close(which, due or 0 < self.period <= self.p.probes, known)
 
     def probe(self, side, keys):
         matches = [
@@ -98,7 +98,8 @@ class NaiveAccelerator:
         ]
         if not self.open[side]:
             self.passed[side] = 0
-        self.open[side].append((self.since_star[side], matches))
+        index = self.since_star[side] % (1 << self.p.probe_bits)
+        self.open[side].append((index, matches))
         self.since_star[side] += 1
 
     def store(self, side, keys, now):
@@ -153,7 +154,7 @@ class NaiveAccelerator:
             self.clear()
         elif operation == "PRECISION":
             longest = 1 << self.p.probe_bits
-            self.period = value if 0 < value <= longest else longest
+            self.period = value if 0 <= value <= longest else longest
         elif operation in ("WINDOW", "LIFESPAN"):
             if operation == "WINDOW":
                 self.windows[index] = ("count", min(max(value, 1), self.p.capacity))

@@ -23,7 +23,7 @@ class NaiveGrouper:
     """One side after the other, one tuple at a time, as the ingress counts."""
 
     def __init__(self, period, probes, limit, probe_bits):
-        self.period = period if 0 < period <= 1 << probe_bits else 1 << probe_bits
+        self.period = min(period, 1 << probe_bits)  # zero: no stars
         self.probes, self.limit = probes, limit
         self.grouped, self.unstarred, self.passed = [0, 0], [0, 0], [0, 0]
 
@@ -40,7 +40,7 @@ class NaiveGrouper:
                     self.passed[side] += 1
                     close = self.passed[side] == self.limit
                 if close:
-                    star = due or self.period <= self.probes
+                    star = due or 0 < self.period <= self.probes
                     yield position, side, self.grouped[side], star
                     self.grouped[side] = self.passed[side] = 0
                     if star:
@@ -146,10 +146,11 @@ def test_unless_said_otherwise_there_is_one_core_and_a_group_is_a_probe():
     assert matches.stored[groups[-1].matches].tolist() == [0, 1, 2]
 
 
-def test_without_order_the_end_has_a_star_per_side():
+@pytest.mark.parametrize("bits", [None, 0, 1])
+def test_without_order_the_end_has_a_star_per_side(bits):
     arrivals = Arrivals(np.array([1, 0, 1], np.uint8), {"x": np.zeros(3, np.int64)})
     matches = reference_join(arrivals, DifferenceBand({}), CountWindow(6))
-    groups = list(punctuate(matches, arrivals, Ordering.none()))
+    groups = list(punctuate(matches, arrivals, Ordering.none(), probe_bits=bits))
     stars = [group for group in groups if group.star]
     assert [(group.side, len(group.probes)) for group in stars] == [(Side.R, 0), (Side.S, 0)]
     assert [group.probes.tolist() for group in groups if not group.star] == [[0], [1], [2]]

@@ -41,7 +41,10 @@ def result_mark(parameters, faults):
 
 
 def random_faults(generator):
-    return {name: generator.getrandbits(shape.shape.width) for name, shape in faults_layout()}
+    return {
+        name: generator.getrandbits(shape.shape.width)
+        for name, shape in faults_layout(parameters_of())
+    }
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class OpenGroup:
 
     def end(self, reason):
         """End the group for this reason, if there is one."""
-        star = reason == "due" or (reason is not None and self.period <= self.probes)
+        star = reason == "due" or (reason is not None and 0 < self.period <= self.probes)
         if reason:
             self.count = self.passed = 0
         if star:
@@ -76,8 +76,8 @@ class Words:
         self.left = 0
 
     def period(self):
-        """A period from star to star."""
-        wanted = self.generator.choice([*self.periods, self.longest])
+        """A period from star to star; zero for no stars."""
+        wanted = self.generator.choice([0, *self.periods, self.longest])
         return min(wanted, self.longest)
 
     def next(self, group):
@@ -132,7 +132,8 @@ def reasons_of(parameters, seed):
                 period = words.period()
             put(
                 limit=group.limit,
-                period=period, single=period == 1, free=group.period > parameters.probes,
+                period=period, single=period == 1,
+                free=group.period == 0 or group.period > parameters.probes,
                 probe=kind in ("probe", "both"), other=kind in ("other", "both"),
                 finish=kind == "finish", advance=advance,
             )  # fmt: skip

@@ -25,7 +25,8 @@ def test_any_word_has_the_facts_that_it_means(shape):
     parameters = SHAPES[shape]
     words = any_words(parameters, random.Random(shape), 500)
     for word, facts in zip(words, facts_of(parameters, words), strict=True):
-        precision = word.operation == "PRECISION"
+        inner = word.operation == "INNER" and parameters.rounds
+        precision = word.operation == "PRECISION" or inner
         expected = {
             "legal": word.legal,
             "clear": word.operation == "CLEAR",
@@ -41,8 +42,11 @@ def test_any_word_has_the_facts_that_it_means(shape):
             expected |= {
                 "wanted": word.period,
                 "single": word.period == 1,
-                "unordered": word.period > parameters.probes,
+                "unordered": word.period == 0 or word.period > parameters.probes,
             }
+        if precision and parameters.rounds:
+            assert (facts["rounds"] > 0) == (inner and word.value != 0)
+        assert ("rounds" in facts) == parameters.rounds
         if all(word.held):
             expected["first"] = word.first
         assert {name: facts[name] for name in expected} == expected
@@ -74,6 +78,6 @@ def test_every_period_that_can_be_asked_for(probes, bits):
     words = [AnyWord(parameters, kind, 0, op, 0, value) for value in values]
     longest = 1 << bits
     for value, facts in zip(values, facts_of(parameters, words), strict=True):
-        wanted = value if 0 < value <= longest else longest
+        wanted = value if 0 <= value <= longest else longest
         found = [facts[name] for name in ("set_precision", "single", "unordered", "wanted")]
-        assert found == [1, wanted == 1, wanted > probes, wanted]
+        assert found == [1, wanted == 1, wanted == 0 or wanted > probes, wanted]

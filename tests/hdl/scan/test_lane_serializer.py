@@ -35,6 +35,49 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
     ] == expected
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("stalls", [0.0, 0.5])
+def test_lanes_in_which_a_round_ends_are_sent_without_a_match_too(lanes, stalls):
+    parameters = queue_parameters(lanes, 1).with_(rounds=True)
+    generator = random.Random(lanes)
+    rows, expected = [], []
+    for n in range(60):
+        ends, code = generator.choice([0, 0, 1, generator.getrandbits(lanes)]), n % 3
+        matches = [generator.random() < 0.2 for _ in range(lanes)]
+        last = n % 5 == 4
+        if not (ends or last or any(matches)):
+            continue
+        turned = [sum(bit << lane for lane, bit in enumerate(matches))]
+        rows.append(
+            {
+                "matches": turned,
+                "row": n % parameters.ring_rows,
+                "last": last,
+                "ends": ends,
+                "rounds": code,
+            }
+        )
+        expected += [
+            (
+                match,
+                lane,
+                n % parameters.ring_rows,
+                last and lane == lanes - 1,
+                ends >> lane & 1,
+                code,
+            )
+            for lane, match in enumerate(matches)
+            if match or ends >> lane & 1 or (last and lane == lanes - 1)
+        ]
+    found = serialize(
+        LaneSerializer(parameters, bits=1), match_layout(parameters, 1), rows, len(expected),
+        stalls=stalls,
+    )  # fmt: skip
+    assert [
+        (word.matches, word.lane, word.row, word.last, word.ends, word.rounds) for word in found
+    ] == expected
+
+
 @pytest.mark.parametrize("lanes", [2, 3])
 @pytest.mark.parametrize("full", [False, True])
 def test_latency_of_lanes_and_one_lane_per_cycle(lanes, full):

@@ -5,6 +5,7 @@ import pytest
 
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.pair_serializer import PairSerializer
+from hdl.words.results import ResultKind
 from tests.hdl.scan_rows import as_tuple, queue_parameters, random_rows, serialize
 
 
@@ -22,6 +23,41 @@ def test_a_lane_becomes_its_pairs_then_star_and_mark(probes, stalls):
         stalls=stalls,
     )
     assert [as_tuple(word) for word in words] == expected
+
+
+@pytest.mark.parametrize("stalls", [0.0, 0.5])
+def test_the_star_of_a_round_comes_between_its_pairs_and_the_star_of_the_probe(stalls):
+    parameters = queue_parameters(2, 1).with_(rounds=True)
+    generator = random.Random(7)
+    lanes, expected = [], []
+    for n in range(80):
+        match, ends, last, star, mark = (generator.random() < 0.5 for _ in range(5))
+        code = generator.randrange(1, 4)
+        lane, row = generator.randrange(2), generator.randrange(32)
+        flags = {"overflow": n % 2, "disorder": n % 3 == 0, "inner": mark}
+        ending = {"count": 1, "star": star, "mark": mark, "punctuation": flags}
+        lanes.append(
+            {"matches": match, "lane": lane, "row": row, "last": last, "ending": ending,
+             "ends": ends, "rounds": code}
+        )  # fmt: skip
+        number = (2 * row + lane >> code - 1) % 4
+        expected += [("pair", number)] * match + [("inner", number, 0, 0)] * ends
+        if last:
+            faults = (flags["overflow"], flags["disorder"])
+            expected += [("star", *faults)] * star + [("mark", *faults, mark)] * mark
+
+    def said(word):
+        flags = word.body.punctuation
+        faults = (flags.overflow, flags.disorder)
+        if word.kind == ResultKind.PAIR:
+            return "pair", word.round
+        if word.kind == ResultKind.MARK:
+            return "mark", *faults, flags.inner
+        return ("inner", word.round, *faults) if flags.inner else ("star", *faults)
+
+    layout = lane_matches_layout(parameters, 1)
+    words = serialize(PairSerializer(parameters), layout, lanes, len(expected), stalls=stalls)
+    assert [said(word) for word in words] == expected
 
 
 @pytest.mark.parametrize("full", [False, True])
