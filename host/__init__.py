@@ -13,6 +13,7 @@ from host.manifest import Manifest
 from host.ordering import Ordering
 from host.predicate import EQUAL, OPEN, Bounds, DifferenceBand
 from host.reference import Matches, reference_join
+from host.segments import Segment, SegmentSchedule
 from host.side import Side
 from host.window import CountWindow, TimeWindow
 
@@ -32,6 +33,8 @@ __all__ = [
     "Matches",
     "Ordering",
     "Queue",
+    "Segment",
+    "SegmentSchedule",
     "Side",
     "TimeWindow",
     "UsageError",

@@ -25,8 +25,8 @@ def prove(options):
     good = all(outcome.good for _, outcome in pairs)
     tried = f", {killed} mutants killed, {survivors} survive" if options.mutants else ""
     print(f"{len(pairs)} proofs, {claims} properties{tried}: {'all good' if good else 'FAILED'}")
-    if options.document and good and options.mutants and not options.names:
-        update(options.document, pairs)
+    if options.document and good and options.mutants:
+        update(options.document, list(PROOFS.values()), pairs)
     return 0 if good else 1
 
 
@@ -40,6 +40,6 @@ def add_commands(commands):
     command.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at a time")
     command.add_argument(
         "--document", metavar="FILE",
-        help="keep the table there, once all proofs have run with their mutants and are good",
+        help="keep their rows of the table there, once they have run with mutants and are good",
     )  # fmt: skip
     command.set_defaults(run=prove)

@@ -21,45 +21,72 @@ def table(proof, outcome):
     yield from (f"    survives: {mutant}" for mutant in outcome.survivors)
 
 
-def document(pairs):
+def row(proof, outcome):
+    """Return the row of the Markdown table for a proof."""
+    return (
+        f"| `{proof.name}` | {proof.says} | {proof.component} | {outcome.claims} "
+        f"| {proof.reach} | {len(outcome.killed)} | {outcome.spared or ''} "
+        f"| {outcome.seconds:.0f} |"
+    )
+
+
+def document(proofs, rows):
     """Return the table of proofs and their outcomes as Markdown.
 
     Parameters
     ----------
-    pairs : list of (Proof, Outcome)
+    proofs : list of Proof
+        In the order of the rows.
+    rows : dict of str to str
+        Row of each proof, by its name.
     """
+    shown = [proof for proof in proofs if proof.name in rows]
     lines = [
         "| proof | what it says | of | properties | holds | mutants killed | spared | s |",
         "|---|---|---|---:|---|---:|---:|---:|",
+        *(rows[proof.name] for proof in shown),
     ]
-    for proof, outcome in pairs:
-        lines.append(
-            f"| `{proof.name}` | {proof.says} | {proof.component} | {outcome.claims} "
-            f"| {proof.reach} | {len(outcome.killed)} | {outcome.spared or ''} "
-            f"| {outcome.seconds:.0f} |"
-        )
-    claims, killed = (sum(counted) for counted in zip(*map(counts, pairs), strict=True))
-    proofs = len(pairs)
-    lines += ["", f"In all {proofs} proofs, {claims} properties, {killed} mutants killed.", ""]
+    counts = [[int(cell) for cell in cells_of(rows[proof.name], 4, 6)] for proof in shown]
+    claims, killed = map(sum, zip(*counts, strict=True))
+    lines += ["", f"In all {len(shown)} proofs, {claims} properties, {killed} mutants killed.", ""]
     lines.append("What is spared, and why:")
     lines.append("")
-    for proof, _ in pairs:
+    for proof in shown:
         lines += [f"- `{proof.name}`, `{part}`: {why}" for part, why in proof.spared.items()]
     return "\n".join(lines)
 
 
-def counts(pair):
-    """Return the numbers of properties and killed mutants of an outcome."""
-    _, outcome = pair
-    return outcome.claims, len(outcome.killed)
+def cells_of(line, *columns):
+    """Return some cells of a row."""
+    cells = [cell.strip() for cell in line.split("|")]
+    return [cells[column] for column in columns]
 
 
-def update(path, pairs):
-    """Replace the text between the markers of a document."""
+def update(path, proofs, pairs):
+    """Replace the text between the markers of a document.
+
+    Rows of proofs that did not run stay as they are.
+
+    Parameters
+    ----------
+    path : path-like
+    proofs : list of Proof
+        All proofs, in the order of their rows.
+    pairs : list of (Proof, Outcome)
+        The proofs that have run.
+    """
     path = Path(path)
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    kept, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{path} has no place for proofs, between {BEGIN!r} and {END!r}")
-    path.write_text(f"{before}{BEGIN}\n\n{document(pairs)}\n\n{END}{after}", encoding="utf-8")
+    rows = {
+        name.strip("`"): line
+        for line in kept.splitlines()
+        if line.startswith("| `")
+        for name in cells_of(line, 1)
+    }
+    rows |= {proof.name: row(proof, outcome) for proof, outcome in pairs}
+    made = document(proofs, rows)
+    path.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")

@@ -49,6 +49,9 @@ class Controls:
     ----------
     illegal : list of int
         Moments of illegal words.
+    turns : list of (int, str, int)
+        Moment, operation and value of CORE and SEGMENT words. Whether they are legal depends on the
+        tuples (:func:`sim.soak.turns.read_turns`).
     counts : Counter
         Legal words of each operation.
     marks, closings, clears : list of int
@@ -70,6 +73,7 @@ class Controls:
         self.coordinate = manifest.get("index", {}).get("coordinate")
         open_bounds = tuple((-(1 << bits), (1 << bits) - 1) for bits in self.bits)
         self.illegal, self.marks, self.closings, self.clears = [], [], [], []
+        self.turns = []
         self.counts = Counter()
         self.precisions, self.bounds = [(-1, 1)], [(-1, open_bounds)]
         self.hashes = [(-1, (False,) * len(self.bits))]
@@ -77,6 +81,9 @@ class Controls:
 
     def execute(self, moment, op, index, value):
         """Take one legal control word."""
+        if op in ("CORE", "SEGMENT"):
+            self.turns.append((moment, op, value))
+            return
         self.counts[op] += 1
         if op in ("CLEAR", "FLUSH", "PRECISION"):
             self.marks.append(moment)

@@ -77,12 +77,12 @@ def member(values, places):
     return np.append(values, NEVER)[np.minimum(places, len(values))]
 
 
-def stars_of(manifest, moments, sides, controls):
+def stars_of(manifest, moments, sides, controls, turns):
     """Return the :class:`Stars` of tuples that were not dropped, all of them before a FLUSH."""
     probes, storage = manifest["parameters"]["probes"], manifest["storage"]
     period = controls.periods(moments)
     # No star follows a group that ends before its period does.
-    patience = np.where(period > probes, NEVER, storage["cores"] * storage["slack"])
+    patience = np.where(period > probes, NEVER, turns.live(moments) * storage["slack"])
     closings = np.array(controls.closings, np.int64)
     closing = member(closings, np.searchsorted(closings, moments))
     due, side_of = [], []

@@ -37,6 +37,16 @@ class History:
         era = faults.era(tuples.moment).astype(np.uint64)
         self.clock = era << np.uint64(timestamp_bits) | tuples.time
 
+    def oldest_beside(self):
+        """Return, for each stored tuple, the oldest one that stays in the window beside it.
+
+        It is given by its place. Of a full count-based window the oldest tuple leaves.
+        """
+        window, low, high = self.spans(self.stored)
+        size = self.windows.size[window]
+        leaves = ~self.windows.timed[window] & (high - low >= size)
+        return low + leaves
+
     def spans(self, others):
         """Return what the window holds at the arrival of some tuples, of either side.
 

@@ -19,6 +19,7 @@ from .predicates import CUSTOM
 from .results import MARK, STAR, Results, identity, pack, pack_pair
 from .sorting import order_of
 from .tuples import Tuples
+from .turns import read_turns
 from .words import WordLayout
 
 __all__ = ["Answer", "Model"]
@@ -73,9 +74,11 @@ class Model:
     def answer(self, words):
         """Return the :class:`Answer` to a program whose last word is a FLUSH."""
         tuples, controls, faults = self.read(words)
+        turns = read_turns(self.storage["cores"], controls, tuples)
+        faults.note(faults.illegal, np.array(controls.illegal, np.int64))
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
-        pairs = [self.pairs_against(stored, tuples, controls, faults) for stored in (R, S)]
-        stars = stars_of(self.manifest, tuples.moment, tuples.side, controls)
+        pairs = [self.pairs_against(stored, tuples, controls, faults, turns) for stored in (R, S)]
+        stars = stars_of(self.manifest, tuples.moment, tuples.side, controls, turns)
         results, loose = self.in_order(tuples, controls, faults, stars, pairs)
         return Answer(
             results,
@@ -103,17 +106,17 @@ class Model:
         faults.note(faults.disorder, tuples.moment[1:][back])
         tuples.keep(tuples.moment < faults.disorder[era])
 
-    def pairs_against(self, stored_side, tuples, controls, faults):
+    def pairs_against(self, stored_side, tuples, controls, faults, turns):
         """Return the pairs of the probes that meet tuples of one side, until that overflows.
 
-        They come as three arrays: the number of the probe's tuple, the ordinal of the stored tuple,
-        and whether the pair may be missing.
+        They come as four arrays: the number of the probe's tuple, the core of the stored tuple, its
+        number in that core, and whether the pair may be missing.
         """
         windows = controls.windows(stored_side)
         bits = self.parameters["timestamp_bits"]
         history = History(tuples, stored_side, windows, faults, bits)
-        window, low, high = history.spans(history.stored)
-        over = windows.timed[window] & (high - low >= self.capacity)
+        places = turns.places(history)
+        over = places.held(history.oldest_beside()) >= self.storage["sub_window"]
         overflow = faults.overflow[stored_side]
         faults.note(overflow, tuples.moment[history.stored[over]])
 
@@ -125,7 +128,7 @@ class Model:
         )
         window = window[probe]
         loose |= windows.distinct[window] & (np.bincount(probe, minlength=1)[probe] > 1)
-        return probes[probe], place - history.begins[window], loose
+        return probes[probe], places.core[place], places.local[place], loose
 
     def matches(self, stored_side, tuples, controls, stored, probes, low, high):
         """Return the pairs of one side's windows: probe and stored tuple, by place; what may miss.
@@ -176,9 +179,8 @@ class Model:
 
     def in_order(self, tuples, controls, faults, stars, pairs):
         """Return all results in their order, and which of the pairs may be missing."""
-        probe, ordinal, loose = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        cores, lanes = self.storage["cores"], self.storage["lanes"]
-        core, local = ordinal % cores, ordinal // cores
+        probe, core, local, loose = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        lanes = self.storage["lanes"]
         row = (local // lanes) % self.storage["ring_rows"]
         codes = pack_pair(core, row, local % lanes, stars.probe[probe])
         star = stars.of[probe]

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 
 from .machine import Feeding
+from .segments import Turns
 from .words import WordLayout
 from .workloads import KEYS, SIDES, TIMES, column, sides, times
 
@@ -53,10 +54,9 @@ class Programmer:
         self.parameters = manifest["parameters"]
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
-        # Programs do not change turns: the soak's model knows no segments.
-        self.segment_ops = {manifest["operations"].get(name) for name in ("CORE", "SEGMENT")}
-        self.operations = sorted(set(manifest["operations"]) - {"CORE", "SEGMENT"})
+        self.operations = sorted(manifest["operations"])
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
+        self.turns = Turns(manifest)
         self.effort = effort
         lanes, probes = self.storage["lanes"], self.parameters["probes"]
         at_once = lanes * probes if self.parameters["engine"] == "scan" else 64
@@ -71,10 +71,12 @@ class Programmer:
         tuples = self.tuples(random, count, facts)
         # Control words are made one by one, which Python's own generator does faster.
         single = Random(random.bytes(8))
+        self.turns.choose(single, facts)
         begin = self.configuration(single, count) if random.random() < 0.9 else []
         places, controls = zip(
             self.between(random, single, len(tuples), facts),
             self.queries(random, single, len(tuples), facts),
+            self.changes(random, single, len(tuples), facts),
             strict=True,
         )
         # What comes between two words is given the place of the second.
@@ -102,6 +104,16 @@ class Programmer:
         queries = [self.configuration(single, count) for _ in begins]
         places = np.repeat(np.array(begins, np.int64), [len(query) for query in queries])
         return places, self.layout.rows(word for query in queries for word in query)
+
+    def changes(self, random, single, count, facts):
+        """Return places among some words, and the words of a new segment at some of them."""
+        distance = self.turns.distance
+        facts.append(("words of a segment", f"about {distance}" if distance else "all"))
+        begins = random.integers(0, count, min(count // distance, MOST_QUERIES)) if distance else []
+        changes = [self.turns.segment(single) for _ in begins]
+        places = np.repeat(np.array(begins, np.int64), [len(change) for change in changes])
+        words = (self.control(op, single.randrange(2), n) for change in changes for op, n in change)
+        return places, self.layout.rows(words)
 
     def tuple_count(self, random):
         """Return how many tuples a program has: few as often as many, as many as time allows."""
@@ -251,13 +263,14 @@ class Programmer:
         bits = self.parameters["timestamp_bits"]
         if bits and random.random() < 0.6:
             size = random.choice([
-                0, 1, random.randrange(0, 30), self.capacity // 2, self.capacity,
+                0, 1, random.randrange(0, 30), self.turns.room // 2, self.turns.room,
                 random.randrange(0, 4 * self.capacity), 1 << bits, -1,
             ])  # fmt: skip
             return self.control("LIFESPAN", side, size)
+        room = self.turns.room
         size = random.choice([
-            1, 2, self.capacity, self.capacity, random.randrange(1, self.capacity + 1),
-            random.randrange(1, self.capacity + 1), 0, -7, self.capacity + 1,
+            1, 2, room, room, random.randrange(1, room + 1), random.randrange(1, room + 1), 0, -7,
+            self.capacity + 1,
         ])  # fmt: skip
         return self.control("WINDOW", side, size)
 
@@ -298,9 +311,10 @@ class Programmer:
         if choice < 0.06:
             return self.garbage(random)
         if choice < 0.12:
-            ops = [op for op in range(16) if op not in self.segment_ops]
-            return self.control(random.choice(ops), random.randrange(16), random.randrange(-9, 9))
+            return self.control(random.randrange(16), random.randrange(16), random.randrange(-9, 9))
         op, side = random.choice(self.operations), random.randrange(2)
+        if op in ("CORE", "SEGMENT"):
+            return self.control(op, random.randrange(16), self.turns.core(random))
         index = random.randrange(self.manifest["indices"][op])
         value = random.randrange(-3, 4)
         if op in ("BOUND_LOW", "BOUND_HIGH"):
@@ -318,9 +332,6 @@ class Programmer:
     def garbage(self, random):
         """Return a word of random bits that is no tuple, if there is a kind for that."""
         number = random.getrandbits(self.layout.bits)
-        op = self.layout.fields["control.op"]
-        if number >> op["offset"] & ((1 << op["bits"]) - 1) in self.segment_ops:
-            number &= ~(((1 << op["bits"]) - 1) << op["offset"])
         kind = self.layout.fields["kind"]
         mask = ((1 << kind["bits"]) - 1) << kind["offset"]
         free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}
