@@ -65,6 +65,10 @@ PRESETS = {
     "ecp5-band": JoinParameters(
         cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
     ),
+    # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
+    "ecp5-band-digest": JoinParameters(
+        cores=4, sub_window=7_620, keys=XY16, lanes=15, probes=14, digest_bits=16, fan_in=2
+    ),
     "ecp5-default": ECP5_DEFAULT,
 }
 

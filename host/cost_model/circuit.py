@@ -28,6 +28,8 @@ class Circuit:
         tuples of the other side came after its first probe.
     digest_bits : int or None
         Bits that a pass compares, if these are digests.
+    digest_parts : int
+        Parts of the digests of a band, each made of the cells of a field; zero for an equality.
     per_word : int
         Tuples that an input word, and results that a result word, can hold.
     timed : bool
@@ -45,6 +47,7 @@ class Circuit:
     probes: int
     slack: int
     digest_bits: int | None
+    digest_parts: int
     per_word: int
     timed: bool
     ingress: int
@@ -66,13 +69,14 @@ class Circuit:
         band = manifest.comparator == "band"
         timed = bool(manifest.timestamp_bits)
         digest_bits = parameters.get("digest_bits")
-        # Two registers, four stages of preparation; those of a bucket's number.
-        ingress = 6 + timed + (index and (5 if band else 3))
+        cells = manifest.digests is not None
+        # Two registers, four stages of preparation; those of a bucket's number or of cells.
+        ingress = 6 + timed + (index and (5 if band else 3)) + 3 * cells
         if index:
             region = 20 + timed + band
         else:
             lanes = 3 if storage.lanes > 1 else 0
-            region = 11 + timed + lanes + (0 if digest_bits is None else 6)
+            region = 11 + timed + lanes + (0 if digest_bits is None else 6) + cells
         return cls(
             engine=manifest.engine,
             cores=storage.cores,
@@ -82,6 +86,7 @@ class Circuit:
             probes=manifest.probes,
             slack=storage.slack,
             digest_bits=digest_bits,
+            digest_parts=0 if manifest.digests is None else len(manifest.digests.parts),
             per_word=manifest.tuples_per_word,
             timed=timed,
             ingress=ingress,

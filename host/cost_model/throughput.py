@@ -13,6 +13,9 @@ __all__ = ["bottleneck", "cycles_per_tuple", "limits", "rows_of_pass"]
 
 #: Cycles that a group without walks is under way in an index, after it was taken.
 TAKEN = 17.5
+#: Keys near a range for each key in it, in each field of a band with digests: a range has more than
+#: half as many values as a cell, or as many, and meets two cells. This is the mean over ranges.
+NEAR = 2.9
 #: Pairs of a region that wait for the stars of the cores before it, before its scan stops.
 ROOM = 17.25
 
@@ -88,13 +91,16 @@ def _both(circuit: Circuit, load: Workload, passes: list[float]) -> float:
 
 
 def _verifying(circuit: Circuit, load: Workload, passes: list[float]) -> float:
-    """A cycle for each probe of the group and each candidate; those by chance are among them."""
+    """A cycle for each probe of the group and each candidate; those by chance are among them.
+
+    Candidates of a band are also keys beside a range, in the two cells that it meets.
+    """
     assert circuit.digest_bits is not None
-    found = 0.0
+    parts, found = circuit.digest_parts, 0.0
     for side in (0, 1):
         group = load.group(circuit, side)
-        chance = load.windows[1 - side] / 2**circuit.digest_bits
-        candidates = (load.matches + chance) * group / circuit.cores
+        chance = load.windows[1 - side] / 2 ** (circuit.digest_bits - parts)
+        candidates = (NEAR**parts * load.matches + chance) * group / circuit.cores
         cycles = mean_of_larger(passes[side], candidates * group, math.sqrt(candidates) * group)
         found = max(found, load.share_of(side) / group * cycles)
     return found

@@ -11,6 +11,8 @@ __all__ = ["ORDERINGS", "PLOTS", "WINDOWS", "load_interval", "plots"]
 WINDOWS = (1 << 10, 1 << 11, 1 << 12)
 #: Match rates from 1e-6 to 1e-1 as half-widths of a band in two fields of 10,000 values.
 WIDTHS = (5, 16, 50, 158, 500, 1581)
+#: … and with three more, where digests of a band become slow.
+BAND_WIDTHS = (5, 10, 16, 22, 28, 35, 50, 158, 500, 1581)
 NAMES = {"sj": "SplitJoin", "llhj": "low-latency handshake", "hj": "handshake"}
 #: Probes per star of each ordering; 0 sends no stars.
 ORDERINGS = {
@@ -103,6 +105,26 @@ def engines(name, values, skews):
     )  # fmt: skip
 
 
+def bands(widths):
+    """Return series of whole keys and digests of a band over the match rate."""
+    shapes = {
+        "whole keys, 4 x 4": ("band-4x4", 4, 1 << 11),
+        "digests, 4 x 4": ("band-digest-4x4", 4, 1 << 11),
+        "whole keys, 26 x 2 (ecp5-band)": ("band-26x2", 2, 1 << 13),
+        "digests, 15 x 14 (ecp5-band-digest)": ("band-digest-15x14", 14, 1 << 13),
+    }
+    return tuple(
+        Series(
+            label,
+            tuple((rate, Point(shape, window, period=period, width=width,
+                               tuples=1200 if rate < 1e-3 else 200))
+                  for rate, width in widths),
+            "pairs decided per cycle",
+        )
+        for label, (shape, period, window) in shapes.items()
+    )  # fmt: skip
+
+
 def plots(*, quick=False):
     """Return all figures; the quick ones have fewer cores and smaller windows."""
     cores = tuple(k for k in CORES if k <= 8) if quick else CORES
@@ -157,6 +179,11 @@ def plots(*, quick=False):
              "Saturated, 4 cores, window of 2^11, equality of 32 bits; a star per full group.",
              engines("cycles per tuple", (10, 100, 1_000, 10_000, 100_000, 1_000_000), (0.0,)),
              log_y=True),
+        Plot("bands", "Whole keys and digests of a band over the match rate", "matches per pair",
+             "pairs decided per cycle",
+             "Saturated, 4 cores, band of two 16-bit fields with 10,000 values; a star per full"
+             " group. Windows of 2^11 (4 x 4) and 2^13.",
+             bands([(((2 * w + 1) / 10_000) ** 2, w) for w in BAND_WIDTHS]), log_y=True),
         Plot("skew", "Engines over the skew of the keys", "Zipf exponent", "cycles per tuple",
              "Saturated, 4 cores, window of 2^11, equality of 32 bits, 100,000 values.",
              engines("cycles per tuple", (100_000,), (0.0, 0.5, 0.8, 1.1, 1.5)), log_x=False,

@@ -17,6 +17,9 @@ def named(name):
 QUANTITIES = {
     "tuples per 1,000 cycles": lambda point, measured: 1000 / measured["cycles_per_tuple"],
     "cycles per tuple": named("cycles_per_tuple"),
+    "pairs decided per cycle": lambda point, measured: (
+        measured["comparisons_per_tuple"] / measured["cycles_per_tuple"]
+    ),
     "visiting": named("visiting"),
     "processing": named("processing"),
     "read per core": lambda point, measured: (

@@ -352,6 +352,10 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
     assert Accelerator(digests).latency == whole + 6
     if cores == 3:
         assert star_latency(digests, rows) == whole + 6 + rows
+    cells = parameters.with_(digest_bits=5)
+    assert Accelerator(cells).latency == whole + 10
+    if cores == 3:
+        assert star_latency(cells, rows) == whole + 10 + rows
 
 
 def test_more_cores_than_reset_reaches_before_a_word_are_refused():
@@ -368,6 +372,7 @@ def test_more_cores_than_reset_reaches_before_a_word_are_refused():
         pytest.param(40, {"cores": 16}, marks=pytest.mark.long),
         (60, {"cores": 2, "engine": "index"}),
         (70, {"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}),
+        (70, {"cores": 2, "lanes": 2, "digest_bits": 3}),
         (70, {"cores": 2, "timestamp_bits": 8}),
         (50, {"cores": 2, "engine": "index", "tuples_per_word": 2}),
     ],
