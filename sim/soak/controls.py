@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .rounds import round_size
 from .words import as_numbers
 
 __all__ = ["Controls", "Windows", "read_controls"]
@@ -53,8 +54,8 @@ class Controls:
         Legal words of each operation.
     marks, closings, clears : list of int
         Moments of words that answer a mark, close groups, empty everything.
-    precisions, bounds, hashes : list of (int, value)
-        From when on which precision, bounds of all fields, or hashed fields hold.
+    precisions, rounds, bounds, hashes : list of (int, value)
+        From when on which precision, size of rounds, bounds of all fields, or hashed fields hold.
     lives : list of two lists
         For each side, from when on a window stores, and the values of :class:`Windows`.
     """
@@ -71,14 +72,16 @@ class Controls:
         open_bounds = tuple((-(1 << bits), (1 << bits) - 1) for bits in self.bits)
         self.illegal, self.marks, self.closings, self.clears = [], [], [], []
         self.counts = Counter()
-        self.precisions, self.bounds = [(-1, 1)], [(-1, open_bounds)]
+        self.storage = manifest["storage"]
+        self.precisions, self.rounds = [(-1, 1)], [(-1, 0)]
+        self.bounds = [(-1, open_bounds)]
         self.hashes = [(-1, (False,) * len(self.bits))]
         self.lives = [[(-1, False, capacity, False)] for _ in range(2)]
 
     def execute(self, moment, op, index, value):
         """Take one legal control word."""
         self.counts[op] += 1
-        if op in ("CLEAR", "FLUSH", "PRECISION"):
+        if op in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             self.marks.append(moment)
         if op not in ("BOUND_LOW", "BOUND_HIGH"):
             self.closings.append(moment)
@@ -130,6 +133,12 @@ class Controls:
         """PRECISION."""
         period = value if 1 <= value <= self.period else self.period if value else NO_STARS
         self.precisions.append((moment, period))
+        self.rounds.append((moment, 0))
+
+    def on_inner(self, moment, index, value):
+        """INNER."""
+        self.precisions.append((moment, 1))
+        self.rounds.append((moment, round_size(self.storage, value)))
 
     def on_coordinate(self, moment, index, value):
         """COORDINATE: of its part, only whether it is hashed can change an answer."""
@@ -158,6 +167,10 @@ class Controls:
     def periods(self, moments):
         """Return the precision at each of some moments."""
         return values_at(self.precisions, moments)
+
+    def round_sizes(self, moments):
+        """Return the size of the rounds at each of some moments; 0 where there are none."""
+        return values_at(self.rounds, moments)
 
     def bounds_at(self, moments):
         """Return all bounds that were ever in force, and the number of those at each moment."""
