@@ -26,6 +26,8 @@ class Ordering:
         beyond this number.
     rounds : int
         Of an inner order: stored tuples of a core in one round; zero otherwise.
+    in_hardware : bool
+        Whether an accelerator with rounds is to send an inner order itself.
     hold : Goal or None
         What an adaptive precision holds by its choice of the period.
     interval : int
@@ -36,6 +38,7 @@ class Ordering:
     rounds: int = 0
     hold: Goal | None = None
     interval: int = INTERVAL
+    in_hardware: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.period, bool) or not isinstance(self.period, int) or self.period < 0:
@@ -49,18 +52,20 @@ class Ordering:
         return cls(1)
 
     @classmethod
-    def inner(cls, rounds: int = 1) -> "Ordering":
+    def inner(cls, rounds: int = 1, *, in_hardware: bool = False) -> "Ordering":
         """Return the outer order in which, besides, each probe's results come in rounds.
 
         A round is made of ``rounds`` stored tuples of each core, in the order in which they
         arrived. With 1, the results of a probe come in the order in which the stored tuples
-        arrived. The host's sort gives that order for any number of rounds.
+        arrived. The host's sort gives that order for any number of rounds. With ``in_hardware``,
+        an accelerator that can send results in rounds does so, and the host only puts the probes of
+        both sides in order; any other accelerator leaves the order to the host's sort.
         """
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
             raise ValueError(
                 f"Inner ordering needs rounds of at least 1 stored tuple, not {rounds!r}"
             )
-        return cls(1, rounds)
+        return cls(1, rounds, in_hardware=in_hardware)
 
     @classmethod
     def relaxed(cls, period: int) -> "Ordering":
@@ -131,7 +136,7 @@ class Ordering:
         if self.hold is not None:
             return f"adaptive(at most {self.period}, holding {self.hold})"
         if self.rounds:
-            return f"inner({self.rounds})"
+            return f"inner({self.rounds}{', in hardware' if self.in_hardware else ''})"
         if self.period == 0:
             return "none"
         return "outer" if self.period == 1 else f"relaxed({self.period})"

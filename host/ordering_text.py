@@ -11,8 +11,9 @@ __all__ = ["FORMS", "parse_ordering"]
 
 #: The forms that :func:`parse_ordering` reads.
 FORMS = (
-    "none, outer, inner, inner:Q, relaxed:P, adaptive:P:rate=RATE, adaptive:P:latency=CYCLES or "
-    "adaptive:P:queue=TUPLES@RATE, where P is the longest period in probes and RATE is in tuples "
+    "none, outer, inner, inner:Q, inner:Q:hardware, relaxed:P, adaptive:P:rate=RATE, "
+    "adaptive:P:latency=CYCLES or adaptive:P:queue=TUPLES@RATE, where P is the longest period in "
+    "probes and RATE is in tuples "
     "per cycle, or per second at a clock as in 2000000/s@142MHz"
 )
 
@@ -38,6 +39,8 @@ def parse_ordering(text: str, option: str = "--ordering") -> Ordering:
                 return Ordering.inner()
             case "inner", [rounds]:
                 return Ordering.inner(_whole(rounds))
+            case "inner", [rounds, "hardware"]:
+                return Ordering.inner(_whole(rounds), in_hardware=True)
             case "relaxed", [period]:
                 return Ordering.relaxed(_whole(period))
             case "adaptive", [most, goal]:

@@ -118,7 +118,7 @@ class Ingress(wiring.Component):
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
         self.elaborate_groups(m, accepted, output, punctuation, refused)
         if self.parameters.rounds:
-            self.elaborate_rounds(m, accepted, output, refused)
+            self.elaborate_rounds(m, accepted, output, punctuation, refused)
         self.elaborate_turns(m, accepted, output, punctuation, turns)
         if self.parameters.tuples_per_word == 1:
             self.elaborate_tuple(m, accepted, output, punctuation)
@@ -247,12 +247,13 @@ class Ingress(wiring.Component):
             self.closing.eq(punctuation.starring),
         ]
 
-    def elaborate_rounds(self, m, words, output, refused):
+    def elaborate_rounds(self, m, words, output, punctuation, refused):
         """Say of every word in which rounds results come from there on."""
         word = words.payload
         m.submodules.rounds = mode = RoundMode(self.parameters)
         m.d.comb += [
             mode.advance.eq(words.valid & output.ready),
+            mode.tuples.eq(punctuation.probes),
             mode.set_precision.eq(word.set_precision),
             mode.wanted.eq(word.rounds),
             mode.segment.eq(word.segment & ~refused),

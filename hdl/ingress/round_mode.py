@@ -14,8 +14,8 @@ class RoundMode(wiring.Component):
     """Keep the size of rounds that INNER has set (:mod:`hdl.words.rounds`).
 
     Rounds of different cores belong together as long as the cores have stored in the same turns. A
-    segment gives them other turns. So SEGMENT ends the rounds, and until both windows have been
-    emptied, INNER sets the outer order.
+    segment that begins when a window has received tuples gives them other turns. So SEGMENT ends
+    the rounds then, and until that window has been emptied, INNER sets the outer order.
 
     Latency: 0 cycles. Throughput: 1 word per cycle.
 
@@ -28,6 +28,8 @@ class RoundMode(wiring.Component):
     -------
     advance : In(1)
         The word at hand is taken.
+    tuples : In(2)
+        Sides of the tuples at hand.
     set_precision : In(1)
         The word at hand is PRECISION or INNER.
     wanted : In(rounds_shape(parameters))
@@ -47,6 +49,7 @@ class RoundMode(wiring.Component):
         super().__init__(
             {
                 "advance": In(1),
+                "tuples": In(2),
                 "set_precision": In(1),
                 "wanted": In(shape),
                 "segment": In(1),
@@ -58,15 +61,17 @@ class RoundMode(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         rounds = Signal.like(self.rounds, name="rounds_now")
-        drifted = Signal(2)  # sides whose window may hold tuples of two segments
+        received = Signal(2)  # sides whose windows have received tuples since they were emptied
+        drifted = Signal(2)  # sides whose windows may hold tuples of two segments
         m.d.comb += self.rounds.eq(rounds)
-        with m.If(self.segment):
+        with m.If(self.segment & received.any()):
             m.d.comb += self.rounds.eq(0)
         with m.Elif(self.set_precision):
             m.d.comb += self.rounds.eq(Mux(drifted.any(), 0, self.wanted))
         with m.If(self.advance):
             m.d.sync += [
                 rounds.eq(self.rounds),
-                drifted.eq((drifted | self.segment.replicate(2)) & ~self.empties),
+                received.eq((received | self.tuples) & ~self.empties),
+                drifted.eq((drifted | (received & self.segment.replicate(2))) & ~self.empties),
             ]
         return m

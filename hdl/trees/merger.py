@@ -35,7 +35,9 @@ class Merger(wiring.Component):
     the merger need not remember it.
 
     A mark may declare the order of ports *free* until the next mark. Then the merger serves any
-    port that shows a pair, the lowest first. It still waits for a star or mark from all ports.
+    port that shows a pair, the lowest first. It still waits for a star or mark from all ports. It
+    does the same while results come in rounds, because then a
+    :class:`hdl.trees.round_aligner.RoundAligner` in front of it keeps the order.
 
     Every pair gets a digit, the number of the port through which it came.
 
@@ -108,7 +110,9 @@ class Merger(wiring.Component):
         words = [i.payload.word for i in inputs]
         self.elaborate_word(m, output.i.payload, words, pair)
         with m.If(stop.all() & output.i.ready & inputs[0].payload.mark):
-            m.d.sync += free.eq(words[0].body.punctuation.free)
+            punctuation = words[0].body.punctuation
+            inner = punctuation.inner if self.parameters.rounds else 0
+            m.d.sync += free.eq(punctuation.free | inner)
 
     def elaborate_turn(self, m, pair, stop, free):
         """Return which port's pair is served: the lowest one that no port before it blocks."""

@@ -31,6 +31,11 @@ def port_flags(port):
     }
 
 
+def lowest(bits):
+    """Return the lowest bit that is set, as a one-hot value."""
+    return bits & (~bits + 1)[: len(bits)]
+
+
 class RoundAligner(wiring.Component):
     """Give every port the stars of the same rounds, in front of a merger.
 
@@ -41,9 +46,9 @@ class RoundAligner(wiring.Component):
     nothing of. A merger behind the aligner then sees the stars of all ports together.
 
     While results come in rounds, the aligner waits until every port shows a word, and the ports in
-    the earliest round go first. Their pairs pass as they come. When none of them shows a pair, the
-    star of this round passes at all ports at once, and so do the stars of the probe when all ports
-    show theirs.
+    the earliest round go first. Their pairs pass one at a time, those of the lowest port first, so
+    the merger may take any pair that it sees. When none of these ports shows a pair, the star of
+    the round passes at all ports at once. So do the stars of the probe when all ports show theirs.
 
     A mark says whether results come in rounds until the next mark. Marks pass at all ports at once.
     Without rounds, every port passes its words by itself.
@@ -51,7 +56,8 @@ class RoundAligner(wiring.Component):
     If the ports were in other than two neighbouring rounds, which happens after an overflow only,
     the order would mean nothing, but every word would still pass.
 
-    Latency: 2 cycles. Throughput: 1 word per cycle and port.
+    Latency: 2 cycles. Throughput: 1 star at all ports, or 1 pair, per cycle; without rounds, 1 word
+    per cycle and port.
 
     Parameters
     ----------
@@ -108,7 +114,7 @@ class RoundAligner(wiring.Component):
         ]
         own = Signal(self.ports)  # ports that pass a word by themselves
         with m.If(rounds):
-            m.d.comb += own.eq(pairs & present.replicate(self.ports))
+            m.d.comb += own.eq(lowest(pairs) & present.replicate(self.ports))
         with m.Else():
             m.d.comb += own.eq(Cat(i.valid & ~i.payload.mark for i in inputs))
         for n, (i, output) in enumerate(zip(inputs, outputs, strict=True)):
@@ -133,8 +139,7 @@ class RoundAligner(wiring.Component):
         number = Signal(numbers, name="earliest")
         earlier = any_in & ~any_in.rotate_left(1)
         # Of rounds that are no neighbours, any one will do.
-        some = Mux(earlier.any(), earlier, any_in)
-        m.d.comb += number.eq(some & (~some + 1)[:numbers])
+        m.d.comb += number.eq(lowest(Mux(earlier.any(), earlier, any_in)))
         here = Signal(self.ports)
         m.d.comb += here.eq(Cat((is_.within & number).any() for is_ in shown))
         return number, here

@@ -58,6 +58,7 @@ class AcceleratorModel:
         self._emission = Emission(manifest)
         self._live = manifest.storage.cores  # number of cores that take turns
         self._listed: list[int] = []  # cores of the next segment
+        self._drifted = dict.fromkeys(Side, False)  # windows that may hold tuples of two segments
         self._set_precision(1)
         self._clear()
 
@@ -161,8 +162,10 @@ class AcceleratorModel:
         self._grouper.limit = len(self._listed) * self.manifest.storage.slack
         self._live = len(self._listed)
         self._listed.clear()
-        self._drifted = dict.fromkeys(Side, True)
-        self._emission.round_size = 0
+        filled = {side: history.count > 0 for side, history in self._histories.items()}
+        self._drifted = {side: self._drifted[side] or filled[side] for side in Side}
+        if any(filled.values()):
+            self._emission.round_size = 0
 
     def _window(self, operation: str, value: int) -> Window:
         """Return the window that a control word sets, limited to the supported range."""
@@ -185,7 +188,7 @@ class AcceleratorModel:
         self._histories = {side: History(self._windows[side], capacity) for side in Side}
         for segments in self._emission.segments.values():
             segments.restart()
-        self._drifted = dict.fromkeys(Side, False)  # windows that may hold tuples of two segments
+        self._drifted = dict.fromkeys(Side, False)
 
     def _set_precision(self, value: int) -> None:
         self._emission.round_size = 0

@@ -82,7 +82,7 @@ class _Execution:
         self.chunk_cycles = params.chunk_cycles
         if self.adaptive is not None:
             self.chunk_cycles = min(self.chunk_cycles, self.adaptive.chunk_cycles)
-        self.order = StrictOrder(with_probe=completion is not None)
+        self.order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
         self.release = Release(params.rows)
         self.thread = DeviceThread(device)
         # One buffer is decoded while the device fills the other.

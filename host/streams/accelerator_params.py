@@ -47,8 +47,9 @@ class AcceleratorJoinParams(ConfluenceParams):
     how : JoinType
         Type of the join.
     ordering : Ordering
-        Ordering of the results. Strict order is restored from full groups, at full speed. An
-        adaptive one is that of :class:`~host.streams.adaptive_precision.AdaptivePrecision`.
+        Ordering of the results. Strict order is restored from full groups, at full speed, unless
+        the accelerator sends it in rounds. An adaptive one is that of
+        :class:`~host.streams.adaptive_precision.AdaptivePrecision`.
     distinct : tuple of bool
         Whether a probe can match at most one row of the left side, and of the right side.
     trace : bool
@@ -87,6 +88,11 @@ class AcceleratorJoinParams(ConfluenceParams):
         return self.ordering.period == 1
 
     @property
+    def in_rounds(self) -> bool:
+        """Whether the accelerator sends the results of a probe in rounds."""
+        return self.ordering.in_hardware and "INNER" in self.device.manifest.operations
+
+    @property
     def adapts(self) -> bool:
         """Whether the period is chosen while the accelerator runs; a chain of cores has none."""
         return self.ordering.hold is not None and self.device.manifest.chain is None
@@ -101,6 +107,8 @@ class AcceleratorJoinParams(ConfluenceParams):
     @property
     def precision(self) -> Ordering:
         """The ordering precision that the accelerator is set to, at first if it adapts."""
+        if self.in_rounds:
+            return self.ordering
         if self.strict:
             return Ordering(self.device.manifest.probes)
         if self.ordering.hold is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from host.buckets import bucket_plan
 from host.cells import cell_plan
+from host.device.rounds import round_size
 from host.exact import UInt64s
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -18,7 +19,7 @@ from host.words import WordCodec
 
 __all__ = ["MARKS", "configuration"]
 
-#: Number of marks that answer the words: one for PRECISION and one for CLEAR, the last two words.
+#: Number of marks that answer the words: one for the precision and one for CLEAR, the last two.
 MARKS = 2
 
 
@@ -46,7 +47,7 @@ def configuration(
     window : CountWindow or TimeWindow
         Window of both sides.
     ordering : Ordering
-        Precision that the accelerator is set to.
+        Precision that the accelerator is set to. One in hardware needs an accelerator with rounds.
     distinct : tuple of bool
         Whether a probe can match at most one tuple in the window of R, and of S. An index then ends
         its search at the first match.
@@ -86,6 +87,9 @@ def configuration(
             words.append(codec.pack_control("WINDOW", side, int(window.size)))
         else:
             words.append(codec.pack_control("LIFESPAN", side, int(window.lifespan)))
-    words.append(codec.pack_control("PRECISION", 0, ordering.period))
+    if ordering.in_hardware:
+        words.append(codec.pack_control("INNER", 0, round_size(manifest, ordering.rounds)))
+    else:
+        words.append(codec.pack_control("PRECISION", 0, ordering.period))
     words.append(codec.pack_control("CLEAR"))
     return np.concatenate(words)

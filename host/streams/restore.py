@@ -17,17 +17,19 @@ class StrictOrder:
     """Holds pairs back until no earlier one can follow, and passes them on sorted.
 
     Pairs are sorted by ``probe``, then by ``stored``. Only pairs of the accelerator's open groups
-    are
-    held, so their number does not grow with the stream.
+    are held, so their number does not grow with the stream.
 
     Parameters
     ----------
     with_probe : bool
         Whether pairs keep their column ``probe`` when they are passed on.
+    in_rounds : bool
+        Whether the pairs of a probe come in the order in which they are wanted.
     """
 
-    def __init__(self, *, with_probe: bool = False) -> None:
+    def __init__(self, *, with_probe: bool = False, in_rounds: bool = False) -> None:
         self._held: list[Columns] = []
+        self._in_rounds = in_rounds
         self._dropped = ("stored",) if with_probe else ("probe", "stored")
 
     def push(self, parts: Sequence[Columns], complete: int) -> Columns | None:
@@ -44,7 +46,8 @@ class StrictOrder:
         if not self._held:
             return None
         held = Columns.concatenate(self._held)
-        probe, stored = held["probe"], held["stored"]
+        probe = held["probe"]
+        stored = np.zeros_like(probe) if self._in_rounds else held["stored"]
         ready = probe < complete
         count = int(np.count_nonzero(ready))
         if not count:

@@ -181,6 +181,7 @@ class ResultDecoder:
         for side in Side:
             at = np.flatnonzero(is_pair & (sides == side))
             is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
+            is_star &= ~punctuation.inner  # the star of a round leaves its probe open
             stars = rare[is_star]
             if len(stars) >= len(self.stars.ends[side]):
                 raise DeviceError(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .rounds import round_size
 from .words import as_numbers
 
 __all__ = ["Controls", "Windows", "read_controls"]
@@ -56,8 +57,8 @@ class Controls:
         Legal words of each operation.
     marks, closings, clears : list of int
         Moments of words that answer a mark, close groups, empty everything.
-    precisions, bounds, hashes : list of (int, value)
-        From when on which precision, bounds of all fields, or hashed fields hold.
+    precisions, rounds, bounds, hashes : list of (int, value)
+        From when on which precision, size of rounds, bounds of all fields, or hashed fields hold.
     lives : list of two lists
         For each side, from when on a window stores, and the values of :class:`Windows`.
     """
@@ -75,7 +76,9 @@ class Controls:
         self.illegal, self.marks, self.closings, self.clears = [], [], [], []
         self.turns = []
         self.counts = Counter()
-        self.precisions, self.bounds = [(-1, 1)], [(-1, open_bounds)]
+        self.storage = manifest["storage"]
+        self.precisions, self.rounds = [(-1, 1)], [(-1, 0)]
+        self.bounds = [(-1, open_bounds)]
         self.hashes = [(-1, (False,) * len(self.bits))]
         self.lives = [[(-1, False, capacity, False)] for _ in range(2)]
 
@@ -85,7 +88,7 @@ class Controls:
             self.turns.append((moment, op, value))
             return
         self.counts[op] += 1
-        if op in ("CLEAR", "FLUSH", "PRECISION"):
+        if op in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             self.marks.append(moment)
         if op not in ("BOUND_LOW", "BOUND_HIGH"):
             self.closings.append(moment)
@@ -137,6 +140,12 @@ class Controls:
         """PRECISION."""
         period = value if 1 <= value <= self.period else self.period if value else NO_STARS
         self.precisions.append((moment, period))
+        self.rounds.append((moment, 0))
+
+    def on_inner(self, moment, index, value):
+        """INNER."""
+        self.precisions.append((moment, 1))
+        self.rounds.append((moment, round_size(self.storage, value)))
 
     def on_coordinate(self, moment, index, value):
         """COORDINATE: of its part, only whether it is hashed can change an answer."""

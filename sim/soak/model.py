@@ -16,7 +16,8 @@ from .groups import stars_of
 from .history import History
 from .matching import equal_pairs, limits, pairs_of, pairs_within
 from .predicates import CUSTOM
-from .results import MARK, STAR, Results, identity, pack, pack_pair
+from .results import INNER, KIND, MARK, STAR, Results, identity, pack, pack_pair
+from .rounds import round_sizes, rounds_with_stars
 from .sorting import order_of
 from .tuples import Tuples
 from .turns import read_turns
@@ -77,9 +78,14 @@ class Model:
         turns = read_turns(self.storage["cores"], controls, tuples)
         faults.note(faults.illegal, np.array(controls.illegal, np.int64))
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
-        pairs = [self.pairs_against(stored, tuples, controls, faults, turns) for stored in (R, S)]
+        *pairs, spans = zip(
+            *(self.pairs_against(stored, tuples, controls, faults, turns) for stored in (R, S)),
+            strict=True,
+        )
         stars = stars_of(self.manifest, tuples.moment, tuples.side, controls, turns)
-        results, loose = self.in_order(tuples, controls, faults, stars, pairs)
+        sizes = round_sizes(controls, turns, tuples)
+        body = self.grouped(tuples, turns, stars, sizes, map(np.concatenate, pairs), spans)
+        results, loose = self.in_order(tuples, controls, faults, stars, body)
         return Answer(
             results,
             controls.free(),
@@ -110,7 +116,9 @@ class Model:
         """Return the pairs of the probes that meet tuples of one side, until that overflows.
 
         They come as four arrays: the number of the probe's tuple, the core of the stored tuple, its
-        number in that core, and whether the pair may be missing.
+        number in that core, and whether the pair may be missing. Then come, as three rows of an
+        array, all the probes, the ordinals of the first tuples that they see, and those behind the
+        last ones.
         """
         windows = controls.windows(stored_side)
         bits = self.parameters["timestamp_bits"]
@@ -126,9 +134,11 @@ class Model:
         probe, place, loose = self.matches(
             stored_side, tuples, controls, history.stored, probes, low, high
         )
+        begins = history.begins[window]
         window = window[probe]
         loose |= windows.distinct[window] & (np.bincount(probe, minlength=1)[probe] > 1)
-        return probes[probe], places.core[place], places.local[place], loose
+        seen = np.stack([probes, low - begins, high - begins])
+        return probes[probe], places.core[place], places.local[place], loose, seen
 
     def matches(self, stored_side, tuples, controls, stored, probes, low, high):
         """Return the pairs of one side's windows: probe and stored tuple, by place; what may miss.
@@ -177,14 +187,46 @@ class Model:
 
         return pairs_of(low, high, compare)
 
-    def in_order(self, tuples, controls, faults, stars, pairs):
-        """Return all results in their order, and which of the pairs may be missing."""
-        probe, core, local, loose = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    def grouped(self, tuples, turns, stars, sizes, pairs, spans):
+        """Return the pairs and the stars of rounds: star of the group, side, code, may be missing.
+
+        They are in the order of the groups, and in their order within a group. ``sizes`` are the
+        sizes of the rounds, by tuple.
+        """
+        probe, core, local, loose = pairs
         lanes = self.storage["lanes"]
         row = (local // lanes) % self.storage["ring_rows"]
         codes = pack_pair(core, row, local % lanes, stars.probe[probe])
-        star = stars.of[probe]
-        order = order_of(star, core, local, stars.probe[probe])
+        size = sizes[probe]
+        of_pair = np.where(size > 0, local // np.maximum(size, 1), 0)
+
+        seeing, begin, end = np.concatenate(spans, axis=1)
+        size, live = sizes[seeing], turns.live(tuples.moment[seeing])
+        seeing, begin, end, size, live = (
+            column[size > 0] for column in (seeing, begin, end, size, live)
+        )
+        which, number = rounds_with_stars(live, size, begin, end)
+        ending, none = seeing[which], np.zeros(len(which), np.int64)
+        both = [
+            (stars.of[probe], stars.of[ending]),
+            (of_pair, number),
+            (np.zeros_like(probe), none + 1),
+            (core, none),
+            (local, none),
+            (stars.probe[probe], none),
+        ]
+        order = order_of(*(np.concatenate(part) for part in both))
+        columns = [
+            both[0],
+            (tuples.side[probe], tuples.side[ending]),
+            (codes, none + (INNER << KIND)),
+            (loose, none > 0),
+        ]
+        return [np.concatenate(part)[order] for part in columns]
+
+    def in_order(self, tuples, controls, faults, stars, body):
+        """Return all results in their order, and which of the pairs may be missing."""
+        star, side, codes, loose = body
         marks = np.array(controls.marks, np.int64)
         mark_star = np.searchsorted(stars.moment, marks, side="right")
         overflow, disorder, illegal = faults.before(stars.moment)
@@ -193,12 +235,10 @@ class Model:
         number = np.arange(len(star_codes))
         # Behind the pairs of a star it comes itself, then the marks of the word that closed its
         # group.
-        sequence = order_of(
-            np.concatenate([3 * star[order], 3 * number + 1, 3 * mark_star - 1]) + 1
-        )
-        side = np.concatenate([tuples.side[probe[order]], stars.side, np.zeros_like(marks)])
-        code = np.concatenate([codes[order], star_codes, pack(MARK, *faults.before(marks))])
-        loose = np.concatenate([loose[order], np.zeros(len(number) + len(marks), bool)])
+        sequence = order_of(np.concatenate([3 * star, 3 * number + 1, 3 * mark_star - 1]) + 1)
+        side = np.concatenate([side, stars.side, np.zeros_like(marks)])
+        code = np.concatenate([codes, star_codes, pack(MARK, *faults.before(marks))])
+        loose = np.concatenate([loose, np.zeros(len(number) + len(marks), bool)])
         return Results(side[sequence], code[sequence]), loose[sequence]
 
     def void_probes(self, tuples, faults, stars):

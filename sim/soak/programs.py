@@ -282,6 +282,10 @@ class Programmer:
             random.randrange(1, most + 1), most, most + 1, 0, -1,
         ])  # fmt: skip
 
+    def rounds(self, random):
+        """Return a random number of tuples in a round."""
+        return random.choice([1, 1, 1, 2, 3, 4, 6, 8, 16, 40, 0, -1, -4, random.randrange(1, 64)])
+
     def configuration(self, random, count):
         """Return words that set up a query, each of them with some probability."""
         words, bounds, ops = [], {}, self.manifest["operations"]
@@ -301,6 +305,8 @@ class Programmer:
         words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]
         if random.random() < 0.8:
             words.append(self.control("PRECISION", 0, self.period(random)))
+        if "INNER" in ops and random.random() < 0.6:
+            words.append(self.control("INNER", 0, self.rounds(random)))
         if random.random() < 0.5:
             words.append(self.control("CLEAR"))
         return words
@@ -323,6 +329,8 @@ class Programmer:
             return self.window(random, side, count)
         elif op == "PRECISION":
             value = self.period(random)
+        elif op == "INNER":
+            value = self.rounds(random)
         elif op == "COORDINATE":
             value = self.coordinate(random)
         elif op == "CELL":

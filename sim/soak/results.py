@@ -8,6 +8,8 @@ import numpy as np
 from .words import WordLayout
 
 __all__ = [
+    "INNER",
+    "KIND",
     "MARK",
     "MATCH",
     "PAIR",
@@ -22,6 +24,8 @@ __all__ = [
 
 #: A MATCH is a pair of a chain of cores, which names both tuples by their numbers.
 PAIR, STAR, MARK, MATCH = 0, 1, 2, 3
+#: A star that ends a round.
+INNER = 4
 #: Where the parts of a code begin. Codes of a group's pairs are ordered by their cores.
 KIND, CORE, ROW, LANE = 60, 44, 24, 16
 #: Bits of a tuple's number in the code of a MATCH.
@@ -66,7 +70,7 @@ class Results:
 
     @property
     def kind(self):
-        """PAIR, STAR, MARK or MATCH of each."""
+        """PAIR, STAR, MARK, MATCH or INNER of each."""
         return self.code >> KIND
 
     @property
@@ -99,9 +103,13 @@ class Results:
         return count
 
     def probes(self):
-        """Return an identity of each pair's probe; -1 for what is no pair."""
-        probe = self.code & 0xFFFF
-        return np.where(self.kind == PAIR, identity(self.side, self.own_stars_before(), probe), -1)
+        """Return an identity of each pair's probe, or round's; -1 for other results.
+
+        Where there are rounds, every probe has a star, so its index is zero.
+        """
+        probe = np.where(self.kind == PAIR, self.code & 0xFFFF, 0)
+        of_probe = np.isin(self.kind, (PAIR, INNER))
+        return np.where(of_probe, identity(self.side, self.own_stars_before(), probe), -1)
 
 
 def identity(side, stars, probe):
@@ -118,6 +126,8 @@ def describe(side, code):
     if kind == MATCH:
         every = (1 << ORDINAL) - 1
         return f"PAIR r={code >> ORDINAL & every} s={code & every}"
+    if kind == INNER:
+        return f"STAR {name} of a round" + (" with faults" if code != INNER << KIND else "")
     faults = f"overflow={code >> 2 & 3} disorder={code >> 1 & 1} illegal={code & 1}"
     return f"STAR {name} {faults}" if kind == STAR else f"MARK {faults}"
 
@@ -155,9 +165,12 @@ class Reader:
         kind, faults = get("kind"), map(get, ("overflow", "disorder", "illegal"))
         pair, no_side = self.pair(get), self.is_chain
         is_mark = kind == self.kinds["MARK"]
-        code = np.where(
-            kind == self.kinds["PAIR"], pair, pack(np.where(is_mark, MARK, STAR), *faults)
-        )
+        stop = np.where(is_mark, MARK, STAR)
+        if "inner" in self.layout.fields:
+            inner = get("inner") != 0
+            # No mark has the flag: what has is neither a mark nor the star of a probe.
+            stop = np.where(inner, np.where(is_mark, MATCH, INNER), stop)
+        code = np.where(kind == self.kinds["PAIR"], pair, pack(stop, *faults))
         return kind, np.where(is_mark | no_side, 0, get("side")), code
 
 

@@ -99,7 +99,7 @@ def random_shape(seed, number):
     index = engine == "index"
     timestamp_bits = random_timestamp_bits(random)
     most = 300 if index or cores < 3 else 60
-    return JoinParameters(
+    parameters = JoinParameters(
         engine=engine, comparator=comparator, predicate=predicate, digest_bits=digest, keys=fields,
         cores=cores, probes=probes, timestamp_bits=timestamp_bits,
         lanes=1 if index else choose(random, [1, 1, 2, 3, 4, 5]),
@@ -109,6 +109,8 @@ def random_shape(seed, number):
         probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 4, 6, 8, 10])),
         tuples_per_word=choose(random, [1, 1, 2]),
     )  # fmt: skip
+    rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
+    return parameters.with_(rounds=True) if rounds else parameters
 
 
 def shape_facts(parameters):
@@ -122,6 +124,8 @@ def shape_facts(parameters):
     for name in ("cores", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
         yield name.replace("_", " "), getattr(parameters, name)
+    if parameters.engine == "scan" and not parameters.is_chain:
+        yield "rounds", parameters.rounds
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
     if parameters.engine == "index":

@@ -12,6 +12,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.__main__ import main
 from host.default_device import default_device
+from host.device.rounds import round_size
 from host.driver import TableJoin, join_tables
 from host.errors import MissingToolError
 from host.files import read_table, write_table
@@ -27,8 +28,10 @@ SCAN = JoinParameters(
     keys=(KeyField(name="f0", bits=8), KeyField(name="f1", bits=4, signed=False)),
 )  # fmt: skip
 INDEX = SCAN.with_(engine="index", lanes=1)
+ROUNDS = SCAN.with_(probes=2, rounds=True)
 PARAMETERS = {
     "scan": SCAN,
+    "scan in rounds": ROUNDS,
     "index": INDEX,
     "index, two in a word": INDEX.with_(tuples_per_word=2),
 }
@@ -37,7 +40,12 @@ PARAMETERS = {
 # The index with one tuple in a word is that of the default device, too.
 @pytest.fixture(
     scope="module",
-    params=["scan", pytest.param("index", marks=pytest.mark.long), "index, two in a word"],
+    params=[
+        "scan",
+        "scan in rounds",
+        pytest.param("index", marks=pytest.mark.long),
+        "index, two in a word",
+    ],
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated; built once, or found in the cache."""
@@ -59,6 +67,7 @@ def simulator(request, tmp_path_factory):
     [
         Ordering.outer(),
         Ordering.inner(),
+        Ordering.inner(in_hardware=True),
         Ordering.none(),
         Ordering.relaxed(2),
         Ordering.adaptive(12, InputRate(0.4), interval=64),
@@ -79,6 +88,46 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ord
             assert (pairs if ordering.period == 1 else sorted(pairs)) == (
                 expected if ordering.period == 1 else sorted(expected)
             )
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 6, 1_000_000])
+@pytest.mark.parametrize("window", [CountWindow(57), TimeWindow(60)])
+def test_an_inner_order_in_hardware_is_by_rounds_then_by_cores(simulator, rounds, window):
+    """An accelerator without rounds leaves the order to the host, which sorts by stored rows."""
+    rng = np.random.default_rng(17)
+    terms = [Term("x", "x", -2, 3)]
+    ordering = Ordering.inner(rounds, in_hardware=True)
+    query = JoinQuery(terms=terms, order=("t", "t"), window=window, ordering=ordering)
+    with open_device(simulator) as device:
+        manifest = device.manifest
+        size = round_size(manifest, rounds)
+        cores = manifest.storage.cores if "INNER" in manifest.operations else 1
+        left, right = (random_table(rng, 500, 900, nulls=0) for _ in range(2))
+        result = join_tables(left, right, query, device)
+        pairs = list(zip(*(rows.tolist() for rows in result.pairs), strict=True))
+        expected = naive_join(left, right, query)
+        assert sorted(pairs) == sorted(expected)
+        times = [table["t"].to_pylist() for table in (left, right)]
+        places = [ordinals(times, side) for side in (0, 1)]
+
+        def place(pair):
+            """The later tuple's place, the earlier tuple's round, its core, and itself."""
+            places_of = [places[side][row] for side, row in enumerate(pair)]
+            later = max((at, side) for side, (at, _) in enumerate(places_of))[1]
+            stored = places_of[1 - later][1]
+            local, core = divmod(stored, cores)
+            return places_of[later][0], local // size if cores > 1 else 0, core, stored
+
+        assert [place(pair) for pair in pairs] == sorted(map(place, pairs))
+        if rounds == 1:
+            assert pairs == expected
+
+
+def ordinals(times, side):
+    """For each row of a side, its place in the order of arrival, and its number in its side."""
+    everything = sorted((time, of, row) for of in (0, 1) for row, time in enumerate(times[of]))
+    own = [(at, row) for at, (_, of, row) in enumerate(everything) if of == side]
+    return {row: (at, number) for number, (at, row) in enumerate(own)}
 
 
 @pytest.mark.parametrize("window", [CountWindow(17), TimeWindow(9)])

@@ -30,6 +30,7 @@ def test_an_inner_order_is_an_outer_one_with_rounds():
     assert (Ordering.inner().period, Ordering.inner().rounds, Ordering.inner(4).rounds) == (1, 1, 4)
     assert Ordering.inner() != Ordering.outer()
     assert str(Ordering.inner(4)) == "inner(4)"
+    assert str(Ordering.inner(4, in_hardware=True)) == "inner(4, in hardware)"
 
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, True])

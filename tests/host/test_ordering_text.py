@@ -12,6 +12,7 @@ from host.ordering_text import parse_ordering
         ("outer", Ordering.outer()),
         ("inner", Ordering.inner()),
         ("inner:3", Ordering.inner(3)),
+        ("inner:3:hardware", Ordering.inner(3, in_hardware=True)),
         ("relaxed:8", Ordering.relaxed(8)),
         ("adaptive:64:rate=0.25", Ordering.adaptive(64, InputRate(0.25))),
         (
@@ -35,6 +36,7 @@ def test_each_form_is_read(text, ordering):
         ("relaxed:0", "at least 1"),
         ("relaxed:x", "'x' is no whole number"),
         ("inner:0", "at least 1"),
+        ("inner:1:software", "none of them"),
         ("adaptive:1:rate=0.5", "at least 2 probes"),
         ("adaptive:8", "none of them"),
         ("adaptive:8:rate=0", "above 0"),

@@ -60,11 +60,11 @@ def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize("fan_in", [2, 3])
-@pytest.mark.parametrize("size", [1, 2])
-def test_behind_the_tree_results_come_by_rounds_then_by_cores(cores, fan_in, size):
+@pytest.mark.parametrize(("size", "share"), [(1, 0.3), (2, 0.7), (8, 1.0)])
+def test_behind_the_tree_results_come_by_rounds_then_by_cores(cores, fan_in, size, share):
     """With rounds of one tuple, that is the order in which the tuples were stored."""
     generator = random.Random(cores * fan_in)
-    probes = list(probes_in_rounds(generator, cores, size, 25))
+    probes = list(probes_in_rounds(generator, cores, size, 25 if size < 8 else 9, share=share))
     inputs = [
         [rounds_mark(1), *(w for probe in probes for w in probe.sent(core))]
         for core in range(cores)
