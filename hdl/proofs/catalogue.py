@@ -3,6 +3,7 @@
 
 from . import (
     combining,
+    comparisons,
     distribution,
     engine_queues,
     facts,
@@ -25,7 +26,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
-    storage_turns, time, groups, facts, words, serializers, engine_queues, resets,
+    storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
