@@ -4,6 +4,7 @@
 from . import (
     cells,
     combining,
+    comparisons,
     distribution,
     engine_queues,
     facts,
@@ -26,7 +27,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
-    storage_turns, time, groups, facts, words, serializers, engine_queues, cells, resets,
+    storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -24,6 +24,7 @@ def legal_words(parameters, word):
     index = control.index
     known = {
         Control.CLEAR: C(1), Control.FLUSH: C(1), Control.PRECISION: C(1),
+        Control.CORE: C(1), Control.SEGMENT: C(1),
         Control.BOUND_LOW: index < len(parameters.keys),
         Control.BOUND_HIGH: index < len(parameters.keys),
         Control.WINDOW: index < 2, Control.LIFESPAN: index < 2,
@@ -38,6 +39,25 @@ def legal_words(parameters, word):
     if parameters.tuples_per_word == 2:
         tuples |= word.kind == InputKind.BOTH
     return tuples | (is_control & executed)
+
+
+def window_facts(bench, known, control, executed):
+    """Claim what a control word says of windows, and of turns."""
+    for name, op in (("core", Control.CORE), ("segment", Control.SEGMENT)):
+        bench.claim(f"{op.name} is seen", known[name] == (executed & (control.op == op)))
+    count, time = control.op == Control.WINDOW, control.op == Control.LIFESPAN
+    begins = executed & (count | time)
+    bench.claim("a new window is seen", ~executed | (known["begins"] == begins))
+    bench.claim("a time-based window is seen", ~begins | (known["timed"] == time))
+    every = (
+        executed
+        & Cat(
+            control.op == op for op in (Control.CLEAR, Control.DISTINCT, Control.COORDINATE)
+        ).any()
+    )
+    for n, side in enumerate("RS"):
+        own = every | (begins & (control.index == n))
+        bench.claim(f"words that empty the window of {side} are seen", known["empties"][n] == own)
 
 
 def word_facts(parameters):
@@ -59,17 +79,27 @@ def word_facts(parameters):
             known["legal"]
             | ~Cat(
                 known[name]
-                for name in ("is_r", "is_s", "finish", "set_precision", "bounds", "clear")
+                for name in (
+                    "is_r",
+                    "is_s",
+                    "finish",
+                    "set_precision",
+                    "bounds",
+                    "clear",
+                    "empties",
+                )
             ).any(),
         )
         both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
         bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
         bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
         bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
+        core = control.op == Control.CORE
         bench.claim(
-            "all control words but bounds end groups",
-            known["finish"] == (is_control & legal & ~bound),
+            "all control words but bounds and CORE end groups",
+            known["finish"] == (is_control & legal & ~bound & ~core),
         )
+        window_facts(bench, known, control, is_control & legal)
         precision = bench.wire(is_control & (control.op == Control.PRECISION))
         bench.claim(
             "a precision is set by its control word only", known["set_precision"] == precision
@@ -119,8 +149,8 @@ def word_facts(parameters):
 
 
 FACTS = (
-    facts.word_facts, facts.is_clear, operands.executes, operands.is_legal, operands.ends_groups,
-    operands.bounds_set, operands.value_limits,
+    facts.word_facts, facts.is_clear, facts.emptied, operands.executes, operands.is_legal,
+    operands.ends_groups, operands.bounds_set, operands.value_limits,
 )  # fmt: skip
 
 

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about words on their way through the ingress: illegal words, credits, comparisons."""
+"""Proofs about words on their way through the ingress: illegal words, order, credits."""
 
 from amaranth import *
 
-from hdl.comparison.comparator import Comparator
-from hdl.ingress import preparation as preparations
+from hdl.ingress.core_lists import LISTS
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.preparation import ProbePreparation
 from hdl.ingress.time_order import TimeOrder
-from hdl.parameters import KeyField
-from hdl.words import operands
 from hdl.words.inputs import Control, InputKind
-from hdl.words.prepared import decision_members
 
 from .bench import Bench
 from .facts import legal_words
 from .proof import Proof
 from .small import ingress_parameters
 from .stream_rules import answers_within, keeps_order, offer, take
+from .turns_model import Lists, TurnsWindow
 
 __all__ = ["PROOFS"]
 
@@ -38,7 +34,11 @@ def illegal_word(parameters):
         here = bench.wire(cycle == moment)
         valid = bench.any(1, "valid")
         word, wrong = (bench.any(one.i.payload.shape(), name) for name in ("word", "wrong"))
-        bench.assume(~legal_words(parameters, wrong))
+        cored = bench.register(1, "cored")  # a list of cores may have been begun
+        bench.next(cored.eq(cored | (valid & ~here & is_op(word, Control.CORE))))
+        known = (wrong.body.control.value >= 0) & (wrong.body.control.value < parameters.cores)
+        nothing = (is_op(wrong, Control.CORE) & ~known) | (is_op(wrong, Control.SEGMENT) & ~cored)
+        bench.assume(~here | ~legal_words(parameters, wrong) | nothing)
         bench.set(Value.cast(one.i.payload), Value.cast(word))
         bench.set(Value.cast(two.i.payload), Mux(here, Value.cast(wrong), Value.cast(word)))
         bench.set(one.i.valid, valid & ~here)
@@ -81,6 +81,43 @@ def illegal_word(parameters):
     return build
 
 
+def is_op(word, op):
+    """Return whether a word is a certain control word."""
+    return (word.kind == InputKind.CONTROL) & (word.body.control.op == op)
+
+
+def turns_refused(bench, parameters, word, put, takes):
+    """Return whether a word of one core changes turns in a way that is not allowed.
+
+    Parameters
+    ----------
+    put : Value
+        The word is taken.
+    takes : Value
+        For each side, a tuple of it is taken that is in order.
+    """
+    value, index = word.body.control.value, word.body.control.index
+    core, segment = (is_op(word, op) for op in (Control.CORE, Control.SEGMENT))
+    write, begins = Signal(name=bench.name("write")), Signal(name=bench.name("begins"))
+    clear, time = is_op(word, Control.CLEAR), is_op(word, Control.LIFESPAN)
+    lists = Lists(bench, 1, write=write, value=C(0), begins=begins, forget=put & clear)
+    window = is_op(word, Control.WINDOW) | time
+    windows = [
+        TurnsWindow(
+            bench, lists, 1, advance=takes[n], restart=put & (clear | (window & (index == n))),
+            begins=begins, begin=window, size=C(1), timed=time,
+        )
+        for n in range(2)
+    ]  # fmt: skip
+    needed = Cat(~window.empty & (window.age == LISTS - 2) for window in windows).any()
+    refused = bench.wire(
+        (core & ((value != 0) | (lists.length != 0))) | (segment & ((lists.length == 0) | needed))
+    )
+    bench.set(write, put & core & ~refused)
+    bench.set(begins, put & segment & ~refused)
+    return refused
+
+
 def words_bench():
     """Words that leave, compared with a model that sees each word as it is taken."""
     parameters = ingress_parameters(timestamp_bits=2)
@@ -91,12 +128,15 @@ def words_bench():
     got = take(bench, dut.o, "words")
     word = dut.i.payload
     is_tuple = bench.wire(Value.cast(word.kind) < 2)
-    clear = bench.wire((word.kind == InputKind.CONTROL) & (word.body.control.op == Control.CLEAR))
-    legal = bench.wire(legal_words(parameters, word))
+    clear = bench.wire(is_op(word, Control.CLEAR))
     time = word.body.tuple.timestamp
     newest = bench.register(2, "newest")
     disorder, illegal = bench.register(1, "disorder"), bench.register(1, "illegal")
     late = bench.wire(is_tuple & (disorder | (time < newest)))
+    takes = Cat(put & ~late & (word.kind == side) for side in (InputKind.R, InputKind.S))
+    refused = turns_refused(bench, parameters, word, put, takes)
+    legal = bench.wire(legal_words(parameters, word) & ~refused)
+    leaves = legal & ~late & ~is_op(word, Control.CORE)
     bench.next(
         newest.eq(Mux(put & clear, 0, Mux(put & is_tuple, time, newest))),
         disorder.eq(Mux(put & clear, 0, disorder | (put & late))),
@@ -110,7 +150,7 @@ def words_bench():
         out.disorder,
         out.illegal,
     )
-    inside = keeps_order(bench, "ingress", put & legal & ~late, value, got, seen, most=24).level
+    inside = keeps_order(bench, "ingress", put & leaves, value, got, seen, most=24).level
     stuck = (inside != 0) & ~dut.o.valid & dut.o.ready & dut.room
     # Without room, four words wait; three of them may be dropped, one per cycle.
     answers_within(bench, "a word leaves after its latency", stuck, dut.latency + 3)
@@ -147,94 +187,6 @@ def credits_bench():
     return bench
 
 
-KEYS = (KeyField(name="x", bits=2), KeyField(name="y", bits=2, signed=False))
-
-
-def predicate_bench():
-    """A tuple becomes what it compares stored keys with, under the bounds set before it."""
-    parameters = ingress_parameters(comparator="band", keys=KEYS, timestamp_bits=1)
-    bench = Bench()
-    dut = bench.add(ProbePreparation(parameters))
-    word = bench.any(dut.i.payload.shape(), "word")
-    valid = bench.any(1, "valid")
-    bench.set(dut.i.valid, valid)
-    bench.set(Value.cast(dut.i.payload), Value.cast(word))
-    control, kind = word.word.body.control, word.word.kind
-    is_control = bench.wire(kind == InputKind.CONTROL)
-    key = word.word.body.tuple.key
-    stored = bench.constant(dut.o.payload.body.tuple.key.shape(), "stored")
-    meets = []
-    for n, field in enumerate(KEYS):
-        bits = field.bits
-        bounds = {}
-        for op, name, init in (
-            (Control.BOUND_LOW, "low", -(1 << bits)), (Control.BOUND_HIGH, "high", (1 << bits) - 1),
-        ):  # fmt: skip
-            sets = is_control & (control.op == op) & (control.index == n)
-            bench.assume(word.bounds[field.name][name] == sets)
-            bound = bench.register(signed(bits + 1), name, init=init)
-            nearest = bench.wire(
-                Mux(
-                    control.value < -(1 << bits),
-                    -(1 << bits),
-                    Mux(control.value > (1 << bits) - 1, (1 << bits) - 1, control.value),
-                )
-            )
-            bench.next(bound.eq(Mux(valid & sets, nearest, bound)))
-            bounds[name] = bound
-        # The key is stored without its sign.
-        own = stored[field.name] - (1 << bits - 1 if field.signed else 0)
-        difference = bench.wire(
-            Mux(kind == InputKind.R, key[field.name] - own, own - key[field.name])
-        )
-        meets.append((difference >= bounds["low"]) & (difference <= bounds["high"]))
-    expected, kinds, came = Cat(meets).all(), Value.cast(kind), valid
-    value = Value.cast(key)
-    for _ in range(dut.latency):
-        expected, kinds, came = bench.past(expected), bench.past(kinds), bench.past(came)
-        value = bench.past(value)
-    comparator = bench.add(Comparator(parameters, probe_side=0), "comparator")
-    bench.set(Value.cast(comparator.key), Value.cast(stored))
-    criterion = dut.o.payload.body.tuple.criterion
-    for path, _, part in comparator.criterion.signature.flatten(comparator.criterion):
-        bench.set(part, criterion[path[0]])
-    bench.claim("words leave after the latency", dut.o.valid == came)
-    bench.claim("kinds are kept", ~dut.o.valid | (dut.o.payload.kind.as_value() == kinds))
-    is_tuple = bench.wire(came & (kinds < 2))
-    found, was_tuple = comparator.match, bench.past(is_tuple)
-    bench.claim(
-        "a stored key matches if it lies inside the bounds",
-        ~was_tuple | (found == bench.past(expected)),
-    )
-    bench.claim(
-        "a tuple is stored as its key, the sign inverted",
-        ~is_tuple | (Value.cast(dut.o.payload.body.tuple.key) == (value ^ 0b10)),
-    )
-    bench.cover(
-        "a key matches by a bound that was set", was_tuple & found & (Value.cast(stored) != 0)
-    )
-    passes(bench, dut, word, came, is_tuple, kinds)
-    bench.cover("a key lies just outside", was_tuple & ~found)
-    return bench
-
-
-def passes(bench, dut, word, came, is_tuple, kinds):
-    """Claim that everything that is not compared passes unchanged."""
-    names = sorted(decision_members(dut.parameters))
-    beside = Cat(word[name] for name in names)
-    time, control = word.word.body.tuple.timestamp, Value.cast(word.word.body.control)
-    in_range = ~Value.cast(word.limits).any()
-    for _ in range(dut.latency):
-        beside, time, in_range = bench.past(beside), bench.past(time), bench.past(in_range)
-        control = bench.past(control)
-    out = dut.o.payload
-    bench.claim("decisions pass", ~came | (Cat(out[name] for name in names) == beside))
-    bench.claim("timestamps pass", ~is_tuple | (out.body.tuple.timestamp == time))
-    executed = came & in_range & (kinds == InputKind.CONTROL.value)
-    same = Value.cast(out.body.control) == control
-    bench.claim("control words pass if their value is in range", ~executed | same)
-
-
 PROOFS = [
     Proof(
         name="illegal-word",
@@ -243,7 +195,11 @@ PROOFS = [
         build=illegal_word(ingress_parameters(timestamp_bits=2)),
         depth=11,
         mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
-        spared=dict.fromkeys(
+        spared={
+            "word.finish & ~refused -> word.finish | ~refused": "both ingresses end a group with"
+            " every word; tests of the ingress see it",
+        }
+        | dict.fromkeys(
             (
                 "output.payload.illegal",
                 "without illegal.eq",
@@ -290,34 +246,6 @@ PROOFS = [
             "without checked.valid": "no word is taken any more: ingress-words",
             "checked.valid.eq(words.valid & self.room & ~drop) and": "ingress-words",
             "checked.ready & self.room -> checked.ready | self.room": "ingress-words",
-        },
-    ),
-    Proof(
-        name="band",
-        says="a probe matches a stored key exactly if the bounds in force say so",
-        component="ProbePreparation and Comparator, 2 fields of 2 bits",
-        build=predicate_bench,
-        depth=7,
-        mutate=(
-            ProbePreparation,
-            preparations.place_range,
-            preparations.unsigned_key,
-            Comparator,
-            operands.saturated,
-        ),
-        spared={
-            **dict.fromkeys(
-                (
-                    "sums.first < 0 -> ",
-                    "sums.final < 0 -> sums.final <= 0 (2)",
-                    "sums.final < 0 -> sums.final < 1 (2)",
-                ),
-                "zero is in the field, and clamped to zero",
-            ),
-            "above.eq(packed(group, self.key, guard=1) - low) and": "both have to hold",
-            "Cat(matches).all()": "both fields are in one group",
-            "self.parameters.engine == 'index'": "whether a stage without a word keeps its payload"
-            " changes no word",
         },
     ),
 ]

@@ -5,9 +5,10 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress.core_lists import LISTS, CoreLists
+from hdl.ingress.core_lists import CoreLists
 from hdl.ingress.side_turns import SideTurns
 from hdl.parameters import JoinParameters
+from tests.hdl.turns_model import Turns
 
 SHARED = ("newest", "write", "entry", "last", "plain", "begins")
 
@@ -25,61 +26,12 @@ def pair(parameters):
     return m, lists, sides
 
 
-class Plain:
-    """The same in lists: the cores that hold each side's tuples, with their segments."""
-
-    def __init__(self, parameters):
-        self.cores = parameters.cores
-        self.live = list(range(self.cores))
-        self.staged, self.number = [], 0
-        self.held, self.turn, self.size = [[], []], [0, 0], [parameters.capacity] * 2
-
-    def append(self, core):
-        """Append a core; return whether it is refused."""
-        if not 0 <= core < self.cores or core in self.staged:
-            return True
-        self.staged.append(core)
-        return False
-
-    def begin(self):
-        """Begin a segment; return whether it is refused."""
-        oldest = min(
-            held[0][0] if held and size else self.number
-            for held, size in zip(self.held, self.size, strict=True)
-        )
-        if not self.staged or self.number - oldest >= LISTS - 2:
-            return True
-        self.live, self.staged = self.staged, []
-        self.number += 1
-        self.turn = [0, 0]
-        return False
-
-    def next(self, side):
-        """Return the core that stores the next tuple, and the core that loses its oldest one."""
-        held, size = self.held[side], self.size[side]
-        core = self.live[self.turn[side] % len(self.live)]
-        return core, held[0][1] if size and len(held) == size else None
-
-    def take(self, side):
-        """Store a tuple."""
-        core, leaves = self.next(side)
-        self.turn[side] += 1
-        if leaves is not None:
-            self.held[side].pop(0)
-        if self.size[side]:
-            self.held[side].append((self.number, core))
-
-    def restart(self, side, size):
-        """Begin an empty window; one of no size is time-based."""
-        self.held[side], self.turn[side], self.size[side] = [], 0, size
-
-
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("seed", range(3))
 def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
     generator = random.Random(seed)
     parameters = JoinParameters(cores=cores, sub_window=3)
-    model = Plain(parameters)
+    model = Turns(parameters)
     m, lists, sides = pair(parameters)
     seen = {"refused": 0, "begun": 0, "left": 0}
 

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+import random
+
+from amaranth.sim import Simulator
+import pytest
+
+from hdl.ingress.core_lists import LISTS, CoreLists
+from hdl.parameters import JoinParameters
+
+INPUTS = ("append", "begin", "forget", "advance")
+
+
+def run(dut, bench):
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+class Lists:
+    """The lists that have been written, as Python's own."""
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.begun = [list(range(parameters.cores))]
+        self.next = []
+
+    def refuses(self, word, value, oldest):
+        """Return whether a word is refused; ``oldest`` are the lists that the sides need."""
+        if word == "append":
+            return not 0 <= value < self.parameters.cores or value in self.next
+        return word == "begin" and (not self.next or len(self.begun) + 1 - min(oldest) >= LISTS)
+
+    def take(self, word, value):
+        """Take a word that is not refused."""
+        if word == "append":
+            self.next.append(value)
+        elif word == "begin":
+            self.begun.append(self.next)
+            self.next = []
+        elif word == "forget":
+            self.next = []
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8, 9])
+def test_lists_are_those_of_the_words_that_are_taken(cores):
+    """A word in every cycle; a word that is not taken has no effect."""
+    generator = random.Random(cores)
+    parameters = JoinParameters(cores=cores, sub_window=3)
+    dut = CoreLists(parameters, value_bits=12)
+    model = Lists(parameters)
+    written = {}
+    seen = dict.fromkeys(("taken append", "taken begin", "refused append", "refused begin"), 0)
+
+    async def bench(ctx):
+        for _ in range(1_500):
+            word = generator.choice([*["append"] * 6, "begin", "begin", "forget", None])
+            value = generator.choice([*range(cores), -1, cores, cores + 1, -2048, 2047])
+            taken = generator.random() < 0.8
+            newest = len(model.begun) - 1
+            oldest = [generator.randint(max(0, newest - 2), newest) for _ in "rs"]
+            for name in INPUTS:
+                ctx.set(getattr(dut, name), name == word or (name == "advance" and taken))
+            ctx.set(dut.value, value)
+            ctx.set(dut.oldest_r, oldest[0] % LISTS)
+            ctx.set(dut.oldest_s, oldest[1] % LISTS)
+            refused = model.refuses(word, value, oldest)
+            assert ctx.get(dut.refused) == refused
+            assert ctx.get(dut.begins) == (taken and word == "begin" and not refused)
+            assert ctx.get(dut.write) == (taken and word == "append" and not refused)
+            if ctx.get(dut.write):
+                written[(newest + 1) % LISTS, ctx.get(dut.entry)] = ctx.get(dut.core)
+            if word in ("append", "begin"):
+                seen[f"{'refused' if refused else 'taken'} {word}"] += 1
+            if taken and not refused:
+                model.take(word, value)
+            await ctx.tick()
+            newest = len(model.begun) - 1
+            assert ctx.get(dut.newest) == newest % LISTS
+            assert ctx.get(dut.limit) == len(model.begun[-1]) * parameters.slack
+            for number in range(max(0, newest - 2), newest + 1):
+                live, place = model.begun[number], number % LISTS
+                assert ctx.get(dut.last.word_select(place, len(dut.core))) == len(live) - 1
+                assert ctx.get(dut.plain[place]) == (number == 0)
+                assert number == 0 or [written[place, n] for n in range(len(live))] == live
+
+    run(dut, bench)
+    assert all(seen.values())
+
+
+def test_refusal_is_told_in_the_cycle_of_the_word():
+    dut = CoreLists(JoinParameters(cores=2, sub_window=3), value_bits=12)
+    assert dut.latency == 0
+
+    async def bench(ctx):
+        ctx.set(dut.begin, 1)
+        assert ctx.get(dut.refused) == 1  # the list is empty
+        ctx.set(dut.begin, 0)
+        assert ctx.get(dut.refused) == 0
+
+    run(dut, bench)
