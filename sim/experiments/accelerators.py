@@ -31,7 +31,7 @@ def compared(architecture, cores):
 def band(**changes):
     """Return an accelerator of four cores with lanes and probes of a preset, or fewer."""
     return JoinParameters(
-        **{"cores": 4, "sub_window": 2048, "keys": XY16, "fan_in": 2, **changes}
+        **{"cores": 4, "sub_window": 512, "keys": XY16, "fan_in": 2, **changes}
     )  # fmt: skip
 
 
@@ -58,8 +58,8 @@ ACCELERATORS = {
     "scan-4x4": engine(lanes=4, probes=4),
     "digest-4x4": engine(lanes=4, probes=4, digest_bits=12),
     "index": engine(engine="index", probes=4, probe_bits=10),
-    "band-4x4": band(lanes=4, probes=4, sub_window=512),
-    "band-digest-4x4": band(lanes=4, probes=4, sub_window=512, digest_bits=16),
+    "band-4x4": band(lanes=4, probes=4),
+    "band-digest-4x4": band(lanes=4, probes=4, digest_bits=16),
     # As `ecp5-band` and `ecp5-band-digest`, which are as large as the same device allows.
     "band-26x2": band(lanes=26, probes=2),
     "band-digest-15x14": band(lanes=15, probes=14, digest_bits=16),
@@ -102,6 +102,7 @@ def prepare(name, folder, report):
     except (OSError, ManifestError, ValueError):
         same = False
     if not same:
+        source.unlink(missing_ok=True)  # a folder with files of nobody's is refused
         write_bundle(parameters, bundle)
         source.write_text(design(), encoding="utf-8")
     build_library(bundle, report=report)
