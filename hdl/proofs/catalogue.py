@@ -10,6 +10,7 @@ from . import (
     merging,
     orders,
     resets,
+    rounds,
     serializers,
     steady,
     streams,
@@ -22,7 +23,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window, time, groups, facts, words,
-    serializers, engine_queues, resets,
+    serializers, engine_queues, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -24,6 +24,7 @@ def legal_words(parameters, word):
     index = control.index
     known = {
         Control.CLEAR: C(1), Control.FLUSH: C(1), Control.PRECISION: C(1),
+        Control.CORE: C(1), Control.SEGMENT: C(1),
         Control.BOUND_LOW: index < len(parameters.keys),
         Control.BOUND_HIGH: index < len(parameters.keys),
         Control.WINDOW: index < 2, Control.LIFESPAN: index < 2,
@@ -65,10 +66,10 @@ def word_facts(parameters):
         both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
         bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
         bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
-        bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
+        passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
         bench.claim(
-            "all control words but bounds end groups",
-            known["finish"] == (is_control & legal & ~bound),
+            "all control words but bounds and CORE end groups",
+            known["finish"] == (is_control & legal & ~passes),
         )
         precision = bench.wire(is_control & (control.op == Control.PRECISION))
         bench.claim(
