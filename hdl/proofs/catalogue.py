@@ -12,6 +12,7 @@ from . import (
     merging,
     orders,
     resets,
+    rounds,
     serializers,
     steady,
     storage_turns,
@@ -27,7 +28,8 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
-    storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells, resets,
+    storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
+    resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

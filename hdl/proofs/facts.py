@@ -52,7 +52,8 @@ def window_facts(bench, known, control, executed):
     every = (
         executed
         & Cat(
-            control.op == op for op in (Control.CLEAR, Control.DISTINCT, Control.COORDINATE)
+            control.op == op
+            for op in (Control.CLEAR, Control.DISTINCT, Control.COORDINATE, Control.CELL)
         ).any()
     )
     for n, side in enumerate("RS"):
@@ -93,11 +94,10 @@ def word_facts(parameters):
         both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
         bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
         bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
-        bound = (control.op == Control.BOUND_LOW) | (control.op == Control.BOUND_HIGH)
-        core = control.op == Control.CORE
+        passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
         bench.claim(
             "all control words but bounds and CORE end groups",
-            known["finish"] == (is_control & legal & ~bound & ~core),
+            known["finish"] == (is_control & legal & ~passes),
         )
         window_facts(bench, known, control, is_control & legal)
         precision = bench.wire(is_control & (control.op == Control.PRECISION))

@@ -264,5 +264,5 @@ class AcceleratorModel:
             closings, overflow, disorder=disorder, illegal=self._illegal
         )
         self.counters["results"] += pairs
-        self.counters["stars"] += int(closings.star.sum())
+        self.counters["stars"] += len(words) - pairs
         return words

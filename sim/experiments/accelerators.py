@@ -51,6 +51,8 @@ ACCELERATORS = {
     for short, architecture in ARCHITECTURES.items()
     for cores in CORES
 } | {
+    "rounds-8": compared("splitjoin", 8).with_(rounds=True),
+    "rounds-8x4": compared("splitjoin", 8).with_(rounds=True, lanes=4),
     "scan-1x1": engine(),
     "scan-1x4": engine(probes=4),
     "scan-1x16": engine(probes=16),

@@ -43,6 +43,7 @@ def latencies(codec, manifest, traffic, arrived, period, interval):
     visiting, processing = [], []
     for own in range(2):
         of_side = (fields.side == own) & (fields.kind != codec.mark)
+        of_side &= ~fields.inner  # the star of a round leaves its probe open
         is_star = fields.kind[of_side] == codec.star
         stars_before = np.cumsum(is_star) - is_star
         stamp, counts = produced[of_side], inside[of_side]

@@ -8,7 +8,6 @@ import numpy as np
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
-from host.ordering import Ordering
 from host.predicate import Bounds
 from host.streams.configuration import MARKS, configuration
 from host.window import CountWindow, TimeWindow
@@ -60,7 +59,7 @@ class Run:
             bound = Bounds(-max(0, point.width), max(0, point.width))
             bounds = {key.name: bound for key in self.manifest.keys}
         window = TimeWindow(point.window - 1) if point.timed else CountWindow(point.window)
-        words = configuration(self.manifest, bounds, window, Ordering(point.period))
+        words = configuration(self.manifest, bounds, window, point.ordering)
         marks = 0
         while marks < MARKS or len(words):
             done = self.exchange(words, CHUNK)

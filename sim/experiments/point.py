@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+from host.ordering import Ordering
+
 __all__ = ["Point"]
 
 
@@ -33,6 +35,8 @@ class Point:
         Number of different values of a field.
     skew : float
         Exponent of a Zipf distribution of the values; 0 for uniform values.
+    rounds : int
+        Stored tuples of a core per round of an inner order in hardware; 0 for no rounds.
     """
 
     accelerator: str
@@ -44,3 +48,11 @@ class Point:
     tuples: int = 400
     values: int = 10_000
     skew: float = 0.0
+    rounds: int = 0
+
+    @property
+    def ordering(self):
+        """The ordering precision that the accelerator is set to."""
+        if self.rounds:
+            return Ordering.inner(self.rounds, in_hardware=True)
+        return Ordering(self.period)

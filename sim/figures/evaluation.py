@@ -118,3 +118,27 @@ def outer_over_none(report):
         found[at(size, 0)]["cycles_per_tuple"] / found[at(size, 1)]["cycles_per_tuple"]
         for size in sizes
     )
+
+
+@figure("order.inner_1", unit="cycles/result", goal="<= 1.02")
+def inner_one(report):
+    """Cycles per result word of the strict inner order in hardware, where stars are results too.
+
+    The accelerator is saturated. A star follows every lap of the stored tuples, and one every
+    probe, and the output takes one result per cycle: so this is 1 if the order costs no more than
+    its stars occupy there. The greater one of 8 cores with sub-windows of 512 tuples and with one
+    lane or four, by the counters of the hardware.
+    """
+    points = [Point(name, 1 << 12, tuples=400, rounds=1) for name in ("rounds-8", "rounds-8x4")]
+    found = sweep(points, report)
+    ratios, notes = [], []
+    for point in points:
+        of = found[point]
+        cycles = of["cycles"] / of["tuples_counted"]
+        stars, results = of["stars_per_tuple"], of["results_per_tuple"]
+        ratios.append(cycles / (stars + results))
+        notes.append(
+            f"{point.accelerator}: {cycles:.1f} cycles per tuple, {stars:.1f} stars, "
+            f"{results:.1f} pairs: {ratios[-1]:.4f}"
+        )
+    return Result(max(ratios), notes=tuple(notes))

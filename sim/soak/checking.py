@@ -8,7 +8,7 @@ import numpy as np
 from .chains import model_of
 from .compare import difference
 from .machine import Machine
-from .results import MARK, STAR, read_results
+from .results import INNER, MARK, STAR, read_results
 from .words import WordLayout
 
 __all__ = ["Checker", "Outcome"]
@@ -112,7 +112,7 @@ class Checker:
             "tuples_s": answer.tuples[1],
             "illegal": answer.control_words["(illegal)"],
             "results": int(results.is_pair.sum()),
-            "stars": int((results.kind == STAR).sum()),
+            "stars": int(np.isin(results.kind, (STAR, INNER)).sum()),
             "marks": int((results.kind == MARK).sum()),
         }
         return [

@@ -15,6 +15,10 @@ from sim.experiments.sweep import sweep
 
 #: Both joins with cores of one size, under the names of two larger ones.
 TINY = {name: ACCELERATORS[name].with_(sub_window=32) for name in ("sj-2", "llhj-2")}
+#: Accelerators with rounds, with one lane and with several.
+ROUNDS = {
+    name: ACCELERATORS[name].with_(cores=3, sub_window=24) for name in ("rounds-8", "rounds-8x4")
+}
 WINDOW = 48
 
 
@@ -22,8 +26,9 @@ WINDOW = 48
 def manifests(tmp_path_factory):
     folder = tmp_path_factory.mktemp("experiments")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accelerators, "ACCELERATORS", TINY)
-        return {name: prepare(name, folder, lambda text: None) for name in TINY}
+        every = TINY | ROUNDS
+        patch.setattr(accelerators, "ACCELERATORS", every)
+        return {name: prepare(name, folder, lambda text: None) for name in every}
 
 
 @pytest.mark.parametrize("timed", [False, True])
@@ -46,6 +51,30 @@ def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
     assert 10 < found["visiting"] < 60
     assert found["visiting"] <= found["visiting_greatest"] < 120
     assert found["results_per_tuple"] == pytest.approx(WINDOW * (2001 / 10_000) ** 2, rel=0.25)
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("width", [158, 2000])
+def test_an_inner_order_costs_no_more_than_its_stars_occupy_on_the_output(manifests, name, width):
+    """A star for each of 16 or 17 laps of three cores, and one for the probe; whatever matches."""
+    point = Point(name, WINDOW, tuples=300, rounds=1, width=width)
+    found = measure(manifests[name], point)
+    assert found["stars_per_tuple"] == pytest.approx((WINDOW + 2) / 3 + 1, rel=0.05)
+    words = found["stars_per_tuple"] + found["results_per_tuple"]
+    assert 1 <= found["cycles"] / found["tuples_counted"] / words <= 1.03
+    assert found["cycles_per_tuple"] <= 1.03 * words
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, name):
+    measured = [
+        measure(manifests[name], Point(name, WINDOW, tuples=200, rounds=n)) for n in (1, 2, 4)
+    ]
+    outer, none = (measure(manifests[name], Point(name, WINDOW, period=n)) for n in (1, 0))
+    cycles = [found["cycles_per_tuple"] for found in [*measured, outer]]
+    assert cycles == sorted(cycles, reverse=True)
+    assert none["stars_per_tuple"] == 0 < none["results_per_tuple"]
+    assert none["cycles_per_tuple"] <= 1.01 * outer["cycles_per_tuple"]
 
 
 def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):
