@@ -90,6 +90,11 @@ class JoinParameters:
         with one comparator per core and side, and their results name tuples by their numbers.
     tag_bits : int or None
         Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
+    failure_cycles : int
+        Cycles without a sign of life after which a core counts as failed
+        (:class:`hdl.failures.core_gate.CoreGate`), at least :func:`hdl.silence.longest_silence`.
+        Zero, the default, leaves out the gates of cores: then the accelerator notices no failure,
+        and no core can be masked.
     """
 
     cores: int = 4
@@ -109,6 +114,7 @@ class JoinParameters:
     tuples_per_word: int = 1
     architecture: str = "splitjoin"
     tag_bits: int | None = None
+    failure_cycles: int = 0
 
     def __post_init__(self):
         check_parameters(self)
@@ -117,6 +123,11 @@ class JoinParameters:
     def is_chain(self):
         """Whether the cores are a chain through which tuples flow, as in a handshake join."""
         return self.architecture != "splitjoin"
+
+    @property
+    def has_gates(self):
+        """Whether every core has a gate, which masks it and notices that it fails."""
+        return self.failure_cycles > 0
 
     @property
     def ordinal_bits(self):
@@ -190,8 +201,13 @@ class JoinParameters:
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values; those of chains only for a chain."""
+        """Return the parameters as JSON-compatible values.
+
+        Those of chains are there for a chain only, and ``failure_cycles`` if cores have gates.
+        """
         values = asdict(self)
+        if not self.has_gates:
+            del values["failure_cycles"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

@@ -54,7 +54,7 @@ class Coordinator(wiring.Component):
         A word of either lane was taken there.
     settled : In(1)
         The mark of a fence has come back.
-    marks : Out(stream.Signature(faults_layout()))
+    marks : Out(stream.Signature(faults_layout(parameters)))
         Marks to be emitted.
     """
 
@@ -74,7 +74,7 @@ class Coordinator(wiring.Component):
                 "lanes": Out(lane).array(2),
                 "taken": In(2),
                 "settled": In(1),
-                "marks": Out(stream.Signature(faults_layout())),
+                "marks": Out(stream.Signature(faults_layout(parameters))),
             }
         )
 

@@ -32,7 +32,7 @@ class ResultsExit(wiring.Component):
     i : In(stream.Signature(chain_result(parameters)))
     settled : Out(1)
         The mark of a fence has come; from a register.
-    marks : In(stream.Signature(faults_layout()))
+    marks : In(stream.Signature(faults_layout(parameters)))
     o : Out(stream.Signature(result_word(parameters)))
     """
 
@@ -43,7 +43,7 @@ class ResultsExit(wiring.Component):
             {
                 "i": In(stream.Signature(chain_result(parameters))),
                 "settled": Out(1),
-                "marks": In(stream.Signature(faults_layout())),
+                "marks": In(stream.Signature(faults_layout(parameters))),
                 "o": Out(stream.Signature(result_word(parameters))),
             }
         )
@@ -67,7 +67,7 @@ class ResultsExit(wiring.Component):
         with m.Else():
             m.d.comb += [
                 word.body.punctuation[name].eq(self.marks.payload[name])
-                for name, _ in faults_layout()
+                for name, _ in faults_layout(self.parameters)
             ]
         m.d.sync += self.settled.eq(result.mark & output.i.ready)
         return reset_nearby(m, platform)

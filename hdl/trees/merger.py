@@ -35,7 +35,8 @@ class Merger(wiring.Component):
     A mark may declare the order of ports *free* until the next mark. Then the merger serves any
     port that shows a pair, the lowest first. It still waits for a star or mark from all ports.
 
-    Every pair gets a digit, the number of the port through which it came.
+    Every pair gets a digit, the number of the port through which it came. So does the failed core of
+    a star or mark, if cores have gates; of several, the one at the lowest port.
 
     There are registers at the inputs and at the output. So a decision depends on, and changes,
     nearby registers only, and there is no logic on the way to the next merger.
@@ -138,6 +139,21 @@ class Merger(wiring.Component):
                     Cat(word.body.punctuation.overflow for word in words).any()
                 ),
             ]
+            if self.parameters.has_gates:
+                self.elaborate_failed(m, chosen.body.punctuation, words)
+
+    def elaborate_failed(self, m, chosen, words):
+        """Name the first core whose results are missing, by a digit for the port."""
+        stops = [word.body.punctuation for word in words]
+        bits = len(stops[0].failed_core)
+        first = Const(0, bits + self._digit_bits)
+        for n, stop in reversed(list(enumerate(stops))):
+            core = Cat(stop.failed_core, Const(n, self._digit_bits))
+            first = Mux(stop.failed, core, first)
+        m.d.comb += [
+            chosen.failed.eq(Cat(stop.failed for stop in stops).any()),
+            chosen.failed_core.eq(first),
+        ]
 
     def with_digit(self, m, pair, port):
         """Return the pair at ``port`` with the digit of the port added to its core number."""

@@ -136,6 +136,8 @@ class ResultPairing(wiring.Component):
                 own.disorder.eq(flags.disorder),
                 own.illegal.eq(flags.illegal),
             ]
+            if self.parameters.has_gates:
+                m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""

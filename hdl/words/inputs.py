@@ -72,6 +72,11 @@ class Control(enum.Enum, shape=4):
     #: Begin a segment: from here on, the cores of the list take turns to store tuples, in the order
     #: of the list. Empties no window. Illegal if the list is empty or too many segments are held.
     SEGMENT = 10
+    #: Mask core ``value``: it gets no word after this one, and later groups lack its results. Only
+    #: if cores have gates. A core that does not exist is no core: nothing is masked.
+    MASK = 11
+    #: Reset core ``value``, if it is masked or has failed, and let it take part again.
+    UNMASK = 12
 
 
 def key_layout(parameters):
@@ -182,6 +187,8 @@ def operation_indices(parameters):
     if parameters.engine == "index":
         indices[Control.DISTINCT] = sides
         indices[Control.COORDINATE] = fields
+    if parameters.has_gates:
+        indices[Control.MASK] = indices[Control.UNMASK] = any_index
     if not parameters.is_chain:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))

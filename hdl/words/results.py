@@ -10,6 +10,7 @@ from hdl.tree import tree_levels
 __all__ = [
     "ResultKind",
     "core_shape",
+    "failure_members",
     "faults_layout",
     "node_result",
     "ordinals_layout",
@@ -42,8 +43,16 @@ def core_shape(parameters):
 
 
 def punctuation_layout():
-    """Return the layout of the body of a star or mark inside the gathering tree."""
+    """Return the layout of the body of a star or mark as a region sends it."""
     return data.StructLayout(dict.fromkeys(("overflow", "disorder", "illegal", "free"), 1))
+
+
+def failure_members(parameters, core_bits):
+    """Return the members of a star or mark that tell of a failed core, if cores have gates.
+
+    ``failed``: results of at least one core are missing. ``failed_core`` is the first of these cores.
+    """
+    return {"failed": 1, "failed_core": core_bits} if parameters.has_gates else {}
 
 
 def pair_layout(parameters, core_bits):
@@ -73,7 +82,12 @@ def node_result(parameters, level):
             "body": data.UnionLayout(
                 {
                     "pair": pair_layout(parameters, core_bits),
-                    "punctuation": punctuation_layout(),
+                    "punctuation": data.StructLayout(
+                        {
+                            **{name: field.shape for name, field in punctuation_layout()},
+                            **failure_members(parameters, core_bits),
+                        }
+                    ),
                 }
             ),
         }
@@ -107,10 +121,15 @@ def ordinals_layout(parameters):
     return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
 
 
-def faults_layout():
+def faults_layout(parameters):
     """Return the layout of the faults in a star or mark, as the user gets them."""
     return data.StructLayout(
-        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1)}
+        {
+            "overflow": unsigned(2),
+            "disorder": unsigned(1),
+            "illegal": unsigned(1),
+            **failure_members(parameters, core_shape(parameters).width),
+        }
     )
 
 
@@ -119,7 +138,8 @@ def result_layout(parameters):
 
     ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, or, in a
     chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
-    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal.
+    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal,
+    and, if cores have gates, :func:`failure_members`.
     """
     if parameters.is_chain:
         pair = ordinals_layout(parameters)
@@ -132,7 +152,7 @@ def result_layout(parameters):
             "body": data.UnionLayout(
                 {
                     "pair": pair,
-                    "punctuation": faults_layout(),
+                    "punctuation": faults_layout(parameters),
                 }
             ),
         }

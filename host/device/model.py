@@ -57,6 +57,7 @@ class AcceleratorModel:
         self._emission = Emission(manifest)
         self._live = manifest.storage.cores  # number of cores that take turns
         self._listed: list[int] = []  # cores of the next segment
+        self._masked = np.zeros(self._live, np.bool_)  # by core
         self._set_precision(1)
         self._clear()
 
@@ -115,6 +116,8 @@ class AcceleratorModel:
             self._set_precision(value)
         elif operation == "SEGMENT":
             self._begin_segment()
+        elif operation in ("MASK", "UNMASK") and 0 <= value < len(self._masked):
+            self._masked[value] = operation == "MASK"
         elif operation in ("COORDINATE", "DISTINCT"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
@@ -216,7 +219,7 @@ class AcceleratorModel:
         segments = self._emission.segments[side]
         core, _ = segments.locals(own)
         held = segments.held(history.oldest_beside(own, time[mine]), own, core)
-        full = held >= self.manifest.storage.sub_window
+        full = (held >= self.manifest.storage.sub_window) & ~self._masked[core]
         return int(mine[np.argmax(full)]) if full.any() else NEVER
 
     def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:
@@ -232,6 +235,10 @@ class AcceleratorModel:
         )
         probe = np.concatenate([probe for probe, _ in found])
         stored = np.concatenate([stored for _, stored in found]) + base
+        if self._masked.any():
+            core, _ = self._emission.segments[side.other].locals(stored)
+            kept = ~self._masked[core]
+            probe, stored = probe[kept], stored[kept]
         return Pairs(probe, stored)
 
     def _emit(self, closings: Closings, faults: dict[Side, int], *, disorder: bool) -> UInt64s:

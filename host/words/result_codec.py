@@ -17,6 +17,8 @@ Int64s = npt.NDArray[np.int64]
 
 #: Fields of a pair that say where the match is.
 PLACE = ("probe", "lane", "row", "core")
+#: Fields of a star or mark that only an accelerator has whose cores have gates.
+FAILURE = ("failed", "failed_core")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class ResultWords:
         Whether timestamps decreased; False for pairs.
     illegal : array of bool
         Whether an input word was illegal; False for pairs.
+    failed : array of bool
+        Whether results of a failed core are missing since the last star or mark; False for pairs.
+    failed_core : array of int64
+        Number of that core; meaningful where ``failed`` is set.
     """
 
     kind: Int64s
@@ -48,6 +54,8 @@ class ResultWords:
     overflow: Int64s
     disorder: npt.NDArray[np.bool_]
     illegal: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+    failed_core: Int64s
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -140,7 +148,8 @@ class ResultCodec:
 
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
-        fields = dict.fromkeys(PLACE, np.zeros(len(results), np.int64))  # a chain has no places
+        # A chain has no places, and an accelerator without gates tells of no failures.
+        fields = dict.fromkeys((*PLACE, *FAILURE), np.zeros(len(results), np.int64))
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(
@@ -153,6 +162,8 @@ class ResultCodec:
             overflow=fields["overflow"] * punctuation,
             disorder=(fields["disorder"] != 0) & punctuation,
             illegal=(fields["illegal"] != 0) & punctuation,
+            failed=(fields["failed"] != 0) & punctuation,
+            failed_core=self.core_number(fields["failed_core"]),
         )
 
     def pack_pairs(
