@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.device import Device
+from host.failure_record import FailureRecord
 from host.precision_record import PrecisionRecord
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
 from host.streams.accelerator_params import Progress
@@ -167,6 +168,11 @@ class JoinRun:
     def precision(self) -> PrecisionRecord | None:
         """Decisions of an adaptive ordering in the last join; None for any other ordering."""
         return self._accelerator.precision
+
+    @property
+    def failures(self) -> FailureRecord | None:
+        """Cores that failed in the last join; None if a failure ends the join."""
+        return self._accelerator.failures
 
     @property
     def hash_note(self) -> str:

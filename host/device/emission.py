@@ -72,10 +72,24 @@ class Emission:
         )
         state.probes += probes
 
-    def mark(self, overflowed: Mapping[Side, bool], *, disorder: bool, illegal: bool) -> UInt64s:
+    def mark(
+        self,
+        overflowed: Mapping[Side, bool],
+        *,
+        disorder: bool,
+        illegal: bool,
+        failed: int | None = None,
+    ) -> UInt64s:
         """Return a mark as a result word."""
         flags = sum(overflowed[side] << side for side in Side)
-        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal)
+        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal, failed)
+
+    def drop(self, core: int) -> None:
+        """Lose the pairs of open groups whose stored tuples are in ``core``."""
+        for side, state in self._sides.items():
+            cores, _ = self.segments[side.other].locals(state.pairs.stored)
+            kept = cores != core
+            state.pairs = Pairs(state.pairs.probe[kept], state.pairs.stored[kept])
 
     def emit(
         self,
@@ -84,6 +98,7 @@ class Emission:
         *,
         disorder: bool,
         illegal: bool,
+        failed: int | None = None,
     ) -> tuple[UInt64s, int]:
         """Return the words of closed groups and their stars, and the number of pairs among them.
 
@@ -97,6 +112,8 @@ class Emission:
             Whether the stars report decreasing timestamps.
         illegal : bool
             Whether the stars report an illegal word.
+        failed : int, optional
+            Core that the stars report to have failed.
         """
         if not len(closings.side):
             return self.none, 0
@@ -126,7 +143,7 @@ class Emission:
         of_star = closings.side[stars]
         flags = overflow[stars].astype(np.int64) << (1 - of_star)
         words[is_star] = self._codec.pack_punctuation(
-            self._codec.star, of_star, flags, disorder, illegal
+            self._codec.star, of_star, flags, disorder, illegal, failed
         )
         return words, len(rank)
 

@@ -8,8 +8,9 @@ from host.device import Stamps
 from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
-from host.errors import DisorderError, IllegalWordError, WindowOverflowError
+from host.errors import CoreFailureError, DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
+from host.failure_record import FailureRecord
 from host.join_type import JoinType
 from host.precision_record import PrecisionRecord
 from host.runtime import (
@@ -24,7 +25,9 @@ from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
+from host.streams.core_failures import CoreFailures
 from host.streams.counters import StagingCounters
+from host.streams.failed_cores import failed_cores, has_gates, note_failed, participation
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.ordinal_results import result_decoder
@@ -35,6 +38,7 @@ from host.streams.row_store import Rows
 from host.streams.staging import Staging
 from host.streams.tagged_intake import TaggedIntake
 from host.streams.trace import Trace
+from host.streams.turns import segment_words
 from host.streams.watch import DeviceWatch
 from host.words import Blocks, WordCodec
 
@@ -66,6 +70,14 @@ class _Execution:
             params.plan.window,
             detailed=params.strict or params.trace,
             changes=params.adapts,
+            origins=params.survives,
+        )
+        if has_gates(device.manifest):
+            self._begin_turns(params)
+        self.failures = (
+            CoreFailures(device, params.plan.window, self.staging, self.decoder)
+            if params.survives
+            else None
         )
         self.adaptive = (
             AdaptivePrecision(device, params.ordering, self.staging, self.decoder, marks=self.skip)
@@ -87,6 +99,27 @@ class _Execution:
         self.flushed = False
         self.done = False
         self.pairs = 0
+
+    def _begin_turns(self, params: AcceleratorJoinParams) -> None:
+        """Let all cores take turns that have not failed."""
+        device = params.device
+        failed = failed_cores(device)
+        live = [core for core in range(device.manifest.storage.cores) if core not in failed]
+        self.staging.append(segment_words(device.manifest, live, params.plan.window))
+        if failed:
+            self.decoder.begin_segment(live)
+
+    @property
+    def marks_within(self) -> int:
+        """Number of marks before the one that answers the last FLUSH."""
+        changes = 0 if self.adaptive is None else self.adaptive.record.changed
+        return changes + (0 if self.failures is None else self.failures.marks)
+
+    @property
+    def complete(self) -> int:
+        """Number of first arrivals whose results can be handed on."""
+        complete = self.decoder.complete
+        return complete if self.failures is None else self.failures.limit(complete)
 
 
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
@@ -111,6 +144,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Seeds that an index had in the last execution, and whether the next one gets others.
     precision : PrecisionRecord or None
         Decisions of an adaptive precision in the last execution.
+    failures : FailureRecord or None
+        Cores that failed in the last execution; None if a failure ends the join.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -122,6 +157,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.staged = StagingCounters()
         self.hashing: HashWatch | None = None
         self.precision: PrecisionRecord | None = None
+        self.failures: FailureRecord | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
         needed = 2 if params.layout is None else 1
@@ -154,10 +190,13 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             spreads=params.plan.spreads,
             choice=self.hashing.choice,
         )
+        if has_gates(params.device.manifest):
+            setup = np.concatenate([participation(params.device), setup])
         self._run = _Execution(params, self._codec, setup, intake, completion)
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.precision = None if self._run.adaptive is None else self._run.adaptive.record
+        self.failures = None if self._run.failures is None else self._run.failures.record
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
@@ -309,13 +348,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         parts, stars = run.decoder.decode(results, stamps)
         for recheck in params.rechecks:
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
-        changes = 0 if run.adaptive is None else run.adaptive.record.changed
-        if run.decoder.marks > changes:  # each change is answered by a mark, as FLUSH is
+        self._check_faults(run, params)
+        parts = self._see_failures(run, params, parts)
+        # Each change of the precision, and each failure, has a mark of its own.
+        if run.decoder.marks > run.marks_within:
             run.done = True
             if self.hashing is not None:
                 self.hashing.finish()
-        self._check_faults(run, params)
-        complete = run.decoder.complete
+        complete = run.complete
         if run.completion is not None:
             for pairs in parts:
                 run.completion.mark(pairs)
@@ -330,11 +370,31 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.report is not None and self.watch is not None:
             params.report(Progress(complete, run.pairs, self.watch.cycles))
 
+    def _see_failures(
+        self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
+    ) -> list[Columns]:
+        """Go on without cores that have failed; return the pairs that do not count as missing."""
+        assert self.watch is not None
+        if run.failures is not None:
+            if run.failures.see(self.watch.cycles, flushed=run.flushed):
+                run.order.sift(run.failures.sift)
+            return [run.failures.sift(pairs) for pairs in parts]
+        cores = run.decoder.take_failures().cores
+        if cores:
+            note_failed(params.device, min(cores))
+            raise CoreFailureError(
+                params.device.uri,
+                min(cores),
+                "Run the join again, which leaves the core out, or let it go on after a failure "
+                "by on_failure='report' or 'replay'.",
+            )
+        return parts
+
     def _make_ready(
         self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
     ) -> None:
         """Queue the results whose turn it is; release rows that no later result can refer to."""
-        complete = run.decoder.complete
+        complete = run.complete
         if params.strict:
             pairs = run.order.push(parts, complete)
             parts = [] if pairs is None else [pairs]

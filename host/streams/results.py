@@ -2,7 +2,7 @@
 """Turn results of an accelerator into pairs of row numbers: late materialization."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec, unpack_field
 
-__all__ = ["Faults", "ResultDecoder", "StarLatency", "rows_of"]
+__all__ = ["Faults", "ResultDecoder", "StarLatency", "ToldFailures", "rows_of"]
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -49,6 +49,23 @@ class Faults:
         return self.disorder or self.illegal or bool(self.overflow)
 
 
+@dataclass
+class ToldFailures:
+    """What stars and marks have told of failed cores.
+
+    Parameters
+    ----------
+    cores : set of int
+        Failed cores.
+    begins : dict of Side to tuple of int
+        By side: the number of the first probe whose group lacks something, and its place among all
+        arrivals.
+    """
+
+    cores: set[int] = field(default_factory=set[int])
+    begins: dict[Side, tuple[int, int]] = field(default_factory=dict[Side, tuple[int, int]])
+
+
 @dataclass(frozen=True)
 class StarLatency:
     """Processing latencies: cycles from the acceptance of each probe to the star behind it."""
@@ -63,7 +80,8 @@ class ResultDecoder:
     Every tuple must be announced by :meth:`stage` before its results are decoded. A pair has the
     columns ``left`` and ``right`` (row numbers of the sides) and, if detailed, ``probe`` (place of
     the later tuple among all arrivals) and ``stored`` (number of the earlier tuple within its
-    side).
+    side). If origins are wanted, ``origin`` is twice the number of the core that stored the earlier
+    tuple, plus the side of the later one.
 
     Parameters
     ----------
@@ -77,11 +95,19 @@ class ResultDecoder:
         Whether all columns are wanted.
     changes : bool
         Whether the precision may change; see :class:`ExpectedStars`.
+    origins : bool
+        Whether the column ``origin`` is wanted.
 
     Attributes
     ----------
     stars : ExpectedStars
         The stars that are still to come.
+    segments : dict of Side to StorageSegments
+        Where each side's tuples are stored.
+    reach : int
+        Largest number of tuples that a probe can look back.
+    frozen : bool
+        Whether tuples and segments are kept although no later result can refer to them.
     """
 
     def __init__(
@@ -92,15 +118,19 @@ class ResultDecoder:
         *,
         detailed: bool = True,
         changes: bool = False,
+        origins: bool = False,
     ) -> None:
         self._detailed = detailed
+        self._origins = origins
+        self._told = ToldFailures()
+        self.frozen = False
         self._codec = WordCodec(manifest)
         rule = StorageRule.of(manifest)
-        self._segments = {side: StorageSegments(rule) for side in Side}
+        self.segments = {side: StorageSegments(rule) for side in Side}
         # Largest number of tuples that a probe can look back.
-        self._reach = rule.slots * rule.cores
+        self.reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
-            self._reach = min(self._reach, int(window.size))
+            self.reach = min(self.reach, int(window.size))
         self.logs = {side: SideLog() for side in Side}
         self.arrivals = 0
         self.stars = ExpectedStars(manifest, ordering, changes=changes)
@@ -144,7 +174,7 @@ class ResultDecoder:
 
     def begin_segment(self, live: Sequence[int]) -> None:
         """Announce that :func:`host.streams.turns.segment_words` were sent for these cores."""
-        for side, segments in self._segments.items():
+        for side, segments in self.segments.items():
             segments.begin(self.logs[side].count, live)
         self.stars.begin_segment(len(live))
 
@@ -182,6 +212,7 @@ class ResultDecoder:
             at = np.flatnonzero(is_pair & (sides == side))
             is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
             stars = rare[is_star]
+            self._note_failed(side, punctuation.failed[is_star])
             if len(stars) >= len(self.stars.ends[side]):
                 raise DeviceError(
                     f"The device sent more stars of side {side.name} than the tuples sent call "
@@ -190,11 +221,25 @@ class ResultDecoder:
             if len(at):
                 parts.append(self._pairs(results, side, at, stars, stamps))
             latencies.append(self._advance(side, stars, stamps))
-        self._forget()
+        self._told.cores |= set(punctuation.failed_core[punctuation.failed].tolist())
+        if not (self.frozen or self._told.cores):
+            self._forget()
         return parts, StarLatency(
             np.concatenate([star.arrival for star in latencies]),
             np.concatenate([star.cycles for star in latencies]),
         )
+
+    def take_failures(self) -> ToldFailures:
+        """Return what has been told of failed cores since the last call."""
+        told, self._told = self._told, ToldFailures()
+        return told
+
+    def _note_failed(self, side: Side, failed: npt.NDArray[np.bool_]) -> None:
+        """Note the first probe whose star tells that something is missing."""
+        if not failed.any() or side in self._told.begins:
+            return
+        begin = int(self.stars.ends[side][int(np.argmax(failed))])
+        self._told.begins[side] = (begin, int(self.logs[side].at("before", begin)) + begin)
 
     def _pairs(
         self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
@@ -212,9 +257,10 @@ class ResultDecoder:
                 f"{mine.count} were sent."
             )
         before = mine.read("before", probe)
-        stored = self._segments[side.other].ordinals(
+        core = self._codec.core_number(unpack_field(own, layout["core"]))
+        stored = self.segments[side.other].ordinals(
             before,
-            self._codec.core_number(unpack_field(own, layout["core"])),
+            core,
             unpack_field(own, layout["row"]),
             unpack_field(own, layout["lane"]),
         )
@@ -222,6 +268,8 @@ class ResultDecoder:
         columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
             columns |= {"probe": before + probe, "stored": stored}
+        if self._origins:
+            columns["origin"] = 2 * core + side
         if stamps is not None:
             columns["emitted"] = stamps[at]
         return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
@@ -260,8 +308,8 @@ class ResultDecoder:
             first = int(self.stars.ends[side.other][0])
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
-            log.forget(min(int(self.stars.ends[side][0]), met - self._reach))
-            self._segments[side].forget(met - self._reach)
+            log.forget(min(int(self.stars.ends[side][0]), met - self.reach))
+            self.segments[side].forget(met - self.reach)
 
     def oldest_row(self, side: Side) -> int | None:
         """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.

@@ -184,10 +184,17 @@ class ResultCodec:
         overflow: npt.ArrayLike,
         disorder: npt.ArrayLike,
         illegal: npt.ArrayLike = False,
+        failed: int | None = None,
     ) -> UInt64s:
-        """Return stars or marks as results (``kind`` is ``star`` or ``mark``)."""
-        names = ("kind", "side", "overflow", "disorder", "illegal")
-        values = (kind, side, overflow, disorder, illegal)
+        """Return stars or marks as results (``kind`` is ``star`` or ``mark``).
+
+        ``failed`` is the number of a core whose results are missing, if there is one.
+        """
+        names = ["kind", "side", "overflow", "disorder", "illegal"]
+        values = [kind, side, overflow, disorder, illegal]
+        if failed is not None:
+            names += FAILURE
+            values += [True, self._core_digits(np.array([failed]))]
         columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
         results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
         for name, column in zip(names, columns, strict=True):
