@@ -12,6 +12,7 @@ from host.errors import CoreFailureError, DisorderError, IllegalWordError, Windo
 from host.exact import UInt64s
 from host.failure_record import FailureRecord
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.precision_record import PrecisionRecord
 from host.runtime import (
     Columns,
@@ -33,6 +34,7 @@ from host.streams.intake import Arrived, Intake
 from host.streams.ordinal_results import result_decoder
 from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
+from host.streams.replay import Replay
 from host.streams.restore import StrictOrder
 from host.streams.row_store import Rows
 from host.streams.staging import Staging
@@ -74,11 +76,13 @@ class _Execution:
         )
         if has_gates(device.manifest):
             self._begin_turns(params)
-        self.failures = (
-            CoreFailures(device, params.plan.window, self.staging, self.decoder)
-            if params.survives
-            else None
-        )
+        self.failures: CoreFailures | None = None
+        self.replay: Replay | None = None
+        if params.on_failure is OnFailure.REPORT:
+            window = params.plan.window
+            self.failures = CoreFailures(device, window, self.staging, self.decoder)
+        elif params.on_failure is OnFailure.REPLAY:
+            self.replay = Replay(device, params.plan.window, self.staging)
         self.adaptive = (
             AdaptivePrecision(device, params.ordering, self.staging, self.decoder, marks=self.skip)
             if params.adapts
@@ -108,6 +112,12 @@ class _Execution:
         self.staging.append(segment_words(device.manifest, live, params.plan.window))
         if failed:
             self.decoder.begin_segment(live)
+
+    @property
+    def failure_record(self) -> FailureRecord | None:
+        """What has failed; None if a failure ends the join."""
+        policy = self.failures or self.replay
+        return None if policy is None else policy.record
 
     @property
     def marks_within(self) -> int:
@@ -196,7 +206,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.precision = None if self._run.adaptive is None else self._run.adaptive.record
-        self.failures = None if self._run.failures is None else self._run.failures.record
+        self.failures = self._run.failure_record
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
@@ -279,6 +289,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._codec.scatter(words, places, fields, begins)
         run.staging.add(places.count)
         run.decoder.stage(arrived)
+        if run.replay is not None:
+            run.replay.log.append(words, {side: len(own.places) for side, own in sides.items()})
         if run.completion is not None:
             run.completion.stage(arrived)
         self.staged.staged_bytes += words.nbytes
@@ -379,6 +391,13 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             if run.failures.see(self.watch.cycles, flushed=run.flushed):
                 run.order.sift(run.failures.sift)
             return [run.failures.sift(pairs) for pairs in parts]
+        if run.replay is not None:
+            restart = run.replay.see(run.decoder, self.watch.cycles, flushed=run.flushed)
+            if restart is None:
+                return parts
+            run.decoder, run.skip = restart.decoder, restart.skip
+            run.order.sift(restart.keep)
+            return [restart.keep(pairs) for pairs in parts]
         cores = run.decoder.take_failures().cores
         if cores:
             note_failed(params.device, min(cores))

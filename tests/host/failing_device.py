@@ -39,7 +39,7 @@ class FailingDevice(SoftwareDevice):
         words = words[: self._piece]
         if self._coming:
             ahead = self._tuple_counts(words).cumsum() + self._taken
-            words = words[: int((ahead <= self._coming[0][0]).sum())]
+            words = words[: int(ahead.searchsorted(self._coming[0][0])) + 1]
         done = super().exchange(words, results, cycles=cycles, stamps=stamps)
         self._taken += int(self._tuple_counts(words[: done.accepted]).sum())
         while self._coming and self._taken >= self._coming[0][0] and done.accepted == len(words):

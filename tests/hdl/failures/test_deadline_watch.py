@@ -24,7 +24,7 @@ def reports(dut, columns):
 
 @pytest.mark.parametrize("cycles", [1, 2, 3, 4, 5, 7, 16])
 def test_a_condition_that_lasts_is_reported_within_the_limit(cycles):
-    for lead in range(0, 2 * cycles + 1):
+    for lead in range(2 * cycles + 1):
         dut = DeadlineWatch(cycles, conditions=2)
         assert dut.period >= cycles
         (first, *_) = reports(dut, [0] * lead + [2] * (dut.limit + 1))

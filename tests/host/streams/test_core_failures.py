@@ -30,8 +30,10 @@ def tables(seed, rows=ROWS):
     ]
 
 
-def query_of(window, **options):
-    return JoinQuery(terms=(Term("x", "x", -1, 1),), order=("t", "t"), window=window, **options)
+def query_of(window, *, low=-1, high=1, **options):
+    """Return the query for rows of both tables whose values are close."""
+    terms = (Term("x", "x", low, high),)
+    return JoinQuery(terms=terms, order=("t", "t"), window=window, **options)
 
 
 def pairs_of(join):
