@@ -12,7 +12,7 @@ from hdl.words.prepared import region_word
 from hdl.words.results import node_result
 
 from .deadline_watch import DeadlineWatch
-from .owed_stops import OwedStops, owed_layout
+from .owed_stops import OwedStops
 
 __all__ = ["CoreGate"]
 
@@ -25,11 +25,11 @@ class CoreGate(wiring.Component):
     with the stars and marks that an empty core would send, and no pairs. So neither tree ever waits
     for the core, and every group is answered exactly once.
 
-    The core has *failed* if it owes a star or mark and shows no result for ``failure_cycles``, if it
-    refuses a word for as long while none of its results waits to be taken, if it shows a star or
-    mark that it does not owe, or if it reports ``corrupt``. From then on it gets no words, and the
-    gate also answers for words that the core got before. Such answers have the fault ``failed``, up
-    to the word MASK of this core.
+    The core has *failed* if it owes a star or mark and shows no result for ``failure_cycles``, if
+    it refuses a word for as long while none of its results waits to be taken, or if it shows a star
+    or mark that it does not owe. From then on it gets no words, and the gate also answers for words
+    that the core got before. Such answers have the fault ``failed``, up to the word MASK of this
+    core.
 
     UNMASK waits until everything owed is answered, resets the core, and lets words pass again. It
     does nothing to a core that is neither masked nor failed. Afterwards the core is as after reset,
@@ -56,8 +56,6 @@ class CoreGate(wiring.Component):
         Results of the core.
     results : Out(stream.Signature(node_result(parameters, 0))).array(2)
         Results to the mergers.
-    corrupt : In(1)
-        The core has read something that was not written.
     core_reset : Out(1)
         Resets the core.
     failed : Out(1)
@@ -84,7 +82,6 @@ class CoreGate(wiring.Component):
                 "core_words": Out(words),
                 "core_results": In(results).array(2),
                 "results": Out(results).array(2),
-                "corrupt": In(1),
                 "core_reset": Out(1),
                 "failed": Out(1),
                 "reset": In(1),
@@ -114,11 +111,11 @@ class CoreGate(wiring.Component):
             ),
             self.failed.eq(failed & ~masked),
         ]
-        wrong = sides[0].wrong | sides[1].wrong | self.corrupt
+        wrong = sides[0].wrong | sides[1].wrong
         with m.If(restore):
             m.d.sync += failed.eq(0)
         with m.Elif(watch.expired | wrong):
-            m.d.sync += failed.eq(~reviving | failed)
+            m.d.sync += failed.eq(1)
         owes = sides[0].owes | sides[1].owes
         self.elaborate_orders(m, failed, masked, reviving, restore, owes)
         return reset_nearby(m, platform, reset=self.reset)

@@ -35,8 +35,8 @@ class Merger(wiring.Component):
     A mark may declare the order of ports *free* until the next mark. Then the merger serves any
     port that shows a pair, the lowest first. It still waits for a star or mark from all ports.
 
-    Every pair gets a digit, the number of the port through which it came. So does the failed core of
-    a star or mark, if cores have gates; of several, the one at the lowest port.
+    Every pair gets a digit, the number of the port through which it came. If cores have gates, so
+    does the failed core of a star or mark; of several, the one at the lowest port.
 
     There are registers at the inputs and at the output. So a decision depends on, and changes,
     nearby registers only, and there is no logic on the way to the next merger.

@@ -50,7 +50,7 @@ def punctuation_layout():
 def failure_members(parameters, core_bits):
     """Return the members of a star or mark that tell of a failed core, if cores have gates.
 
-    ``failed``: results of at least one core are missing. ``failed_core`` is the first of these cores.
+    ``failed``: results of at least one core are missing. ``failed_core``: the first of these cores.
     """
     return {"failed": 1, "failed_core": core_bits} if parameters.has_gates else {}
 

@@ -3,18 +3,24 @@
 
 import random
 
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 import numpy as np
 import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.failures.core_gate import CoreGate
+from hdl.join_core import JoinCore
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from hdl.words.results import ResultKind, result_word
+from hdl.words.prepared import region_word
+from hdl.words.results import ResultKind, node_result, result_word
 from host.manifest import Manifest
 from host.words import WordCodec
 from sim.scenarios import Scenario, expected_results
-from tests.hdl.faulty_core import Fault, with_faulty_core
+from tests.hdl.faulty_core import Fault, FaultyCore, with_faulty_core
+from tests.hdl.input_words import control_word, integer, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_results
 from tests.host.bundles import FLUSH, configuration, pack, random_tuples, write_manifest
@@ -141,3 +147,91 @@ def test_every_group_of_a_failed_core_is_told_until_the_core_is_masked(tmp_path,
         begins = [n for n, flag in enumerate(own) if flag and not (n and own[n - 1])]
         assert len(begins) <= 1
     assert not told[-1]
+
+
+class GatedCore(wiring.Component):
+    """A core behind its gate."""
+
+    def __init__(self, parameters):
+        self.gate, self.core = CoreGate(parameters), FaultyCore(parameters)
+        words, results = region_word(parameters), node_result(parameters, 0)
+        super().__init__(
+            {
+                "words": In(stream.Signature(words)),
+                "results": Out(stream.Signature(results)).array(2),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.gate, m.submodules.core = gate, core = self.gate, self.core
+        connect(m, flipped(self.words), gate.words)
+        connect(m, gate.core_words, core.words)
+        m.d.comb += [gate.position.eq(1), core.position.eq(1), core.reset.eq(gate.core_reset)]
+        for n in range(2):
+            connect(m, core.results[n], gate.core_results[n])
+            connect(m, gate.results[n], flipped(self.results[n]))
+        return m
+
+
+def gated_words(parameters, script):
+    """Return region words: control words that close all groups, and probes of R with a star."""
+    words = []
+    for step in script:
+        if step == "R":
+            values = region_values(parameters, tuple_word(0, {"x": 0}), close=1, star=1)
+        else:
+            values = region_values(parameters, control_word(*step), close=3)
+        words.append(integer(region_word(parameters), values))
+    return words
+
+
+def run_gated(parameters, script, *, fault=Fault.NONE, stars, marks):
+    """Run a core behind its gate; return stamps of words and of results, and the results of R."""
+    dut = GatedCore(parameters)
+    bench = StreamBench(dut, deadline=3_000)
+    sent, taken = [], []
+
+    async def break_core(ctx):
+        ctx.set(dut.core.fault, fault)
+
+    bench.simulator.add_testbench(break_core, background=True)
+    bench.source(dut.words, gated_words(parameters, script), stamps=sent)
+    received = bench.sink(dut.results[0], stars + marks, stamps=taken)
+    bench.sink(dut.results[1], marks)
+    bench.run()
+    layout = node_result(parameters, 0)
+    return sent, taken, [layout.from_bits(word) for word in received]
+
+
+@pytest.mark.parametrize("shape", ["one", "two"])
+def test_a_gate_adds_no_cycle_and_takes_a_word_in_every_cycle(shape):
+    parameters = gated(**{**SHAPES[shape], "cores": 3})
+    gate = CoreGate(parameters)
+    assert gate.latency == 0
+    sent, taken, _ = run_gated(parameters, ["R"], stars=1, marks=0)
+    # An empty span takes a cycle.
+    assert taken[0] - sent[0] == JoinCore(parameters).latency + gate.latency + 1
+    script = [("MASK", 0, 1), *["R"] * 100]
+    sent, taken, _ = run_gated(parameters, script, stars=100, marks=0)
+    assert sent[-1] - sent[1] == taken[-1] - taken[0] == 99
+
+
+def test_a_failure_is_told_within_the_limit():
+    parameters = gated(cores=3)
+    gate = CoreGate(parameters)
+    sent, taken, stops = run_gated(parameters, ["R"], fault=Fault.DEAD, stars=1, marks=0)
+    assert parameters.failure_cycles <= taken[0] - sent[0] + 1 <= gate.limit + 3
+    assert stops[0].body.punctuation.failed == 1
+
+
+@pytest.mark.parametrize("fault", [Fault.NONE, Fault.DEAD])
+def test_a_core_takes_part_again_once_it_is_reset(fault):
+    parameters = gated(cores=3)
+    gate = CoreGate(parameters)
+    script = [("MASK", 0, 1), "R", ("UNMASK", 0, 1), ("UNMASK", 0, 2), ("FLUSH", 0, 0)]
+    dut_words, taken, stops = run_gated(parameters, script, fault=fault, stars=1, marks=1)
+    # The gate waits for nothing but the reset: what it owed was answered at once.
+    assert dut_words[3] - dut_words[2] <= gate.revival + 3
+    assert dut_words[3] - dut_words[2] >= gate.revival
+    assert [stop.body.punctuation.failed for stop in stops] == [0, int(fault is Fault.DEAD)]

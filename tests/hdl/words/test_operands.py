@@ -77,7 +77,7 @@ def test_which_bounds_a_word_sets_and_which_limits_its_value_exceeds(shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_value_out_of_range_becomes_the_nearest_one_and_nothing_else_changes(shape):
     parameters = SHAPES[shape]
-    words = any_words(parameters, random.Random(shape), 400)
+    words = any_words(parameters, random.Random(shape), 800)
 
     def limited(m, word):
         scheduled = Signal(scheduled_word(parameters))

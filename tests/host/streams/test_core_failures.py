@@ -10,6 +10,7 @@ from host.driver import TableJoin
 from host.errors import CoreFailureError, UsageError
 from host.query import JoinQuery, Term
 from host.verification import reference_pairs
+from sim.failures.expectation import arrivals, without_lost
 from tests.host.bundles import write_manifest
 from tests.host.failing_device import FailingDevice, gated
 
@@ -39,36 +40,6 @@ def query_of(window, *, low=-1, high=1, **options):
 def pairs_of(join):
     left, right = join.pairs
     return list(zip(left.tolist(), right.tolist(), strict=True))
-
-
-def arrivals(left, right):
-    """Return the place of every row among all rows, by side."""
-    times = np.concatenate([left["t"].to_numpy(), right["t"].to_numpy()])
-    places = np.empty(len(times), np.int64)
-    places[np.argsort(times, kind="stable")] = np.arange(len(times))
-    return places[: len(left)], places[len(left) :]
-
-
-def without_lost(pairs, record, places):
-    """Return the reference pairs without those that a record calls missing, and these.
-
-    The tuples of each entry are evenly spaced, as those that a core stores in one segment are.
-    """
-    missing = set()
-    for failure in record.failures:
-        for lost in failure.lost:
-            step = (lost.last - lost.first) // max(1, lost.count - 1) or 1
-            tuples = range(lost.first, lost.last + 1, step)
-            assert len(tuples) == lost.count
-            side, other = lost.side, lost.side.other
-            missing |= {
-                pair
-                for pair in pairs
-                if pair[side] in tuples
-                and pair[other] >= lost.probes_from
-                and places[other][pair[other]] > places[side][pair[side]]
-            }
-    return [pair for pair in pairs if pair not in missing], missing
 
 
 @pytest.fixture
