@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole accelerator: ingress, trees, join cores, combiner, counters (Figure 11)."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .counted_events import count_events
 from .counters import COUNTER_BITS, ActivityTree
+from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
 from .local_reset import reset_tree_within
@@ -64,6 +68,7 @@ class Accelerator(wiring.Component):
             early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
         )
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
+        self.gates = [CoreGate(parameters) for _ in self.cores if parameters.has_gates]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
         combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
         self.combiner = combiner(parameters)
@@ -111,18 +116,34 @@ class Accelerator(wiring.Component):
             connect(m, tree.o, combiner.i[side])
         for n, core in enumerate(self.cores):
             m.submodules[f"core_{n}"] = core
-            connect(m, distribution.o[n], core.words)
             m.d.comb += core.position.eq(literal(n, core.position.shape()))
+            words, results = self.elaborate_gate(m, n)
+            connect(m, distribution.o[n], words)
             for side in range(2):
-                connect(m, core.results[side], self.gathering[side].i[n])
+                connect(m, results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
         count_events(m, self, activity)
         self.elaborate_reset(m)
         return m
 
+    def elaborate_gate(self, m, n):
+        """Put a gate in front of a core, if cores have gates; return its words and its results."""
+        core = self.cores[n]
+        if not self.gates:
+            return core.words, core.results
+        m.submodules[f"gate_{n}"] = gate = self.gates[n]
+        connect(m, gate.core_words, core.words)
+        m.d.comb += gate.position.eq(literal(n, gate.position.shape()))
+        for side in range(2):
+            connect(m, core.results[side], gate.core_results[side])
+        return gate.words, gate.results
+
     def elaborate_reset(self, m):
         """Connect the reset of each core to the core and to the tree nodes near it."""
         m.submodules.resets = resets = self.resets
         for n, core in enumerate(self.cores):
-            near = [core.reset, *(tree.resets[n] for tree in (self.distribution, *self.gathering))]
+            near = [tree.resets[n] for tree in (self.distribution, *self.gathering)]
+            near += [gate.reset for gate in self.gates[n : n + 1]]
             m.d.comb += [reset.eq(resets.o[n]) for reset in near]
+            revived = [gate.core_reset for gate in self.gates[n : n + 1]]
+            m.d.comb += core.reset.eq(reduce(or_, revived, resets.o[n]))

@@ -5,6 +5,8 @@ import re
 
 from amaranth.utils import ceil_log2
 
+from .silence import longest_silence
+
 __all__ = [
     "ARCHITECTURES", "COMPARATORS", "ENGINES", "check_key_field", "check_parameters", "require",
 ]  # fmt: skip
@@ -25,6 +27,7 @@ LEAST = {
     "fan_out": 2,
     "fan_in": 2,
     "probe_bits": 0,
+    "failure_cycles": 0,
 }
 
 
@@ -61,6 +64,8 @@ def check_parameters(parameters):
         check_digest(parameters)
     check_architecture(parameters)
     check_rounds(parameters)
+    if parameters.failure_cycles:
+        check_failures(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -162,6 +167,21 @@ def check_rounds(parameters):
     require(
         not parameters.lanes & (parameters.lanes - 1),
         f"Parameter 'rounds' needs 'lanes' to be a power of two, not {parameters.lanes}",
+    )
+
+
+def check_failures(parameters):
+    """Check that a core which works is never taken for one that has failed."""
+    require(
+        not parameters.is_chain,
+        f"Parameter 'failure_cycles' must be 0 for architecture {parameters.architecture!r}, not"
+        f" {parameters.failure_cycles}: only the cores of 'splitjoin' have gates",
+    )
+    least = longest_silence(parameters)
+    require(
+        parameters.failure_cycles >= least,
+        f"Parameter 'failure_cycles' must be at least {least}, for so long a core of this shape may"
+        f" show nothing while it works, not {parameters.failure_cycles}",
     )
 
 

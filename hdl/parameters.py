@@ -96,6 +96,11 @@ class JoinParameters:
         each round (INNER). It needs a number of lanes that is a power of two.
     tag_bits : int or None
         Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
+    failure_cycles : int
+        Cycles without a sign of life after which a core counts as failed
+        (:class:`hdl.failures.core_gate.CoreGate`), at least :func:`hdl.silence.longest_silence`.
+        Zero, the default, leaves out the gates of cores: then the accelerator notices no failure,
+        and no core can be masked.
     """
 
     cores: int = 4
@@ -116,6 +121,7 @@ class JoinParameters:
     architecture: str = "splitjoin"
     tag_bits: int | None = None
     rounds: bool = False
+    failure_cycles: int = 0
 
     def __post_init__(self):
         check_parameters(self)
@@ -124,6 +130,11 @@ class JoinParameters:
     def is_chain(self):
         """Whether the cores are a chain through which tuples flow, as in a handshake join."""
         return self.architecture != "splitjoin"
+
+    @property
+    def has_gates(self):
+        """Whether every core has a gate, which masks it and notices that it fails."""
+        return self.failure_cycles > 0
 
     @property
     def ordinal_bits(self):
@@ -206,13 +217,16 @@ class JoinParameters:
         return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values; those of chains only for a chain.
+        """Return the parameters as JSON-compatible values.
 
-        ``rounds`` is there only if they are.
+        Those of chains are there for a chain only, ``rounds`` only if there are any, and
+        ``failure_cycles`` if cores have gates.
         """
         values = asdict(self)
         if not self.rounds:
             del values["rounds"]
+        if not self.has_gates:
+            del values["failure_cycles"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

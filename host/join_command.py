@@ -17,6 +17,7 @@ from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.driver import Progress, TableJoin
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
+from host.failure_record import FailureRecord
 from host.files import format_of, read_table, write_table
 from host.hardware_time import hardware_time
 from host.outputs import inputs_of, require_outputs
@@ -89,6 +90,9 @@ def main(options: argparse.Namespace) -> int:
         precision = work.precision()
         if precision is not None:
             print(f"precision: {precision}", file=sys.stderr)
+        failures = work.failures()
+        if failures is not None:
+            print(f"failures: {failures}", file=sys.stderr)
         hardware = hardware_time(cycles, device.manifest)
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
@@ -105,6 +109,7 @@ class _Work:
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
     precision: Callable[[], PrecisionRecord | None]
+    failures: Callable[[], FailureRecord | None]
     passed: "_Passed"
 
 
@@ -165,8 +170,13 @@ def _streamed(
     def precision() -> PrecisionRecord | None:
         return prepared[-1].accelerator.precision
 
+    def failures() -> FailureRecord | None:
+        return prepared[-1].accelerator.failures
+
     rows = counts[0], counts[1]
-    return _Work(text, execution.schema, rows, execution.batches, cycles, precision, passed)
+    return _Work(
+        text, execution.schema, rows, execution.batches, cycles, precision, failures, passed
+    )
 
 
 def _gathered(
@@ -200,6 +210,7 @@ def _gathered(
         checked,
         lambda: join.cycles,
         lambda: join.precision,
+        lambda: join.failures,
         passed,
     )
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.device import Device
+from host.failure_record import FailureRecord
 from host.precision_record import PrecisionRecord
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
 from host.segments import Segment, SegmentSchedule
@@ -177,6 +178,11 @@ class JoinRun:
     def segments(self) -> list[Segment]:
         """The changes of the cores that store in the last join, with the places where they came."""
         return self._accelerator.segments
+
+    @property
+    def failures(self) -> FailureRecord | None:
+        """Cores that failed in the last join; None if a failure ends the join."""
+        return self._accelerator.failures
 
     @property
     def hash_note(self) -> str:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from host.durations import Duration, as_duration
 from host.errors import UsageError
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.ordering import Ordering
 from host.window import CountWindow, TimeWindow
 
@@ -104,6 +105,10 @@ class JoinQuery:
     how : JoinType or str
         Type of the join: whether pairs are wanted, and which rows besides or instead. A row with a
         null in a term's column is unmatched.
+    on_failure : OnFailure or str
+        What to do when a core of the accelerator fails: ``"raise"``, ``"report"`` or ``"replay"``;
+        see :class:`~host.on_failure.OnFailure`. Only accelerators whose cores have gates notice
+        failures.
     """
 
     terms: tuple[Term, ...] = ()
@@ -113,9 +118,12 @@ class JoinQuery:
     sorted: bool = False
     suffix: str = "_right"
     how: JoinType = JoinType.INNER
+    on_failure: OnFailure = OnFailure.RAISE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "how", JoinType.of(self.how))
+        object.__setattr__(self, "on_failure", OnFailure.of(self.on_failure))
+        self._check_failures()
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "order", tuple(self.order))
         if len(self.order) != 2:
@@ -133,6 +141,22 @@ class JoinQuery:
     def is_timed(self) -> bool:
         """Whether the window is time-based."""
         return not isinstance(self.window, CountWindow)
+
+    def _check_failures(self) -> None:
+        """Raise unless the query can go on after a failure, if it is to."""
+        if self.on_failure is OnFailure.RAISE:
+            return
+        if self.ordering.hold is not None:
+            raise UsageError(
+                f"An adaptive ordering does not go with on_failure={self.on_failure.value!r}: a "
+                f"join that survives a failure hands pairs on group by group; choose another "
+                f"ordering or on_failure='raise'."
+            )
+        if self.on_failure is OnFailure.REPORT and self.how is not JoinType.INNER:
+            raise UsageError(
+                f"A {self.how.value} join does not go with on_failure='report': a row whose pairs "
+                f"are missing would count as unmatched; choose on_failure='replay' or 'raise'."
+            )
 
     @property
     def least_fields(self) -> int:

@@ -9,6 +9,7 @@ import re
 from host.durations import Duration, parse_duration
 from host.errors import UsageError
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.ordering_text import FORMS, parse_ordering
 from host.query import Bound, JoinQuery, Term, Width
 from host.window import CountWindow, TimeWindow
@@ -57,6 +58,11 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"order of the results: {FORMS}; default: %(default)s",
     )  # fmt: skip
     query.add_argument(
+        "--on-failure", default=OnFailure.RAISE.value, metavar="POLICY",
+        help="when a core of the accelerator fails: raise, report (go on without it, and say which "
+        "tuples are missing) or replay (nothing is missing); default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
         "--sorted", action="store_true", help="both tables are sorted already; an error if not"
     )
     query.add_argument(
@@ -93,6 +99,7 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
         suffix=options.suffix,
         how=JoinType.of(options.how),
         ordering=parse_ordering(options.ordering),
+        on_failure=OnFailure.of(options.on_failure),
     )
 
 

@@ -144,3 +144,13 @@ class Combiner(wiring.Component):
                 m.d.comb += chosen.body.punctuation.inner.eq(
                     Mux(side, punctuation[1].inner, punctuation[0].inner) & ~both_marks
                 )
+            if self.parameters.has_gates:
+                r, s = punctuation
+                r_failed = r.failed & (~side | both_marks)
+                s_failed = s.failed & (side | both_marks)
+                m.d.comb += [
+                    chosen.body.punctuation.failed.eq(r_failed | s_failed),
+                    chosen.body.punctuation.failed_core.eq(
+                        Mux(r_failed, r.failed_core, s.failed_core)
+                    ),
+                ]

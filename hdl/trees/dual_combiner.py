@@ -119,6 +119,14 @@ class DualCombiner(wiring.Component):
                 word.one.body.punctuation.overflow.eq(overflow[0] | overflow[1]),
                 word.two.kind.eq(ResultKind.NONE),
             ]
+            if self.parameters.has_gates:
+                of_r, of_s = (row.one.body.punctuation for row in rows)
+                m.d.comb += [
+                    word.one.body.punctuation.failed.eq(of_r.failed | of_s.failed),
+                    word.one.body.punctuation.failed_core.eq(
+                        Mux(of_r.failed, of_r.failed_core, of_s.failed_core)
+                    ),
+                ]
         with m.Else():
             m.d.comb += word.one.eq(Mux(s_leads, s.one, r.one))
             with m.If(both):

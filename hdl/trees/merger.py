@@ -39,7 +39,8 @@ class Merger(wiring.Component):
     does the same while results come in rounds, because then a
     :class:`hdl.trees.round_aligner.RoundAligner` in front of it keeps the order.
 
-    Every pair gets a digit, the number of the port through which it came.
+    Every pair gets a digit, the number of the port through which it came. If cores have gates, so
+    does the failed core of a star or mark; of several, the one at the lowest port.
 
     There are registers at the inputs and at the output. So a decision depends on, and changes,
     nearby registers only, and there is no logic on the way to the next merger.
@@ -149,6 +150,21 @@ class Merger(wiring.Component):
                     Cat(word.body.punctuation.overflow for word in words).any()
                 ),
             ]
+            if self.parameters.has_gates:
+                self.elaborate_failed(m, chosen.body.punctuation, words)
+
+    def elaborate_failed(self, m, chosen, words):
+        """Name the first core whose results are missing, by a digit for the port."""
+        stops = [word.body.punctuation for word in words]
+        bits = len(stops[0].failed_core)
+        first = Const(0, bits + self._digit_bits)
+        for n, stop in reversed(list(enumerate(stops))):
+            core = Cat(stop.failed_core, Const(n, self._digit_bits))
+            first = Mux(stop.failed, core, first)
+        m.d.comb += [
+            chosen.failed.eq(Cat(stop.failed for stop in stops).any()),
+            chosen.failed_core.eq(first),
+        ]
 
     def with_digit(self, m, pair, port):
         """Return the pair at ``port`` with the digit of the port added to its core number."""

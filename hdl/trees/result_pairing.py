@@ -139,6 +139,8 @@ class ResultPairing(wiring.Component):
             ]
             if self.parameters.rounds:
                 m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
+            if self.parameters.has_gates:
+                m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""

@@ -83,6 +83,11 @@ class Control(enum.Enum, shape=4):
     #: Send a star for every probe, and one after each round of ``value`` stored tuples of each core
     #: (:mod:`hdl.words.rounds`). The accelerator answers with a mark. Only with rounds.
     INNER = 12
+    #: Mask core ``value``: it gets no word after this one, and later groups lack its results. Only
+    #: if cores have gates. A core that does not exist is no core: nothing is masked.
+    MASK = 13
+    #: Reset core ``value``, if it is masked or has failed, and let it take part again.
+    UNMASK = 14
 
 
 def key_layout(parameters):
@@ -198,6 +203,8 @@ def operation_indices(parameters):
         indices[Control.COORDINATE] = fields
     if has_cells(parameters):
         indices[Control.CELL] = len(digest_parts(parameters))
+    if parameters.has_gates:
+        indices[Control.MASK] = indices[Control.UNMASK] = any_index
     if not parameters.is_chain:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
     if parameters.rounds:

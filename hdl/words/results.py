@@ -12,6 +12,7 @@ from .rounds import ROUND_BITS
 __all__ = [
     "ResultKind",
     "core_shape",
+    "failure_members",
     "faults_layout",
     "node_result",
     "ordinals_layout",
@@ -44,13 +45,21 @@ def core_shape(parameters):
 
 
 def punctuation_layout(parameters):
-    """Return the layout of the body of a star or mark inside the gathering tree.
+    """Return the layout of the body of a star or mark as a region sends it.
 
     With rounds, ``inner`` says of a star that it ends a round, and not the results of its probe,
     and of a mark that results come in rounds from there on.
     """
     flags = ("overflow", "disorder", "illegal", "free", *["inner"] * parameters.rounds)
     return data.StructLayout(dict.fromkeys(flags, 1))
+
+
+def failure_members(parameters, core_bits):
+    """Return the members of a star or mark that tell of a failed core, if cores have gates.
+
+    ``failed``: results of at least one core are missing. ``failed_core``: the first of these cores.
+    """
+    return {"failed": 1, "failed_core": core_bits} if parameters.has_gates else {}
 
 
 def pair_layout(parameters, core_bits):
@@ -82,7 +91,12 @@ def node_result(parameters, level):
             "body": data.UnionLayout(
                 {
                     "pair": pair_layout(parameters, core_bits),
-                    "punctuation": punctuation_layout(parameters),
+                    "punctuation": data.StructLayout(
+                        {
+                            **{name: field.shape for name, field in punctuation_layout(parameters)},
+                            **failure_members(parameters, core_bits),
+                        }
+                    ),
                 }
             ),
         }
@@ -123,7 +137,13 @@ def faults_layout(parameters):
     """
     inner = {"inner": unsigned(1)} if parameters.rounds else {}
     return data.StructLayout(
-        {"overflow": unsigned(2), "disorder": unsigned(1), "illegal": unsigned(1), **inner}
+        {
+            "overflow": unsigned(2),
+            "disorder": unsigned(1),
+            "illegal": unsigned(1),
+            **inner,
+            **failure_members(parameters, core_shape(parameters).width),
+        }
     )
 
 
@@ -132,7 +152,8 @@ def result_layout(parameters):
 
     ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, or, in a
     chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
-    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal.
+    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal,
+    and, if cores have gates, :func:`failure_members`.
     """
     if parameters.is_chain:
         pair = ordinals_layout(parameters)

@@ -69,12 +69,16 @@ class Emission:
         self.round_size = 0
         self._rounds = dict.fromkeys(Side, Rounds.empty())  # of probes that were added
 
-    def see(self, side: Side, start: Int64s, before: Int64s) -> None:
+    def see(self, side: Side, start: Int64s, before: Int64s, mute: npt.NDArray[np.bool_]) -> None:
         """Note which stored tuples the next probes of ``side`` see, from ``start`` on.
+
+        The cores that ``mute`` flags answer nothing.
 
         Only if results come in rounds; the groups of these probes close before the next ones come.
         """
-        self._rounds[side] = rounds_of(self.segments[side.other], self.round_size, start, before)
+        self._rounds[side] = rounds_of(
+            self.segments[side.other], self.round_size, start, before, mute
+        )
 
     def add(self, side: Side, probes: int, pairs: Pairs) -> None:
         """Add the pairs of the next ``probes`` probes of ``side``, whose probes count from zero."""
@@ -85,10 +89,24 @@ class Emission:
         )
         state.probes += probes
 
-    def mark(self, overflowed: Mapping[Side, bool], *, disorder: bool, illegal: bool) -> UInt64s:
+    def mark(
+        self,
+        overflowed: Mapping[Side, bool],
+        *,
+        disorder: bool,
+        illegal: bool,
+        failed: int | None = None,
+    ) -> UInt64s:
         """Return a mark as a result word."""
         flags = sum(overflowed[side] << side for side in Side)
-        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal)
+        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal, failed)
+
+    def drop(self, core: int) -> None:
+        """Lose the pairs of open groups whose stored tuples are in ``core``."""
+        for side, state in self._sides.items():
+            cores, _ = self.segments[side.other].locals(state.pairs.stored)
+            kept = cores != core
+            state.pairs = Pairs(state.pairs.probe[kept], state.pairs.stored[kept])
 
     def emit(
         self,
@@ -97,6 +115,7 @@ class Emission:
         *,
         disorder: bool,
         illegal: bool,
+        failed: int | None = None,
     ) -> tuple[UInt64s, int]:
         """Return the words of closed groups and their stars, and the number of pairs among them.
 
@@ -110,6 +129,8 @@ class Emission:
             Whether the stars report decreasing timestamps.
         illegal : bool
             Whether the stars report an illegal word.
+        failed : int, optional
+            Core that the stars report to have failed.
         """
         if not len(closings.side):
             return self.none, 0
@@ -137,7 +158,9 @@ class Emission:
         stars = np.flatnonzero(closings.star)
         of_star = closings.side[stars]
         flags = overflow[stars].astype(np.int64) << (1 - of_star)
-        ends = self._codec.pack_punctuation(self._codec.star, of_star, flags, disorder, illegal)
+        ends = self._codec.pack_punctuation(
+            self._codec.star, of_star, flags, disorder, illegal, failed
+        )
         if size:
             return self._in_rounds(closings, (rank, round_, pairs), (stars, ends)), len(rank)
         words = np.empty((len(rank) + len(stars), self.none.shape[1]), np.uint64)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from host.device.emission import Emission, Pairs
 from host.device.history import History
 from host.device.rounds import round_size
+from host.errors import DeviceError
 from host.exact import UInt64s, places
 from host.manifest import Manifest
 from host.ordering import Ordering
@@ -59,6 +60,8 @@ class AcceleratorModel:
         self._live = manifest.storage.cores  # number of cores that take turns
         self._listed: list[int] = []  # cores of the next segment
         self._drifted = dict.fromkeys(Side, False)  # windows that may hold tuples of two segments
+        self._masked = np.zeros(self._live, np.bool_)  # by core
+        self._failed = np.zeros(self._live, np.bool_)  # by core; not masked since
         self._set_precision(1)
         self._clear()
 
@@ -93,7 +96,7 @@ class AcceleratorModel:
             if self._emission.round_size:
                 seen = self._histories[side.other]
                 start = seen.starts(before, time[mine]) if seen.count else before
-                self._emission.see(side, start, before)
+                self._emission.see(side, start, before, self._mute)
         if count:
             for history in self._histories.values():
                 history.forget(time[-1:])
@@ -111,7 +114,10 @@ class AcceleratorModel:
         if operation in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             words.append(
                 self._emission.mark(
-                    self._overflowed, disorder=self._disorder, illegal=self._illegal
+                    self._overflowed,
+                    disorder=self._disorder,
+                    illegal=self._illegal,
+                    failed=self._told,
                 )
             )
             self.counters["marks"] += 1
@@ -125,6 +131,9 @@ class AcceleratorModel:
                 self._emission.round_size = round_size(self.manifest, value)
         elif operation == "SEGMENT":
             self._begin_segment()
+        elif operation in ("MASK", "UNMASK") and 0 <= value < len(self._masked):
+            self._masked[value] = operation == "MASK"
+            self._failed[value] = False
         elif operation in ("COORDINATE", "DISTINCT", "CELL"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
@@ -134,6 +143,32 @@ class AcceleratorModel:
             self._emission.segments[side].restart()
             self._drifted[side] = False
         return np.concatenate(words)
+
+    def fail(self, core: int) -> None:
+        """Let a core fail: it answers nothing from now on, which stars and marks tell until MASK.
+
+        Raises
+        ------
+        DeviceError
+            If there is no such core, or the accelerator would not notice.
+        """
+        if "MASK" not in self.manifest.operations or not 0 <= core < len(self._failed):
+            raise DeviceError(
+                f"Core {core} cannot fail in the model: it takes one of {len(self._failed)} cores "
+                f"that have gates; generate the bundle with --failure-cycles."
+            )
+        self._failed[core] = ~self._masked[core]
+        self._emission.drop(core)
+
+    @property
+    def _told(self) -> int | None:
+        """The first core that has failed and is not masked."""
+        return int(np.argmax(self._failed)) if self._failed.any() else None
+
+    @property
+    def _mute(self) -> npt.NDArray[np.bool_]:
+        """The cores that answer nothing."""
+        return self._masked | self._failed
 
     def drop_illegal(self) -> None:
         """Process an illegal word, which all stars and marks report until CLEAR."""
@@ -234,7 +269,7 @@ class AcceleratorModel:
         segments = self._emission.segments[side]
         core, _ = segments.locals(own)
         held = segments.held(history.oldest_beside(own, time[mine]), own, core)
-        full = held >= self.manifest.storage.sub_window
+        full = (held >= self.manifest.storage.sub_window) & ~self._mute[core]
         return int(mine[np.argmax(full)]) if full.any() else NEVER
 
     def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:
@@ -250,6 +285,10 @@ class AcceleratorModel:
         )
         probe = np.concatenate([probe for probe, _ in found])
         stored = np.concatenate([stored for _, stored in found]) + base
+        if self._mute.any():
+            core, _ = self._emission.segments[side.other].locals(stored)
+            kept = ~self._mute[core]
+            probe, stored = probe[kept], stored[kept]
         return Pairs(probe, stored)
 
     def _emit(self, closings: Closings, faults: dict[Side, int], *, disorder: bool) -> UInt64s:
@@ -261,7 +300,7 @@ class AcceleratorModel:
         for side, position in faults.items():
             self._overflowed[side] |= position < NEVER
         words, pairs = self._emission.emit(
-            closings, overflow, disorder=disorder, illegal=self._illegal
+            closings, overflow, disorder=disorder, illegal=self._illegal, failed=self._told
         )
         self.counters["results"] += pairs
         self.counters["stars"] += len(words) - pairs

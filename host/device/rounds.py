@@ -46,12 +46,21 @@ def round_size(manifest: Manifest, value: int) -> int:
     return min(value & -value, longest_round(manifest)) if value else 0
 
 
-def rounds_of(segments: StorageSegments, size: int, start: Int64s, before: Int64s) -> Rounds:
+def rounds_of(
+    segments: StorageSegments,
+    size: int,
+    start: Int64s,
+    before: Int64s,
+    mute: npt.NDArray[np.bool_],
+) -> Rounds:
     """Return the rounds that have a star, for probes that see ``start`` until ``before``.
 
-    A round has a star if the last tuple of the round of any core is in the window.
+    A round has a star if the last tuple of the round of any core is in the window. The cores that
+    ``mute`` flags are none.
     """
-    cores = segments.live
+    cores = segments.live[~mute[segments.live]]
+    if not len(cores):
+        return Rounds(np.zeros_like(start), np.zeros_like(start))
     begin = np.zeros((len(start), 1), np.int64)
     low = segments.held(begin, start[:, None], cores[None])
     high = segments.held(begin, before[:, None], cores[None])

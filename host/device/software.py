@@ -103,6 +103,10 @@ class SoftwareDevice(Device):
             stamps.produced[:produced] = 0
         return Exchange(accepted, produced, 0)
 
+    def fail(self, core: int) -> None:
+        """Let a core fail, as :meth:`host.device.model.AcceleratorModel.fail` does."""
+        self._model.fail(core)
+
     def counters(self) -> dict[str, int]:
         """Return the counters; counters of cycles are zero."""
         if self._closed:

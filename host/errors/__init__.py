@@ -35,6 +35,7 @@ from host.errors.columns import (
     UntypedColumnError,
 )
 from host.errors.devices import (
+    CoreFailureError,
     DeviceBusyError,
     DeviceError,
     DeviceLockError,
@@ -53,6 +54,7 @@ __all__ = [
     "BuildError",
     "CacheError",
     "CapacityError",
+    "CoreFailureError",
     "DeviceBusyError",
     "DeviceError",
     "DeviceLockError",

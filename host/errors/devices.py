@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from host.errors.base import FailureError, UsageError
 
 __all__ = [
+    "CoreFailureError",
     "DeviceBusyError",
     "DeviceError",
     "DeviceLockError",
@@ -66,6 +67,26 @@ class DeviceTimeoutError(DeviceError):
         super().__init__(
             f"Device {uri!r} made no progress within {waited}; its counters: {listing or 'none'}."
         )
+
+
+class CoreFailureError(DeviceError):
+    """A core of the accelerator failed, and the answer lacks its pairs.
+
+    Parameters
+    ----------
+    uri : str
+        URI of the device.
+    core : int
+        Number of the core.
+    reason : str
+        Why the join cannot go on, and what can be done.
+    """
+
+    def __init__(self, uri: str, core: int, reason: str) -> None:
+        self.uri = uri
+        self.core = core
+        self.reason = reason
+        super().__init__(f"Core {core} of device {uri!r} failed. {reason}")
 
 
 class IllegalWordError(DeviceError):

@@ -10,9 +10,11 @@ from host.device import Stamps
 from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
-from host.errors import DisorderError, IllegalWordError, WindowOverflowError
+from host.errors import CoreFailureError, DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
+from host.failure_record import FailureRecord
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.precision_record import PrecisionRecord
 from host.runtime import (
     Columns,
@@ -27,12 +29,15 @@ from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
+from host.streams.core_failures import CoreFailures
 from host.streams.counters import StagingCounters
+from host.streams.failed_cores import failed_cores, has_gates, note_failed, participation
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.ordinal_results import result_decoder
 from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
+from host.streams.replay import Replay
 from host.streams.restore import StrictOrder
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
@@ -73,7 +78,17 @@ class _Execution:
             params.plan.window,
             detailed=params.strict or params.trace,
             changes=params.adapts,
+            origins=params.survives,
         )
+        if has_gates(device.manifest):
+            self._begin_turns(params)
+        self.failures: CoreFailures | None = None
+        self.replay: Replay | None = None
+        if params.on_failure is OnFailure.REPORT:
+            window = params.plan.window
+            self.failures = CoreFailures(device, window, self.staging, self.decoder)
+        elif params.on_failure is OnFailure.REPLAY:
+            self.replay = Replay(device, params.plan.window, self.staging)
         self.adaptive = (
             AdaptivePrecision(device, params.ordering, self.staging, self.decoder, marks=self.skip)
             if params.adapts
@@ -94,6 +109,33 @@ class _Execution:
         self.flushed = False
         self.done = False
         self.pairs = 0
+
+    def _begin_turns(self, params: AcceleratorJoinParams) -> None:
+        """Let all cores take turns that have not failed."""
+        device = params.device
+        failed = failed_cores(device)
+        live = [core for core in range(device.manifest.storage.cores) if core not in failed]
+        self.staging.append(segment_words(device.manifest, live, params.plan.window))
+        if failed:
+            self.decoder.begin_segment(live)
+
+    @property
+    def failure_record(self) -> FailureRecord | None:
+        """What has failed; None if a failure ends the join."""
+        policy = self.failures or self.replay
+        return None if policy is None else policy.record
+
+    @property
+    def marks_within(self) -> int:
+        """Number of marks before the one that answers the last FLUSH."""
+        changes = 0 if self.adaptive is None else self.adaptive.record.changed
+        return changes + (0 if self.failures is None else self.failures.marks)
+
+    @property
+    def complete(self) -> int:
+        """Number of first arrivals whose results can be handed on."""
+        complete = self.decoder.complete
+        return complete if self.failures is None else self.failures.limit(complete)
 
 
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
@@ -120,6 +162,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Decisions of an adaptive precision in the last execution.
     segments : list of Segment
         Changes of the cores that store, in the last execution.
+    failures : FailureRecord or None
+        Cores that failed in the last execution; None if a failure ends the join.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -132,6 +176,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.hashing: HashWatch | None = None
         self.precision: PrecisionRecord | None = None
         self.segments: list[Segment] = []
+        self.failures: FailureRecord | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
         needed = 2 if params.layout is None else 1
@@ -169,11 +214,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             spreads=params.plan.spreads,
             choice=self.hashing.choice,
         )
+        if has_gates(params.device.manifest):
+            setup = np.concatenate([participation(params.device), setup])
         self._run = _Execution(params, self._codec, setup, intake, completion)
         self.watch = DeviceWatch(params.device, params.deadline)
         self.trace = self._run.trace
         self.precision = None if self._run.adaptive is None else self._run.adaptive.record
         self.segments = self._run.changes.begun
+        self.failures = self._run.failure_record
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
@@ -260,6 +308,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._codec.scatter(words, places, fields, begins)
         run.staging.add(places.count)
         run.decoder.stage(arrived)
+        if run.replay is not None:
+            run.replay.log.append(words, {side: len(own.places) for side, own in sides.items()})
         if run.completion is not None:
             run.completion.stage(arrived)
         self.staged.staged_bytes += words.nbytes
@@ -338,13 +388,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         parts, stars = run.decoder.decode(results, stamps)
         for recheck in params.rechecks:
             parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
-        changes = 0 if run.adaptive is None else run.adaptive.record.changed
-        if run.decoder.marks > changes:  # each change is answered by a mark, as FLUSH is
+        self._check_faults(run, params)
+        parts = self._see_failures(run, params, parts)
+        # Each change of the precision, and each failure, has a mark of its own.
+        if run.decoder.marks > run.marks_within:
             run.done = True
             if self.hashing is not None:
                 self.hashing.finish()
-        self._check_faults(run, params)
-        complete = run.decoder.complete
+        complete = run.complete
         if run.completion is not None:
             for pairs in parts:
                 run.completion.mark(pairs)
@@ -359,11 +410,38 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.report is not None and self.watch is not None:
             params.report(Progress(complete, run.pairs, self.watch.cycles))
 
+    def _see_failures(
+        self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
+    ) -> list[Columns]:
+        """Go on without cores that have failed; return the pairs that do not count as missing."""
+        assert self.watch is not None
+        if run.failures is not None:
+            if run.failures.see(self.watch.cycles, flushed=run.flushed):
+                run.order.sift(run.failures.sift)
+            return [run.failures.sift(pairs) for pairs in parts]
+        if run.replay is not None:
+            restart = run.replay.see(run.decoder, self.watch.cycles, flushed=run.flushed)
+            if restart is None:
+                return parts
+            run.decoder, run.skip = restart.decoder, restart.skip
+            run.order.sift(restart.keep)
+            return [restart.keep(pairs) for pairs in parts]
+        cores = run.decoder.take_failures().cores
+        if cores:
+            note_failed(params.device, min(cores))
+            raise CoreFailureError(
+                params.device.uri,
+                min(cores),
+                "Run the join again, which leaves the core out, or let it go on after a failure "
+                "by on_failure='report' or 'replay'.",
+            )
+        return parts
+
     def _make_ready(
         self, run: _Execution, params: AcceleratorJoinParams, parts: list[Columns]
     ) -> None:
         """Queue the results whose turn it is; release rows that no later result can refer to."""
-        complete = run.decoder.complete
+        complete = run.complete
         if params.strict:
             pairs = run.order.push(parts, complete)
             parts = [] if pairs is None else [pairs]

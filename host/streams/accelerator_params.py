@@ -8,6 +8,7 @@ from host.device import Device
 from host.encode import EncodingPlan
 from host.encode.recheck import Recheck
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.ordering import Ordering
 from host.runtime import ConfluenceParams
 from host.segments import ListedSegments, SegmentSchedule
@@ -46,6 +47,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         Layout of the batches if both sides come in one input; None for two inputs.
     how : JoinType
         Type of the join.
+    on_failure : OnFailure
+        What to do when a core fails.
     ordering : Ordering
         Ordering of the results. Strict order is restored from full groups, at full speed, unless
         the accelerator sends it in rounds. An adaptive one is that of
@@ -71,6 +74,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     rechecks: tuple[Recheck, ...] = ()
     layout: TaggedLayout | None = None
     how: JoinType = JoinType.INNER
+    on_failure: OnFailure = OnFailure.RAISE
     ordering: Ordering = field(default_factory=Ordering.outer)
     distinct: tuple[bool, bool] = (False, False)
     trace: bool = False
@@ -84,8 +88,16 @@ class AcceleratorJoinParams(ConfluenceParams):
 
     @property
     def strict(self) -> bool:
-        """Whether pairs are ordered by their later tuple, then by their earlier one."""
-        return self.ordering.period == 1
+        """Whether pairs are ordered by their later tuple, then by their earlier one.
+
+        A join that goes on after a failure holds pairs back until their star in any case.
+        """
+        return self.ordering.period == 1 or self.survives
+
+    @property
+    def survives(self) -> bool:
+        """Whether the join goes on after the failure of a core."""
+        return self.on_failure is not OnFailure.RAISE
 
     @property
     def in_rounds(self) -> bool:

@@ -204,6 +204,7 @@ def _connected(
             ),
             layout=layout,
             how=join.query.how,
+            on_failure=join.query.on_failure,
             ordering=join.query.ordering,
             # A walk may end at the first match only if every match of the device is a match of the
             # query.

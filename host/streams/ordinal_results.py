@@ -92,7 +92,8 @@ def result_decoder(
     *,
     detailed: bool = True,
     changes: bool = False,
+    origins: bool = False,
 ) -> ResultDecoder:
     """Return what decodes the results of an accelerator."""
     kind = ResultDecoder if manifest.chain is None else OrdinalDecoder
-    return kind(manifest, ordering, window, detailed=detailed, changes=changes)
+    return kind(manifest, ordering, window, detailed=detailed, changes=changes, origins=origins)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restore strict order from punctuated order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ class StrictOrder:
     def __init__(self, *, with_probe: bool = False, in_rounds: bool = False) -> None:
         self._held: list[Columns] = []
         self._in_rounds = in_rounds
-        self._dropped = ("stored",) if with_probe else ("probe", "stored")
+        self._dropped = {"stored", "origin"} | (set() if with_probe else {"probe"})
 
     def push(self, parts: Sequence[Columns], complete: int) -> Columns | None:
         """Take pairs; return, sorted, those whose probe is below ``complete``.
@@ -61,6 +61,11 @@ class StrictOrder:
             order = at[_order(probe[at], stored[at])]
         rest = [name for name in held.arrays if name not in self._dropped]
         return Columns({name: held[name][order] for name in rest})
+
+    def sift(self, keep: Callable[[Columns], Columns]) -> None:
+        """Leave out held pairs; ``keep`` returns those of its argument that stay."""
+        self._held = [keep(pairs) for pairs in self._held]
+        self._held = [pairs for pairs in self._held if pairs.num_rows]
 
     def least(self, column: str) -> int | None:
         """Return the smallest value of ``column`` among the held pairs; None if there are none."""

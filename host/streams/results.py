@@ -2,7 +2,7 @@
 """Turn results of an accelerator into pairs of row numbers: late materialization."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,12 @@ from host.storage import StorageRule
 from host.storage_segments import StorageSegments
 from host.streams.expected_stars import ExpectedStars
 from host.streams.intake import Arrived
+from host.streams.replay_log import Again
 from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec, unpack_field
 
-__all__ = ["Faults", "ResultDecoder", "StarLatency", "rows_of"]
+__all__ = ["Faults", "ResultDecoder", "StarLatency", "ToldFailures", "rows_of"]
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -49,6 +50,23 @@ class Faults:
         return self.disorder or self.illegal or bool(self.overflow)
 
 
+@dataclass
+class ToldFailures:
+    """What stars and marks have told of failed cores.
+
+    Parameters
+    ----------
+    cores : set of int
+        Failed cores.
+    begins : dict of Side to tuple of int
+        By side: the number of the first probe whose group lacks something, and its place among all
+        arrivals.
+    """
+
+    cores: set[int] = field(default_factory=set[int])
+    begins: dict[Side, tuple[int, int]] = field(default_factory=dict[Side, tuple[int, int]])
+
+
 @dataclass(frozen=True)
 class StarLatency:
     """Processing latencies: cycles from the acceptance of each probe to the star behind it."""
@@ -63,7 +81,8 @@ class ResultDecoder:
     Every tuple must be announced by :meth:`stage` before its results are decoded. A pair has the
     columns ``left`` and ``right`` (row numbers of the sides) and, if detailed, ``probe`` (place of
     the later tuple among all arrivals) and ``stored`` (number of the earlier tuple within its
-    side).
+    side). If origins are wanted, ``origin`` is twice the number of the core that stored the earlier
+    tuple, plus the side of the later one.
 
     Parameters
     ----------
@@ -77,11 +96,19 @@ class ResultDecoder:
         Whether all columns are wanted.
     changes : bool
         Whether the precision may change; see :class:`ExpectedStars`.
+    origins : bool
+        Whether the column ``origin`` is wanted.
 
     Attributes
     ----------
     stars : ExpectedStars
         The stars that are still to come.
+    segments : dict of Side to StorageSegments
+        Where each side's tuples are stored.
+    reach : int
+        Largest number of tuples that a probe can look back.
+    frozen : bool
+        Whether tuples and segments are kept although no later result can refer to them.
     """
 
     def __init__(
@@ -92,15 +119,23 @@ class ResultDecoder:
         *,
         detailed: bool = True,
         changes: bool = False,
+        origins: bool = False,
     ) -> None:
         self._detailed = detailed
+        self._origins = origins
+        self._told = ToldFailures()
+        self.frozen = False
+        # After a restart: tuples of each side that were left out, and probes answered before.
+        self._left_out = dict.fromkeys(Side, 0)
+        self._answered = dict.fromkeys(Side, 0)
+        self._settings: tuple[Manifest, Ordering, Window] = (manifest, ordering, window)
         self._codec = WordCodec(manifest)
         rule = StorageRule.of(manifest)
-        self._segments = {side: StorageSegments(rule) for side in Side}
+        self.segments = {side: StorageSegments(rule) for side in Side}
         # Largest number of tuples that a probe can look back.
-        self._reach = rule.slots * rule.cores
+        self.reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
-            self._reach = min(self._reach, int(window.size))
+            self.reach = min(self.reach, int(window.size))
         self.logs = {side: SideLog() for side in Side}
         self.arrivals = 0
         self.stars = ExpectedStars(manifest, ordering, changes=changes)
@@ -144,7 +179,7 @@ class ResultDecoder:
 
     def begin_segment(self, live: Sequence[int]) -> None:
         """Announce that :func:`host.streams.turns.segment_words` were sent for these cores."""
-        for side, segments in self._segments.items():
+        for side, segments in self.segments.items():
             segments.begin(self.logs[side].count, live)
         self.stars.begin_segment(len(live))
 
@@ -183,6 +218,7 @@ class ResultDecoder:
             is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
             is_star &= ~punctuation.inner  # the star of a round leaves its probe open
             stars = rare[is_star]
+            self._note_failed(side, punctuation.failed[is_star])
             if len(stars) >= len(self.stars.ends[side]):
                 raise DeviceError(
                     f"The device sent more stars of side {side.name} than the tuples sent call "
@@ -191,11 +227,87 @@ class ResultDecoder:
             if len(at):
                 parts.append(self._pairs(results, side, at, stars, stamps))
             latencies.append(self._advance(side, stars, stamps))
-        self._forget()
+        self._told.cores |= set(punctuation.failed_core[punctuation.failed].tolist())
+        if not (self.frozen or self._told.cores):
+            self._forget()
         return parts, StarLatency(
             np.concatenate([star.arrival for star in latencies]),
             np.concatenate([star.cycles for star in latencies]),
         )
+
+    def take_failures(self) -> ToldFailures:
+        """Return what has been told of failed cores since the last call."""
+        told, self._told = self._told, ToldFailures()
+        return told
+
+    def answered(self, told: ToldFailures) -> dict[Side, tuple[int, int]]:
+        """Return number and place of each side's first probe that is not completely answered."""
+        found = {}
+        for side in Side:
+            begin, _ = told.begins.get(side, (int(self.stars.ends[side][0]), 0))
+            number = max(begin, self._answered[side])
+            found[side] = number, self._place(side, number)
+        return found
+
+    def needed(self, answered: dict[Side, tuple[int, int]]) -> dict[Side, int]:
+        """Return the number of each side's first tuple that must be sent again.
+
+        These are the probes that are not answered, and the tuples that they can meet. Tuples are
+        numbered from the beginning of the execution.
+        """
+        found = {}
+        for side in Side:
+            probe, place = answered[side.other]
+            met = place - self._shift - probe
+            found[side] = max(0, min(answered[side][0], met - self.reach)) + self._left_out[side]
+        return found
+
+    def sent_from(self, side: Side) -> int:
+        """Return the number of the oldest tuple of ``side`` that may have to be sent again."""
+        return self.logs[side].kept + self._left_out[side]
+
+    def restarted(
+        self, again: Again, answered: dict[Side, tuple[int, int]], live: Sequence[int]
+    ) -> "ResultDecoder":
+        """Return a decoder for what follows a CLEAR after which tuples are sent again.
+
+        Parameters
+        ----------
+        again : Again
+            The tuples that are sent again.
+        answered : dict of Side to tuple of int
+            Result of :meth:`answered`.
+        live : sequence of int
+            The cores that take turns from the CLEAR on.
+        """
+        manifest, ordering, window = self._settings
+        other = type(self)(
+            manifest, ordering, window, detailed=self._detailed, origins=self._origins
+        )
+        other.begin_segment(live)
+        for side, numbers in again.numbers.items():
+            log, known = self.logs[side], numbers - self._left_out[side]
+            at = again.places[side]
+            columns: dict[str, npt.NDArray[Any]] = {
+                "before": at - np.arange(len(at)),
+                "row": np.asarray(rows_of(log, known), np.int64),
+            }
+            if log.has("valid"):
+                columns["valid"] = log.read("valid", known)
+            other.logs[side].append(Columns(columns))
+            first = int(numbers[0]) if len(numbers) else log.count + self._left_out[side]
+            other._left_out[side] = first
+            other._answered[side] = answered[side][0] + self._left_out[side] - first
+        other.arrivals = self.arrivals
+        other.stars.stage(again.places)
+        return other
+
+    def _note_failed(self, side: Side, failed: npt.NDArray[np.bool_]) -> None:
+        """Note the first probe whose star tells that something is missing."""
+        if not failed.any() or side in self._told.begins:
+            return
+        begin = int(self.stars.ends[side][int(np.argmax(failed))])
+        self._told.begins[side] = (begin, self._place(side, max(begin, self._answered[side])))
 
     def _pairs(
         self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
@@ -213,19 +325,26 @@ class ResultDecoder:
                 f"{mine.count} were sent."
             )
         before = mine.read("before", probe)
-        stored = self._segments[side.other].ordinals(
+        core = self._codec.core_number(unpack_field(own, layout["core"]))
+        stored = self.segments[side.other].ordinals(
             before,
-            self._codec.core_number(unpack_field(own, layout["core"])),
+            core,
             unpack_field(own, layout["row"]),
             unpack_field(own, layout["lane"]),
         )
         rows = {side: rows_of(mine, probe), side.other: rows_of(theirs, stored)}
         columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
-            columns |= {"probe": before + probe, "stored": stored}
+            columns |= {"probe": before + probe + self._shift, "stored": stored}
+        if self._origins:
+            columns["origin"] = 2 * core + side
         if stamps is not None:
             columns["emitted"] = stamps[at]
-        return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+        pairs = self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+        if not self._answered[side]:
+            return pairs
+        new = pairs["probe"] >= self._place(side, self._answered[side])
+        return pairs if new.all() else pairs.take(np.flatnonzero(new))
 
     def _valid_pairs(self, pairs: Columns, numbers: dict[Side, Int64s]) -> Columns:
         """Leave out pairs of tuples that stand for rows which match nothing."""
@@ -250,10 +369,22 @@ class ResultDecoder:
         """Number of first arrivals whose results have all been decoded."""
         places = [self.arrivals]
         for side, log in self.logs.items():
-            first = int(self.stars.ends[side][0])
+            first = max(int(self.stars.ends[side][0]), self._answered[side])
             if first < log.count:
-                places.append(int(log.at("before", first)) + first)
+                places.append(self._place(side, first))
         return min(places)
+
+    @property
+    def _shift(self) -> int:
+        """Number of arrivals before the first one that this decoder knows."""
+        return sum(self._left_out.values())
+
+    def _place(self, side: Side, number: int) -> int:
+        """Return the place of a probe that is not answered yet, among all arrivals."""
+        log = self.logs[side]
+        if number == log.count:
+            return self.arrivals
+        return int(log.at("before", number)) + number + self._shift
 
     def _forget(self) -> None:
         """Forget tuples, but keep those without a star and those that later results can mean."""
@@ -261,8 +392,8 @@ class ResultDecoder:
             first = int(self.stars.ends[side.other][0])
             other = self.logs[side.other]
             met = other.at("before", first) if first < other.count else log.count
-            log.forget(min(int(self.stars.ends[side][0]), met - self._reach))
-            self._segments[side].forget(met - self._reach)
+            log.forget(min(int(self.stars.ends[side][0]), met - self.reach))
+            self.segments[side].forget(met - self.reach)
 
     def oldest_row(self, side: Side) -> int | None:
         """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.

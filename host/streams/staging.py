@@ -82,6 +82,11 @@ class Staging:
         """Number of waiting words that have not been offered."""
         return self.waiting - self._offered
 
+    @property
+    def outstanding(self) -> int:
+        """Number of marks that answer the words so far and have not arrived."""
+        return self.due + len(self._answered)
+
     def reserve(self, count: int) -> UInt64s:
         """Return room for ``count`` words behind those that wait; its contents are undefined."""
         if self._end + count > len(self._area):

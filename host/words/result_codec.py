@@ -17,6 +17,8 @@ Int64s = npt.NDArray[np.int64]
 
 #: Fields of a pair that say where the match is.
 PLACE = ("probe", "lane", "row", "core")
+#: Fields of a star or mark that only an accelerator has whose cores have gates.
+FAILURE = ("failed", "failed_core")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class ResultWords:
         Whether an input word was illegal; False for pairs.
     inner : array of bool
         Whether a star ends a round, and not the results of its probes; False for all others.
+    failed : array of bool
+        Whether results of a failed core are missing since the last star or mark; False for pairs.
+    failed_core : array of int64
+        Number of that core; meaningful where ``failed`` is set.
     """
 
     kind: Int64s
@@ -51,6 +57,8 @@ class ResultWords:
     disorder: npt.NDArray[np.bool_]
     illegal: npt.NDArray[np.bool_]
     inner: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+    failed_core: Int64s
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -143,8 +151,8 @@ class ResultCodec:
 
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
-        # A chain has no places, and few accelerators have rounds.
-        fields = dict.fromkeys((*PLACE, "inner"), np.zeros(len(results), np.int64))
+        # A chain has no places, few accelerators have rounds, and fewer tell of failures.
+        fields = dict.fromkeys((*PLACE, *FAILURE, "inner"), np.zeros(len(results), np.int64))
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(
@@ -158,6 +166,8 @@ class ResultCodec:
             disorder=(fields["disorder"] != 0) & punctuation,
             illegal=(fields["illegal"] != 0) & punctuation,
             inner=(fields["inner"] != 0) & (fields["kind"] == self.star),
+            failed=(fields["failed"] != 0) & punctuation,
+            failed_core=self.core_number(fields["failed_core"]),
         )
 
     def pack_pairs(
@@ -178,10 +188,17 @@ class ResultCodec:
         overflow: npt.ArrayLike,
         disorder: npt.ArrayLike,
         illegal: npt.ArrayLike = False,
+        failed: int | None = None,
     ) -> UInt64s:
-        """Return stars or marks as results (``kind`` is ``star`` or ``mark``)."""
-        names = ("kind", "side", "overflow", "disorder", "illegal")
-        values = (kind, side, overflow, disorder, illegal)
+        """Return stars or marks as results (``kind`` is ``star`` or ``mark``).
+
+        ``failed`` is the number of a core whose results are missing, if there is one.
+        """
+        names = ["kind", "side", "overflow", "disorder", "illegal"]
+        values = [kind, side, overflow, disorder, illegal]
+        if failed is not None:
+            names += FAILURE
+            values += [True, self._core_digits(np.array([failed]))]
         columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
         results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
         for name, column in zip(names, columns, strict=True):

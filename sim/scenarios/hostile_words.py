@@ -39,6 +39,8 @@ class Intruders:
         # With fewer cores, a window of any size may overflow, and after an overflow rounds mean
         # nothing.
         left_out = ("INNER",) if overflow else ("CORE", "SEGMENT")
+        # A core that takes part again needs its configuration.
+        left_out = (*left_out, "UNMASK")
         legal = [name for name in manifest.operations if name not in left_out]
         kinds = [*legal, *["ILLEGAL"] * 8]
         self.kinds = cycle(generator.permutation(kinds).tolist())

@@ -102,6 +102,7 @@ class Writer:
 
         Some segments change a bound after their tuples and write ten more.
         """
+        self.unmask()
         wide = self.choose([0, 1, 3, 40])
         band = self.manifest.comparator == "band"
         changes = self.generator.random() < 0.3 and band
@@ -219,6 +220,17 @@ class Writer:
         """Write an inner order of any rounds."""
         self.control("INNER", self.below(16), self.choose([1, 1, 1, 2, 3, 4, 6, 8, 40, 0]))
 
+    def unmask(self):
+        """Let all cores take part again, if cores can be masked; the configuration must follow."""
+        if "UNMASK" in self.manifest.operations:
+            for core in range(self.manifest.storage.cores):
+                self.control("UNMASK", 0, core)
+
+    def mask(self):
+        """Mask a core, if cores can be masked; sometimes one that does not exist."""
+        if "MASK" in self.manifest.operations and self.generator.random() < 0.7:
+            self.control("MASK", 0, self.below(self.manifest.storage.cores + 1))
+
     def keys(self, count):
         """Return random keys of ``count`` tuples, with one to sixty different values per field."""
         values = self.choose([1, 2, 12, 60])
@@ -248,6 +260,7 @@ class Writer:
                 packed(self.codec, sides[begin:end], columns, times[begin:end], self.generator)
             )
             if end < len(times):
+                self.mask()
                 self.turns()
                 if "INNER" in self.manifest.operations and not self.overflow:
                     self.inner()

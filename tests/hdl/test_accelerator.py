@@ -11,6 +11,7 @@ from hdl.accelerator import Accelerator
 from hdl.manifest import describe
 from hdl.parameter_checks import ENGINES
 from hdl.parameters import JoinParameters, KeyField
+from hdl.silence import longest_silence
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
@@ -434,3 +435,29 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     bench.run(extra_cycles=50)
     rows = as_results(parameters, received)
     assert_right(path, scenario, rows, expected=expected)
+
+
+@pytest.mark.parametrize(
+    ("cores", "engine", "options"),
+    [
+        (1, "scan", {}),
+        (2, "scan", {"timestamp_bits": 16}),
+        (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}),
+        (3, "index", {"tuples_per_word": 2}),
+        (4, "scan", {"digest_bits": 3, "comparator": "equality", "tuples_per_word": 2}),
+        pytest.param(5, "index", {"timestamp_bits": 16}, marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.parametrize("stalls", [0.0, 0.3])
+def test_masked_cores_answer_nothing_from_the_word_on(tmp_path, cores, engine, options, stalls):
+    parameters = JoinParameters(
+        cores=cores,
+        sub_window=4,
+        keys=(KeyField(name="x", bits=8),),
+        fan_in=2,
+        probe_bits=4,
+        engine=engine,
+        **options,
+    )
+    parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+    check(parameters, cores, tmp_path, stalls=stalls, segments=3)

@@ -43,7 +43,7 @@ def run(parameters, words, *, stalls=0.0, seed=0, delay=lambda: TAKING, sent=Non
     bench.simulator.add_testbench(watch, background=True)
     marks = bench.sink(dut.marks, len(model.marks))
     bench.run(extra_cycles=60)
-    layout = faults_layout(dut.parameters)
+    layout = faults_layout(parameters)
     assert marks == [integer(layout, faults) for faults in model.marks]
     assert all(now >= least for now, least in zip(settled, model.settled_before, strict=True))
     return model, ends

@@ -40,11 +40,9 @@ def result_mark(parameters, faults):
     return integer(layout, {"kind": ResultKind.MARK, "body": {"punctuation": faults}})
 
 
-def random_faults(generator):
-    return {
-        name: generator.getrandbits(shape.shape.width)
-        for name, shape in faults_layout(parameters_of())
-    }
+def random_faults(parameters, generator):
+    layout = faults_layout(parameters)
+    return {name: generator.getrandbits(shape.shape.width) for name, shape in layout}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def test_pairs_leave_in_order_and_marks_when_the_coordinator_says(cores, stalls,
             values = generator.randrange(2), generator.getrandbits(24), generator.getrandbits(24)
             words.append(pair(parameters, *values))
             expected.append(result_pair(parameters, *values))
-        fences, faults = generator.choice([1, 1, 2]), random_faults(generator)
+        fences, faults = generator.choice([1, 1, 2]), random_faults(parameters, generator)
         words += [mark(parameters)] * fences
         answers.append((fences, faults))
         expected.append(result_mark(parameters, faults))

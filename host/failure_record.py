@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a join lost, or did again, because cores of its accelerator failed."""
+
+from dataclasses import dataclass, field
+
+from host.side import Side
+
+__all__ = ["CoreFailure", "FailureRecord", "LostTuples"]
+
+
+@dataclass(frozen=True)
+class LostTuples:
+    """Evenly spaced tuples of one side that some probes of the other side could not meet any more.
+
+    Tuples are numbered within their side, in the order of arrival, without rows that were not sent.
+
+    Parameters
+    ----------
+    side : Side
+        Side of the tuples.
+    first, last : int
+        Numbers of the first and of the last of them. Between them are tuples of other cores, too.
+    count : int
+        How many there are.
+    probes_from : int
+        Number of the first probe, a tuple of the other side, that could not meet them.
+    """
+
+    side: Side
+    first: int
+    last: int
+    count: int
+    probes_from: int
+
+
+@dataclass(frozen=True)
+class CoreFailure:
+    """The failure of one core.
+
+    Parameters
+    ----------
+    core : int
+        Number of the core.
+    cycle : int
+        Cycles that the device had run for the join when the failure was noticed.
+    lost : tuple of LostTuples
+        What is missing; empty if the window was sent again.
+    replayed : int
+        Number of tuples that were sent again.
+    """
+
+    core: int
+    cycle: int
+    lost: tuple[LostTuples, ...] = ()
+    replayed: int = 0
+
+
+@dataclass
+class FailureRecord:
+    """The failures of one execution.
+
+    Parameters
+    ----------
+    failures : list of CoreFailure
+        In the order in which they were noticed.
+    """
+
+    failures: list[CoreFailure] = field(default_factory=list[CoreFailure])
+
+    @property
+    def lost_tuples(self) -> int:
+        """Number of tuples that some probe could not meet."""
+        return sum(lost.count for failure in self.failures for lost in failure.lost)
+
+    @property
+    def replayed(self) -> int:
+        """Number of tuples that were sent again."""
+        return sum(failure.replayed for failure in self.failures)
+
+    def __str__(self) -> str:
+        if not self.failures:
+            return "no core failed"
+        cores = ", ".join(str(failure.core) for failure in self.failures)
+        text = f"failed cores: {cores}"
+        if self.replayed:
+            text += f"; {self.replayed:,} tuples sent again, nothing is missing"
+        for failure in self.failures:
+            for lost in failure.lost:
+                text += (
+                    f"; {lost.count:,} tuples of {lost.side.name} stored by core {failure.core}, "
+                    f"numbers {lost.first:,} to {lost.last:,}, are missing for probes from "
+                    f"{lost.probes_from:,} on"
+                )
+        return text

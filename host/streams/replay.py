@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answer again what a failed core left unanswered, from the tuples of the window on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from host.device import Device
+from host.errors import CoreFailureError, UsageError
+from host.exact import UInt64s
+from host.failure_record import CoreFailure, FailureRecord
+from host.runtime import Columns
+from host.side import Side
+from host.streams.failed_cores import failed_cores, note_failed
+from host.streams.replay_log import ReplayLog
+from host.streams.results import ResultDecoder
+from host.streams.staging import Staging
+from host.streams.turns import segment_words
+from host.window import Window
+from host.words import WordCodec
+
+__all__ = ["Replay", "Restart"]
+
+
+class Restart(NamedTuple):
+    """How an execution goes on after a failure.
+
+    Attributes
+    ----------
+    decoder : ResultDecoder
+        Decoder of all results after the mark of CLEAR.
+    skip : int
+        Marks that come first, up to that one.
+    answered : dict of Side to int
+        By side, the place of the first probe that is not answered yet. Pairs of later probes are
+        dropped, because they come again.
+    """
+
+    decoder: ResultDecoder
+    skip: int
+    answered: dict[Side, int]
+
+    def keep(self, pairs: Columns) -> Columns:
+        """Return the pairs of the probes that are answered."""
+        sides = pairs["origin"] % 2
+        first = np.where(sides == Side.R, self.answered[Side.R], self.answered[Side.S])
+        return pairs.take(np.flatnonzero(pairs["probe"] < first))
+
+
+class Replay:
+    """Starts the accelerator anew without a core that has failed, so that nothing is missing.
+
+    The failed core is masked, and CLEAR forgets everything. Then the tuples are sent again that
+    probes can meet that are not answered yet, and these probes themselves. What a probe finds that
+    was answered before is dropped. All results that come before the mark of CLEAR are dropped.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    staging : Staging
+        The words that wait.
+
+    Attributes
+    ----------
+    log : ReplayLog
+        The tuples that may have to be sent again.
+    record : FailureRecord
+        What has failed.
+    """
+
+    def __init__(self, device: Device, window: Window, staging: Staging) -> None:
+        self._device, self._window, self._staging = device, window, staging
+        self._codec = WordCodec(device.manifest)
+        self.log = ReplayLog(self._codec)
+        self.record = FailureRecord()
+        self._skip = 0
+
+    def see(self, decoder: ResultDecoder, cycle: int, *, flushed: bool) -> Restart | None:
+        """Take what the decoder was told in its last batch of results.
+
+        Parameters
+        ----------
+        decoder : ResultDecoder
+            The decoder of that batch.
+        cycle : int
+            Cycles that the device has run.
+        flushed : bool
+            Whether the FLUSH of the execution has been staged.
+
+        Returns
+        -------
+        Restart or None
+            How the execution goes on, if a core has failed.
+        """
+        told = decoder.take_failures()
+        new = sorted(told.cores - failed_cores(self._device))
+        if not new:
+            self.log.forget({side: decoder.sent_from(side) for side in Side})
+            return None
+        for core in new:
+            note_failed(self._device, core)
+        answered = decoder.answered(told)
+        again = self.log.again(decoder.needed(answered))
+        live = [
+            core
+            for core in range(self._device.manifest.storage.cores)
+            if core not in failed_cores(self._device)
+        ]
+        restarted = decoder.restarted(again, answered, live)
+        self._send(new, live, again.words)
+        if flushed:
+            self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
+            restarted.flush()
+        for core in new:
+            self.record.failures.append(
+                CoreFailure(core, cycle, replayed=sum(map(len, again.numbers.values())))
+            )
+        return Restart(
+            restarted, self._skip, {side: place for side, (_, place) in answered.items()}
+        )
+
+    def _send(self, new: list[int], live: list[int], tuples: UInt64s) -> None:
+        if not live:
+            raise CoreFailureError(self._device.uri, new[0], "No core is left; reset the device.")
+        try:
+            turns = segment_words(self._device.manifest, live, self._window)
+        except UsageError as error:
+            raise CoreFailureError(self._device.uri, new[0], str(error)) from error
+        words = [self._codec.pack_control("MASK", value=core) for core in new]
+        words.append(self._codec.pack_control("CLEAR"))
+        self._staging.append(np.concatenate(words), marks=1)
+        self._skip = self._staging.outstanding
+        self._staging.append(np.concatenate([turns, tuples]))

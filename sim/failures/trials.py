@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins in which a random core fails at a random moment, judged by the reference join."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from hdl.parameters import JoinParameters, KeyField
+from hdl.silence import longest_silence
+from host.device.simulated import SimulatedDevice
+from host.driver import Deadline, TableJoin
+from host.query import JoinQuery, Term
+from host.verification import reference_pairs
+from host.window import CountWindow, TimeWindow
+
+from .expectation import arrivals, without_lost
+from .injection import CoreFault, failing
+
+__all__ = ["SHAPES", "Trial", "run_trial"]
+
+ROWS = 250
+#: Cycles in which a core fails, at the most; the joins take about as many.
+CYCLES = 2_000
+
+
+def gated(**options):
+    """Return parameters of a small accelerator whose cores have gates."""
+    chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
+    parameters = JoinParameters(**{**chosen, **options})
+    return parameters.with_(failure_cycles=longest_silence(parameters))
+
+
+#: Accelerators of the trials, with cores of both numbers of regions that are powers of two, or not.
+SHAPES = {
+    "scan": gated(cores=4, probes=2, lanes=2),
+    "scan, arity 2": gated(cores=3, fan_in=2, fan_out=2, probes=3),
+}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of one trial.
+
+    Parameters
+    ----------
+    right : bool
+        Whether the answer was the reference join without exactly what the record lists.
+    failed : bool
+        Whether the failure was noticed; it may come when all is answered.
+    missing : int
+        Number of pairs that are missing.
+    text : str
+        How the trial can be repeated.
+    """
+
+    right: bool
+    failed: bool
+    missing: int
+    text: str
+
+
+def tables(rng):
+    """Return two tables that are sorted by time."""
+    return [
+        pa.table(
+            {
+                "t": pa.array(np.cumsum(rng.integers(0, 3, ROWS))),
+                "x": pa.array(rng.integers(0, 12, ROWS)),
+            }
+        )
+        for _ in range(2)
+    ]
+
+
+def run_trial(bundle, seed):
+    """Run one join on a bundle of :func:`sim.failures.injection.write_faulty`; return a Trial."""
+    rng = np.random.default_rng(seed)
+    left, right = tables(rng)
+    window = CountWindow(int(rng.integers(1, 70))) if rng.random() < 0.5 else TimeWindow(20)
+    policy = ["report", "replay"][int(rng.integers(2))]
+    query = JoinQuery(
+        terms=(Term("x", "x", -1, 1),), order=("t", "t"), window=window, on_failure=policy
+    )
+    fault = list(CoreFault)[int(rng.integers(len(CoreFault)))]
+    moment = int(rng.integers(CYCLES))
+    rates = {"stall_in": int(rng.integers(100)), "stall_out": int(rng.integers(100))}
+    pairs = [column.tolist() for column in reference_pairs(left, right, query)]
+    expected = list(zip(*pairs, strict=True))
+    with SimulatedDevice(bundle) as device:
+        cores = device.manifest.storage.cores
+    core = int(rng.integers(cores))
+    text = f"seed {seed}: core {core}, {fault.name} from cycle {moment} on, {query}, {policy}"
+    with failing(core, fault, moment), SimulatedDevice(bundle, seed=seed + 1, **rates) as device:
+        deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
+        join = TableJoin(left, right, query, device, record=True, deadline=deadline)
+        join.run()
+    found = list(zip(*(column.tolist() for column in join.pairs), strict=True))
+    record = join.failures
+    wanted, missing = without_lost(expected, record, arrivals(left, right))
+    lost = [
+        number
+        for failure in record.failures
+        for part in failure.lost
+        for number in np.linspace(part.first, part.last, part.count).astype(int)
+    ]
+    right_place = all(number % cores == core for number in lost)
+    right_core = all(failure.core == core for failure in record.failures)
+    complete = policy == "report" or not missing
+    return Trial(
+        found == wanted and right_place and right_core and complete,
+        bool(record.failures),
+        len(missing),
+        text,
+    )

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of failures: whether exactly the listed pairs are missing after a core has failed."""
+
+from host.errors import MissingToolError
+from sim.failures.injection import write_faulty
+from sim.failures.trials import SHAPES, run_trial
+from sim.soak.bundles import FOLDER, built
+from sim.verilated.library import build_library
+
+from .registry import NotMeasured, Result, figure
+
+__all__ = []
+
+TRIALS = 1_000
+#: Seed of the first trial; every trial has the next one.
+SEED = 1
+
+
+@figure("failure.lost_pairs_exact", unit="wrong answers", goal="<= 0")
+def failure_lost_pairs_exact(report):
+    """Joins whose answer was not the reference join without exactly what they list as missing."""
+    wrong, noticed, missing = [], 0, 0
+    try:
+        bundles = [faulty(parameters, report) for parameters in SHAPES.values()]
+    except MissingToolError as error:
+        raise NotMeasured(str(error)) from error
+    for number in range(TRIALS):
+        trial = run_trial(bundles[number % len(bundles)], SEED + number)
+        noticed, missing = noticed + trial.failed, missing + trial.missing
+        if not trial.right:
+            wrong.append(trial.text)
+        if number % 100 == 99:
+            report(f"{number + 1} failures, {len(wrong)} wrong answers")
+    note = (
+        f"{TRIALS:,} failures from seed {SEED} on, {noticed:,} of them before the last answer; "
+        f"{missing:,} pairs missing, all of them listed: {'no' if wrong else 'yes'}"
+    )
+    return Result(len(wrong), notes=(note, *wrong[:5]))
+
+
+def faulty(parameters, report):
+    """Return a bundle of these parameters whose cores can fail, with its library."""
+    bundle = built(parameters, report)
+    copy = FOLDER / f"{bundle.name}-faulty"
+    if not (copy / "splitjoin.so").exists():
+        build_library(write_faulty(bundle, copy), plain=True, report=report)
+    return copy

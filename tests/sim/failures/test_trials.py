@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random failures of simulated cores; ``failure.lost_pairs_exact`` runs a thousand of them."""
+
+import pytest
+
+from sim.failures.trials import SHAPES, run_trial
+from sim.figures.failures import faulty
+
+TRIALS = 20
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_exactly_the_listed_pairs_are_missing(shape):
+    bundle = faulty(SHAPES[shape], print)
+    trials = [run_trial(bundle, seed) for seed in range(7_000, 7_000 + TRIALS)]
+    assert [trial.text for trial in trials if not trial.right] == []
+    assert sum(trial.failed for trial in trials) > TRIALS // 2
+    assert sum(trial.missing for trial in trials) > 0
