@@ -82,6 +82,16 @@ class CoreBench:
             for word in words
         ]
 
+    def tuples(self, lane):
+        """Return how many tuples have left in a lane."""
+        kinds = (1 << len(Value.cast(self.dut.r_o.payload.kind))) - 1  # the lowest bits of a word
+        return sum(word & kinds == LaneKind.TUPLE.value for word in self.sent[lane])
+
+    def is_marked(self, side):
+        """Return whether the last result of a side is a mark."""
+        layout = chain_result(self.parameters)
+        return any(layout.from_bits(word).mark for word in self._results[side][-1:])
+
     def results(self, side):
         """Return what tuples of a side have found, as pairs of numbers and marks."""
         found = map(chain_result(self.parameters).from_bits, self._results[side])

@@ -107,8 +107,7 @@ def neighbours(core, generator, words):
         await core.send(ctx, own, [word])
 
     def wants_acknowledgement():
-        tuples = sum(kind == LaneKind.TUPLE for kind, _ in core.words(S))
-        return not core.last and lanes[R].count(ACK) < tuples
+        return not core.last and lanes[R].count(ACK) < core.tuples(S)
 
     async def lane(ctx, own):
         for n, (of, word) in enumerate(words):
@@ -123,7 +122,7 @@ def neighbours(core, generator, words):
                     await ctx.tick()
             await put(ctx, own, word)
             sent[own] += 1
-        while core.results(own)[-1:] != ["mark"] or (own == R and wants_acknowledgement()):
+        while not core.is_marked(own) or (own == R and wants_acknowledgement()):
             await (put(ctx, R, ACK) if own == R and wants_acknowledgement() else ctx.tick())
 
     return lanes, [lambda ctx: lane(ctx, R), lambda ctx: lane(ctx, S)]
