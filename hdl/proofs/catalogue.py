@@ -2,6 +2,7 @@
 """Catalogue of all proofs, by name."""
 
 from . import (
+    chain_parts,
     combining,
     distribution,
     engine_queues,
@@ -22,7 +23,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window, time, groups, facts, words,
-    serializers, engine_queues, resets,
+    serializers, engine_queues, chain_parts, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
