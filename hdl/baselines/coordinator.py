@@ -3,15 +3,16 @@
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
 from hdl.local_reset import reset_nearby
-from hdl.streams.registers import StreamRegister, flagged_register
+from hdl.streams.registers import flagged_register
 from hdl.words.inputs import Control, InputKind
 from hdl.words.operations import answers_mark, begins_window
 from hdl.words.prepared import region_word
 from hdl.words.results import faults_layout
 
+from .lane_entries import enter_lanes, number_tuples
 from .layouts import LaneKind, lane_word
 from .side_window import SideWindow
 
@@ -61,8 +62,6 @@ class Coordinator(wiring.Component):
     #: Cycles that a tuple takes more if the one before it is of the other side. A word is taken two
     #: cycles after it was sent, and that is known another two cycles later.
     ALTERNATION = 2
-    #: Words that may be between the coordinator and a core, and more.
-    MOST = 15
 
     def __init__(self, parameters):
         self.parameters = parameters
@@ -85,9 +84,10 @@ class Coordinator(wiring.Component):
         m.submodules.window_r, m.submodules.window_s = windows
         sends = [Signal(name=f"send_{name}") for name in "rs"]
         kind, restart = Signal(LaneKind), Signal()
-        ready, idle = self.elaborate_lanes(m, words.payload, sends, kind, restart)
+        ready, idle = enter_lanes(m, self, words.payload, sends, kind, restart)
         adds = [Signal(name=f"add_{name}") for name in "rs"]
-        self.elaborate_numbers(m, words.payload, adds, restart)
+        if not self.is_handshake:
+            number_tuples(m, self.parameters, adds, restart)
         overflow = Signal(2)
         is_, faults = words.payload, self.marks.payload
         m.d.comb += [
@@ -160,60 +160,6 @@ class Coordinator(wiring.Component):
             "sides": sides,
             "emptied": Const(3, 2) if self.is_handshake else emptied,
         }
-
-    def elaborate_lanes(self, m, is_, sends, kind, restart):
-        """Put a register at the beginning of each lane; return whether it is ready, and idle.
-
-        A lane is idle when all of its words have been taken by the core where they enter.
-        """
-        ready, idle = [], []
-        for side, name in enumerate("rs"):
-            shape = lane_word(self.parameters)
-            m.submodules[f"lane_{name}"] = lane = StreamRegister(shape, early=["kind"])
-            connect(m, lane.o, flipped(self.lanes[side]))
-            under_way = Signal(range(self.MOST + 1), name=f"under_way_{name}")
-            m.d.sync += under_way.eq(under_way + sends[side] - self.taken[side])
-            m.d.comb += [
-                lane.i.valid.eq(sends[side]),
-                lane.i.payload.kind.eq(kind),
-                lane.i.payload.restart.eq(restart),
-            ]
-            self.elaborate_body(m, is_, lane.i.payload)
-            ready.append(lane.i.ready)
-            idle.append(under_way == 0)
-        return ready, idle
-
-    def elaborate_body(self, m, is_, lane):
-        """Put the tuple at hand, or the bound, into a word of a lane."""
-        body, tuple_ = is_.word.body, lane.body.tuple
-        with m.If(~is_.control):
-            m.d.comb += tuple_.key.eq(body.tuple.key)
-            if "criterion" in tuple_.shape().members:
-                m.d.comb += tuple_.criterion.eq(body.tuple.criterion)
-        if "bound" in lane.body.shape().members:
-            with m.If(is_.control):
-                m.d.comb += lane.body.bound.value.eq(body.control.value)
-                for index, key in enumerate(self.parameters.keys):
-                    for end, op in (("low", Control.BOUND_LOW), ("high", Control.BOUND_HIGH)):
-                        m.d.comb += lane.body.bound.bounds[key.name][end].eq(
-                            (body.control.index == index) & (body.control.op == op)
-                        )
-
-    def elaborate_numbers(self, m, is_, adds, restart):
-        """Say how many tuples of the other side came before each, if its cores need to know."""
-        if self.is_handshake:
-            return
-        sent = [Signal(self.parameters.ordinal_bits, name=f"sent_{name}") for name in "rs"]
-        for side, count in enumerate(sent):
-            with m.If(restart):
-                m.d.sync += count.eq(0)
-            with m.Elif(adds[side]):
-                m.d.sync += count.eq(count + 1)
-            lane = m.submodules[f"lane_{'rs'[side]}"]
-            m.d.comb += [
-                lane.i.payload.homeless.eq(1),
-                lane.i.payload.before.eq(sent[1 - side]),
-            ]
 
     def elaborate_tuple(self, m, words, ready, idle, sends, kind, windows, adds, due, full):
         """Send the tuple at hand, after one word for each that it expires; or drop it."""

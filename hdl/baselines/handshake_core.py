@@ -32,10 +32,11 @@ class HandshakeCore(wiring.Component):
     One thing happens per cycle: a tuple is sent, or a word is taken, of S before R. S waits for R
     nowhere inside the chain, and R for S and for its own lane alone, so neither stops the other.
 
-    Latency: 2 cycles for a word from core to core; a core that is idle sends a tuple on 1 cycle
+    Latency: 2 cycles for a word from core to core; a core that is idle sends a tuple on 2 cycles
     after it got another one, or 5 if it holds none else; :attr:`latency` cycles from a tuple at the
     output of the link to its match in row 0 of an idle core's ring. Throughput: 1 word per cycle; a
-    tuple of a side in one cycle more than the other side has rows here.
+    tuple of a side in as many cycles as the other side has rows here, and one more if a tuple of
+    the other side is read meanwhile, to be sent on.
 
     Parameters
     ----------

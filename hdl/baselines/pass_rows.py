@@ -47,7 +47,7 @@ class PassRows(wiring.Component):
     limit : Out
         Only if ``limited``.
     meeting : Out(1)
-        It is none of the ring but one that is met; only with ``meets``.
+        It is none of the ring but one that is met; in the cycle of ``step``, with ``meets`` only.
     tail, met_tail : In
         What a pass of a later tuple needs first.
     kept, met_kept : Out

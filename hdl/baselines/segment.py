@@ -5,7 +5,6 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.comparator import Comparator
 from hdl.memory.key_column import KeyColumn
 from hdl.streams.delay import delayed
 from hdl.streams.pointer_queue import PointerQueue
@@ -14,6 +13,7 @@ from hdl.words.spans import activity_layout
 
 from .layouts import match_layout, pass_layout, place_shape
 from .pass_rows import PassRows
+from .row_comparison import compare_row
 
 __all__ = ["Segment"]
 
@@ -147,7 +147,7 @@ class Segment(wiring.Component):
         for cycle in range(KeyColumn.LATENCY):
             stages.append(delayed(m, stages[-1], f"row_{cycle + 1}", flags=("step", "begin")))
         passing = self.elaborate_passing(m, stages[1]["begin"])
-        self.elaborate_comparison(m, stages, key, passing)
+        self.elaborate_matches(m, *compare_row(m, self, stages, key, passing))
         return m
 
     def elaborate_ring(self, m, rows):
@@ -187,51 +187,6 @@ class Segment(wiring.Component):
         with m.If(begin):
             m.d.sync += Cat(held.values()).eq(tuples.first)
         return held
-
-    def elaborate_comparison(self, m, stages, key, passing):
-        """Compare what was read; queue matches and marks."""
-        row = stages[-1]
-        counts = row["real"]
-        if self.limited:
-            inside = Signal(reset_less=True)
-            m.d.sync += inside.eq(
-                (stages[1]["tag"] - stages[1]["limit"])[: len(self.pass_.tag)][-1]
-            )
-            counts = row["real"] & inside
-        row = {**row, "counts": counts, "passing": passing["tag"]}
-        criterion = passing["criterion"]
-        if self.meets:
-            row, key, criterion = self.elaborate_met(m, row, key, passing, inside)
-        m.submodules.comparator = comparator = Comparator(self.parameters, probe_side=self.side)
-        m.d.comb += Value.cast(comparator.key).eq(key)
-        offset = 0
-        for name, field in criterion_layout(self.parameters):
-            m.d.comb += Value.cast(getattr(comparator.criterion, name)).eq(
-                criterion[offset : offset + field.width]
-            )
-            offset += field.width
-        compared = {name: row[name] for name in ("step", "mark", "counts", "tag", "passing")}
-        compared = delayed(m, compared, "compared", flags=("step",))
-        self.elaborate_matches(m, compared, comparator.match)
-
-    def elaborate_met(self, m, row, key, passing, inside):
-        """Put the key of a tuple that is met in the place of what was read from the ring.
-
-        It counts if nobody else compares the two: if the one that came first has not reached its
-        core when the other one passes there. One that came later also has to be in time.
-        """
-        tag = self.pass_.tag
-        m.d.comb += self.met_place.eq(row["tag"])
-        late = (passing["tag"] - self.met_oldest)[: len(tag)][-1]  # the one that passes expired
-        counts = Mux(inside, self.met_homeless, passing["homeless"] & ~late)
-        later = {
-            **{name: row[name] for name in ("step", "mark", "tag", "passing")},
-            "counts": row["real"] & Mux(row["meeting"], counts, inside),
-            "key": Mux(row["meeting"], Value.cast(self.met_key), key),
-            "criterion": passing["criterion"],
-        }
-        later = delayed(m, later, "met", flags=("step",))
-        return later, later["key"], later["criterion"]
 
     def elaborate_matches(self, m, compared, match):
         """Queue what a row has come to, and let it out."""

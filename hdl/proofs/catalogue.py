@@ -3,6 +3,7 @@
 
 from . import (
     cells,
+    chain_parts,
     combining,
     comparisons,
     distribution,
@@ -29,7 +30,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
     storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    resets, rounds,
+    chain_parts, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

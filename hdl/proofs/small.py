@@ -5,6 +5,7 @@ from hdl.parameters import JoinParameters, KeyField
 
 __all__ = [
     "SMALL",
+    "chain_parameters",
     "index_parameters",
     "ingress_parameters",
     "scan_parameters",
@@ -55,3 +56,12 @@ def window_parameters(cores=3, sub_window=2, lanes=1, timestamp_bits=0):
         cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=timestamp_bits,
         keys=(KeyField(name="x", bits=1),), probe_bits=0,
     )  # fmt: skip
+
+
+def chain_parameters(architecture, **changes):
+    """Return small parameters of a chain of two cores, with the shortest ring that there is."""
+    few = {
+        "cores": 2, "sub_window": 1, "keys": (KeyField(name="x", bits=1),),
+        "comparator": "equality", "tag_bits": 8, "architecture": architecture,
+    }  # fmt: skip
+    return JoinParameters(**{**few, **changes})

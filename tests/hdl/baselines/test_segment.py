@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over a ring against a model; so this tests :mod:`hdl.baselines.pass_rows` too."""
+"""Passes over a ring against a model, with every match and mark in its place."""
 
 import random
 
