@@ -211,7 +211,6 @@ def word_halves():
 UNSEEN = {
     "init=1 -> init=0 (1)": "the first probe is due by its flag, and its star sets the counter",
     "probes + 1 -> probes - 1": "at most all but two probes of a group are counted, then flags",
-    "limit + 1 -> limit - 1": "of the tuples of the other side the last is told by a flag",
     "probes == 1 -> probes != 1 (1)": "the first group ends with its first probe, which is due",
 }
 

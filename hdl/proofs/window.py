@@ -129,7 +129,7 @@ def modulo(value, number, most):
 ELSEWHERE = {
     **TIMED,
     **dict.fromkeys(
-        ("forget", "self.overflow.eq", "~self.stored", "vacant", "full | self.displaces"),
+        ("self.overflow.eq", "If(forget) -> If(1)", "forget.eq(self.forget)"),
         "a window that fits its cores never overflows: window-told",
     ),
     "init=1 -> init=0": "no key leaves before a window is full: window-told",

@@ -164,6 +164,12 @@ def words_bench():
     keeps_order(
         bench, "counter", dut.accepted.any(), dut.accepted, got & sides.any(), sides, most=24
     )  # fmt: skip
+    operation = out.body.control.op
+    bound = (operation == Control.BOUND_LOW) | (operation == Control.BOUND_HIGH)
+    bench.claim(
+        "of the control words that leave, all but bounds close the groups of both sides",
+        ~(got & (out.kind == InputKind.CONTROL)) | (out.close == Mux(bound, 0, 3)),
+    )
     bench.cover("a word carries both faults", got & out.disorder & out.illegal)
     return bench
 
@@ -197,7 +203,7 @@ PROOFS = [
         mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
         spared={
             "word.finish & ~refused -> word.finish | ~refused": "both ingresses end a group with"
-            " every word; tests of the ingress see it",
+            " every word: ingress-words",
         }
         | dict.fromkeys(
             (
@@ -205,7 +211,6 @@ PROOFS = [
                 "without illegal.eq",
                 "If(advance)",
                 "illegal & ~word.clear",
-                "~word.legal -> word.legal (2)",
                 "~word.clear -> word.clear",
                 "punctuation",
                 "closing_sides",
@@ -228,8 +233,7 @@ PROOFS = [
         ),
         spared={
             "self.illegal.eq": "illegal-word",
-            "advance & ~word.legal": "illegal-word",
-            "~word.legal -> word.legal (1)": "illegal-word",
+            "advance & drops": "illegal-word",
             "If(has_tuples(self.parameters, ordered.payload)) -> If(1)": "it takes more cycles than"
             " the bound until a control word is missing; tests of the ingress see it",
         },
