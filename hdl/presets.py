@@ -49,8 +49,8 @@ PRESETS = {
         digest_bits=16,
         fan_in=2,
     ),
-    # The same with more comparators of fewer bits. Those of 13 bits take eight LUTs, and those of 14
-    # to 16 bits take ten. More of their candidates agree by chance.
+    # The same with more comparators of fewer bits. A comparator of 13 bits takes eight LUTs, one of
+    # 14 to 16 bits takes ten. More candidates agree by chance.
     "ecp5-equality-wide": JoinParameters(
         cores=4,
         sub_window=8_128,
