@@ -49,6 +49,18 @@ PRESETS = {
         digest_bits=16,
         fan_in=2,
     ),
+    # The same with more comparators of fewer bits. A comparator of 13 bits takes eight LUTs, one of
+    # 14 to 16 bits takes ten. More candidates agree by chance.
+    "ecp5-equality-wide": JoinParameters(
+        cores=4,
+        sub_window=8_128,
+        keys=X32,
+        comparator="equality",
+        lanes=16,
+        probes=18,
+        digest_bits=13,
+        fan_in=2,
+    ),
     # An index with the largest ring that the block RAMs allow.
     "ecp5-index": JoinParameters(
         cores=1,

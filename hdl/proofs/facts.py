@@ -5,6 +5,7 @@ from amaranth import *
 
 from hdl.ingress import word_facts as facts
 from hdl.words import operands
+from hdl.words.cells import has_cells
 from hdl.words.inputs import Control, InputKind, input_word, value_ranges
 
 from .bench import Bench
@@ -34,6 +35,8 @@ def legal_words(parameters, word):
         del known[Control.LIFESPAN]
     if parameters.engine != "index":
         del known[Control.DISTINCT], known[Control.COORDINATE]
+    if has_cells(parameters):
+        known[Control.CELL] = index < len(parameters.keys)
     executed = Cat((control.op == op) & legal for op, legal in known.items()).any()
     tuples = (word.kind == InputKind.R) | (word.kind == InputKind.S)
     if parameters.tuples_per_word == 2:

@@ -72,6 +72,9 @@ SHAPES = {
     ),
     **{
         name: small(PRESETS[name])
-        for name in ("demo", "paper", "ecp5-equality", "ecp5-band", "ecp5-index", "ecp5-default")
+        for name in (
+            "demo", "paper", "ecp5-equality", "ecp5-band", "ecp5-band-digest", "ecp5-index",
+            "ecp5-default",
+        )
     },
 }  # fmt: skip

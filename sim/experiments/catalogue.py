@@ -11,8 +11,8 @@ __all__ = ["ORDERINGS", "PLOTS", "WINDOWS", "load_interval", "plots"]
 WINDOWS = (1 << 10, 1 << 11, 1 << 12)
 #: Match rates from 1e-6 to 1e-1 as half-widths of a band in two fields of 10,000 values.
 WIDTHS = (5, 16, 50, 158, 500, 1581)
-#: … and with three more, where digests of a band become slow.
-BAND_WIDTHS = (5, 10, 16, 22, 28, 35, 50, 158, 500, 1581)
+#: … and with more of them where digests of a band become slow.
+BAND_WIDTHS = (5, 10, 16, 22, 28, 35, 50, 70, 112, 158, 500, 1581)
 NAMES = {"sj": "SplitJoin", "llhj": "low-latency handshake", "hj": "handshake"}
 #: Probes per star of each ordering; 0 sends no stars.
 ORDERINGS = {

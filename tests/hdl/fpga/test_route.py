@@ -192,6 +192,7 @@ def test_without_a_measurement_there_are_no_rates(without_running, tmp_path, mon
 def test_what_a_digest_decides_is_no_comparison_of_keys():
     assert rate_name(PRESETS["ecp5-equality"]) == "pairs decided"
     assert rate_name(PRESETS["ecp5-band"]) == "comparisons"
+    assert rate_name(PRESETS["ecp5-band-digest"]) == "pairs decided"
     assert rate_name(PRESETS["ecp5-index"]) == "tuples"
     counts = dict.fromkeys(("cycles", "comparisons", "tuples_r", "tuples_s", "results", "stars"), 1)
     record = counted(PRESETS["ecp5-equality"], counts, precision=14, window=1, one_in=1)

@@ -34,6 +34,7 @@ SHAPES = {
     "ecp5-equality": PRESETS["ecp5-equality"].with_(sub_window=32),
     "ecp5-index": PRESETS["ecp5-index"].with_(sub_window=60, bucket_bits=5),
     "ecp5-band": PRESETS["ecp5-band"].with_(sub_window=52),
+    "ecp5-band-digest": PRESETS["ecp5-band-digest"].with_(sub_window=30),
     "one core": JoinParameters(cores=1, sub_window=9, keys=(X,)),
     "three cores": JoinParameters(
         cores=3, sub_window=8, keys=(X, Y), timestamp_bits=16, lanes=2, probes=4, fan_in=2,
@@ -47,6 +48,9 @@ SHAPES = {
     "digest": JoinParameters(
         cores=2, sub_window=16, keys=(KeyField(name="x", bits=64),), comparator="equality",
         digest_bits=5, lanes=2, probes=4,
+    ),
+    "digests of a band": JoinParameters(
+        cores=2, sub_window=16, keys=(X, Y), digest_bits=9, lanes=3, probes=4, timestamp_bits=12,
     ),
     "custom": JoinParameters(
         cores=2, sub_window=8, keys=(X,), comparator="custom", lanes=2, probes=2,
