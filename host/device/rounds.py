@@ -28,10 +28,6 @@ class Rounds(NamedTuple):
         """Return the rounds of no probes."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
-    def with_more(self, more: "Rounds") -> "Rounds":
-        """Return the rounds of these probes and of those that follow."""
-        return Rounds(*(np.concatenate(part) for part in zip(self, more, strict=True)))
-
 
 def longest_round(manifest: Manifest) -> int:
     """Return the largest number of tuples in a round of the hardware."""

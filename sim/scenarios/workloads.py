@@ -53,6 +53,8 @@ class Workload:
         Largest difference that matches, if the comparator has bounds.
     period : str
         A star for ``"each"`` probe, for each ``"group"``, ``"rare"`` stars, or ``"none"``.
+    rounds : int
+        Stored tuples of a core in a round, in which the results of a probe come; zero for none.
     illegal : bool
         Whether illegal words stand between those of the tuples.
     """
@@ -63,6 +65,7 @@ class Workload:
     times: str = "steady"
     width: int = 2
     period: str = "each"
+    rounds: int = 0
     illegal: bool = False
 
 
@@ -83,6 +86,9 @@ WORKLOADS = {
     "groups": Workload(period="group"),
     "rare stars": Workload(period="rare"),
     "no stars": Workload(period="none"),
+    "rounds": Workload("zipf", rounds=1),
+    "longer rounds": Workload(rounds=2),
+    "rounds in time": Workload(window="time", rounds=1, sides=0.6),
     "words without meaning": Workload(illegal=True),
     "time": Workload(window="time"),
     "time, mostly R": Workload(sides=0.9, window="time", width=4, period="none"),
@@ -99,7 +105,12 @@ def names(manifest):
     """Return the names of the scenarios that an accelerator can run."""
     timed = manifest.timestamp_bits > 0
     return [
-        *(name for name, load in WORKLOADS.items() if timed or load.window != "time"),
+        *(
+            name
+            for name, load in WORKLOADS.items()
+            if (timed or load.window != "time")
+            and (not load.rounds or "INNER" in manifest.operations)
+        ),
         *OTHERS,
     ]
 
@@ -145,7 +156,10 @@ def workload(manifest, load, count, generator):
     words = codec.pack_tuples(sides, keys, times)
     if load.illegal:
         words = with_illegal(manifest, words, generator)
-    parts = [configuration(manifest, bounds, window, Ordering(period)), words]
+    ordering = Ordering(period)
+    if load.rounds:
+        ordering = Ordering.inner(load.rounds, in_hardware=True)
+    parts = [configuration(manifest, bounds, window, ordering), words]
     parts.append(codec.pack_control("FLUSH"))
     return Scenario(
         np.concatenate(parts),

@@ -16,7 +16,13 @@ from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
 from host.words import WordCodec
-from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
+from sim.scenarios import (
+    Scenario,
+    assert_right,
+    expected_results,
+    make_scenario,
+    random_scenario,
+)
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 from tests.host.bundles import write_manifest
@@ -152,6 +158,30 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
     stars = np.flatnonzero(results.kind == codec.star)
     assert results.side[stars].tolist() == [0, 1]
     assert len(results.kind) - 1 - stars[-1] < 60  # FLUSH came behind nearly all pairs
+
+
+@pytest.mark.parametrize(
+    ("shape", "scenario"),
+    [
+        ({"cores": 1, "lanes": 1}, "rounds"),
+        ({"cores": 3, "lanes": 2, "fan_in": 2, "probes": 2}, "rounds in time"),
+        ({"cores": 4, "lanes": 4, "fan_in": 3, "tuples_per_word": 2}, "longer rounds"),
+        ({"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}, "rounds in time"),
+    ],
+)
+def test_results_come_in_rounds_of_stored_tuples(tmp_path, shape, scenario):
+    """Every star of a round is in its place, under random stalls."""
+    parameters = JoinParameters(
+        sub_window=9, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, rounds=True, **shape
+    )
+    path = write_manifest(parameters, tmp_path)
+    wanted = make_scenario(Manifest.load(path), scenario, tuples=120, seed=3)
+    expected = expected_results(path, wanted)
+    received = answer(parameters, wanted, len(expected), stalls=0.3)
+    assert_right(path, wanted, received, expected=expected)
+    results = WordCodec(Manifest.load(path)).unpack_results(received)
+    assert results.inner.sum() > 100
+    assert not (results.inner & (results.overflow > 0)).any()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,22 @@ def test_the_scenarios_together_meet_every_case(tmp_path, shape):
     assert [name for name, times in cases.met.items() if not times] == []
 
 
+@pytest.mark.parametrize("shape", ["rounds", "rounds of digests"])
+def test_rounds_are_met_where_the_accelerator_has_them(tmp_path, shape):
+    path = write_manifest(SHAPES[shape], tmp_path / "bundle")
+    manifest = Manifest.load(path)
+    cases = Cases(manifest)
+    known = {name for name in names(manifest) if "rounds" in name}
+    assert known == {"rounds", "longer rounds", "rounds in time"}
+    for name in sorted(known):
+        scenario = make_scenario(manifest, name, tuples=300, seed=2)
+        results = expected_results(path, scenario)
+        inner = WordCodec(manifest).unpack_results(results).inner
+        assert inner.sum() > 100
+        cases.sample(scenario, results, SLOW)
+    assert all(cases.met[f"rounds of {size}"] for size in (1, 2))
+
+
 def test_a_case_that_no_scenario_meets_is_not_met(bundle):
     manifest = Manifest.load(bundle)
     cases = Cases(manifest)
