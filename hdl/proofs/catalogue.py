@@ -6,6 +6,7 @@ from . import (
     distribution,
     engine_queues,
     facts,
+    failures,
     groups,
     merging,
     orders,
@@ -22,7 +23,7 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window, time, groups, facts, words,
-    serializers, engine_queues, resets,
+    serializers, engine_queues, failures, resets,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -18,7 +18,8 @@ QUICK = [
     "stream-register", "stream-fork", "pointer-queue", "steady-register", "distribution-node",
     "merger-order", "turns", "turn-queue", "turn", "moving-span", "occupancy",
     "group-schedule", "punctuation", "word-halves", "word-facts", "ingress-credits", "band",
-    "reset-stream-register", "reset-group-schedule", "reset-turn-queue",
+    "owed-stops", "deadline-watch", "reset-stream-register", "reset-group-schedule",
+    "reset-turn-queue",
 ]  # fmt: skip
 
 
