@@ -123,7 +123,7 @@ class StorageSegments:
         only = self._segments[0]
         if len(self._segments) > 1 or only.first:
             return False
-        return np.array_equal(only.rank, only.live)
+        return np.array_equal(only.live, np.arange(self._rule.cores))
 
     def _segment(self, first: int, base: Int64s) -> _Segment:
         rank = np.full(self._rule.cores, -1, np.int64)
