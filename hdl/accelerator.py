@@ -31,7 +31,8 @@ class Accelerator(wiring.Component):
     """A complete SplitJoin accelerator.
 
     Input words and results are those of ``docs/architecture.md``, section 2. Every input goes
-    directly to a register, and every output comes directly from one.
+    directly to a register, and every output comes directly from one. With ``failure_cycles``, every
+    core has a gate (:class:`hdl.failures.core_gate.CoreGate`), which takes no cycle.
 
     Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region. This is
     the time from a tuple that closes its group to its star, when the accelerator is idle (the

@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from spark_offload.batch_plan import make_plan
 from spark_offload.devices import Devices
 from spark_offload.failures import kit_errors
@@ -32,6 +33,7 @@ def stream_join(
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,
+    on_failure: str | OnFailure = OnFailure.RAISE,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
@@ -100,6 +102,10 @@ def stream_join(
     ordering : Ordering, optional
         Other orders of the results of each partition than by arrival, or a precision that adapts
         itself to a required rate; ``docs/ordering.md`` says what each promises.
+    on_failure : str
+        What a task does when a core of its accelerator fails: ``"raise"``, ``"report"`` (it goes
+        on, and :func:`metrics` says which tuples are missing) or ``"replay"`` (nothing is missing);
+        see ``docs/failures.md``. Of streams, only ``"raise"``.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
@@ -143,6 +149,7 @@ def stream_join(
         suffix=suffix,
         sorted=sorted,
         ordering=ordering,
+        on_failure=on_failure,
         partitions=partitions,
         partition_by=partition_by,
         strict=strict,
@@ -164,6 +171,7 @@ def plan_join(
     suffix: str = "_right",
     sorted: bool = False,
     ordering: Ordering | None = None,
+    on_failure: str | OnFailure = OnFailure.RAISE,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
@@ -192,6 +200,7 @@ def plan_join(
         sorted=sorted,
         suffix=suffix,
         ordering=ordering,
+        on_failure=on_failure,
         how=how,
     )
     if is_streaming(left) or is_streaming(right):

@@ -7,6 +7,7 @@ from html import escape
 from operator import attrgetter
 from typing import TypeVar
 
+from host.failure_record import FailureRecord
 from host.hardware_time import hardware_time
 from host.manifest import Manifest
 from host.precision_record import PrecisionRecord
@@ -69,6 +70,8 @@ class TaskMetrics:
         has other seeds for its hash; mostly empty.
     precision : PrecisionRecord or None
         What an adaptive ordering measured and decided; None for any other ordering.
+    failures : FailureRecord or None
+        Cores that failed, and what is missing; None if a failure ends the task.
     """
 
     partition: int
@@ -91,6 +94,7 @@ class TaskMetrics:
     handed_over: str = ""
     hash_note: str = ""
     precision: PrecisionRecord | None = None
+    failures: FailureRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,12 @@ class JoinMetrics:
         notes = (
             f"partition {task.partition}: {note}"
             for task in self.tasks
-            for note in (task.handed_over, task.hash_note, _precision_note(task))
+            for note in (
+                task.handed_over,
+                task.hash_note,
+                _precision_note(task),
+                _failures_note(task),
+            )
             if note
         )
         return (*([] if self.hardware is None else [f"hardware: {self.hardware}"]), *notes)
@@ -166,6 +175,10 @@ class JoinMetrics:
 
 def _precision_note(task: TaskMetrics) -> str:
     return "" if task.precision is None else f"precision: {task.precision}"
+
+
+def _failures_note(task: TaskMetrics) -> str:
+    return str(task.failures) if task.failures is not None and task.failures.failures else ""
 
 
 _HEADINGS = (

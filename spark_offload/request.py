@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from host import CountWindow, Ordering, TimeWindow, UsageError
 from host.durations import Duration, parse_duration
 from host.join_type import JoinType
+from host.on_failure import OnFailure
 from host.query import Bound, JoinQuery, Term, Width
 
 __all__ = ["Bands", "Equalities", "Length", "build_query"]
@@ -36,6 +37,7 @@ def build_query(
     suffix: str,
     ordering: Ordering | None = None,
     how: str | JoinType = JoinType.INNER,
+    on_failure: str | OnFailure = OnFailure.RAISE,
 ) -> JoinQuery:
     """Return the query that the arguments ask for, or raise naming the one that is wrong."""
     return JoinQuery(
@@ -46,6 +48,7 @@ def build_query(
         sorted=bool(sorted),
         suffix=suffix,
         how=JoinType.of(how),
+        on_failure=OnFailure.of(on_failure),
     )
 
 

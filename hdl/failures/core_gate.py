@@ -99,7 +99,11 @@ class CoreGate(wiring.Component):
             m.submodules[name] = side
             connect(m, flipped(self.core_results[n]), side.i)
             connect(m, side.o, flipped(self.results[n]))
-            m.d.comb += [side.failed.eq(failed), side.restore.eq(restore)]
+            m.d.comb += [
+                side.failed.eq(failed),
+                side.masked.eq(masked),
+                side.restore.eq(restore),
+            ]
         self.elaborate_words(m, sides, failed | masked, reviving, masked)
         refuses = self.core_words.valid & ~self.core_words.ready
         m.d.comb += [

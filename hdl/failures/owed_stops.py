@@ -17,7 +17,7 @@ def owed_layout():
     ``star``, ``mark``: what is owed, in this order.
     ``disorder``, ``illegal``, ``free``: what the star and the mark report
       (:func:`hdl.words.results.punctuation_layout`).
-    ``excused``: the core was masked by a word before this one, so the gate answers.
+    ``excused``: the core was masked by a word before this one, so its results are not missed.
     """
     names = ("star", "mark", "disorder", "illegal", "free", "excused")
     return data.StructLayout(dict.fromkeys(names, 1))
@@ -29,8 +29,9 @@ class OwedStops(wiring.Component):
     A *stop* is a star or a mark. The component keeps the stops that the region owes for the words
     offered to it, in order. While the region works, its results pass unchanged. After ``failed``,
     nothing of the region passes any more, and the stops that it still owes are sent from here,
-    without pairs. Each of them has the fault ``failed``, unless it is ``excused``. So the merger
-    behind gets every stop exactly once, whenever the region fails.
+    without pairs. Each of them has the fault ``failed``, unless it is ``excused``. After
+    ``masked``, the region is cut off in the same way as soon as it owes only what is excused. So
+    the merger behind gets every stop exactly once, whenever the region fails.
 
     A result that was offered is not withdrawn: the region is cut off after its transfer.
 
@@ -54,9 +55,11 @@ class OwedStops(wiring.Component):
         There is room for an entry; from a register.
     failed : In(1)
         The core has failed.
+    masked : In(1)
+        The core gets no word that comes in this cycle or later; their entries are ``excused``.
     restore : In(1)
-        The core has been reset, and its results pass again. Only while nothing is owed, together
-        with ``failed`` low.
+        The core has been reset, and its results pass again. Only while nothing is owed; ``failed``
+        and ``masked`` are low from the next cycle on.
     i : In(stream.Signature(node_result(parameters, 0)))
         Results of the region.
     o : Out(stream.Signature(node_result(parameters, 0)))
@@ -83,6 +86,7 @@ class OwedStops(wiring.Component):
                 "add": In(1),
                 "stop": In(owed_layout()),
                 "failed": In(1),
+                "masked": In(1),
                 "restore": In(1),
                 "i": In(result),
                 "o": Out(result),
@@ -97,23 +101,22 @@ class OwedStops(wiring.Component):
         standing = Signal()  # the region is cut off
         starred = Signal()  # the star of the first entry has been sent
         is_mark = starred | ~first.star  # what is owed next
-        excused = queue.filled & first.excused
         answers = Signal()  # the next stop is sent from here
         shows_stop = self.i.payload.kind != ResultKind.PAIR
         agrees = ~shows_stop | (
             queue.filled & ((self.i.payload.kind == ResultKind.MARK) == is_mark)
         )
-        passes = ~standing & ~excused & agrees
+        passes = ~standing & agrees
         m.d.comb += [
             queue.add.eq(self.add),
             queue.last.eq(self.stop),
             self.room.eq(queue.room),
-            answers.eq(excused | (queue.filled & standing)),
+            answers.eq(queue.filled & standing),
             self.o.valid.eq((self.i.valid & passes) | answers),
             self.i.ready.eq(standing | (self.o.ready & passes)),
             self.owes.eq(queue.filled),
-            self.late.eq(queue.filled & ~standing & ~excused & ~self.i.valid),
-            self.wrong.eq(self.i.valid & ~agrees & ~standing & ~excused),
+            self.late.eq(queue.filled & ~standing & ~self.i.valid),
+            self.wrong.eq(self.i.valid & ~agrees & ~standing),
             self.blocked.eq(self.o.valid & ~self.o.ready),
         ]
         self.elaborate_payload(m, first, is_mark, answers)
@@ -121,7 +124,8 @@ class OwedStops(wiring.Component):
         m.d.comb += queue.take.eq(stops & (is_mark | ~first.mark))
         with m.If(stops):
             m.d.sync += starred.eq(~queue.take)
-        m.d.sync += standing.eq(~self.restore & (standing | (self.failed & ~self.blocked)))
+        leaves = self.failed | (self.masked & (~queue.filled | first.excused))
+        m.d.sync += standing.eq(~self.restore & (standing | (leaves & ~self.blocked)))
         return m
 
     def elaborate_payload(self, m, first, is_mark, answers):

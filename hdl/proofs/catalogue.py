@@ -9,6 +9,7 @@ from . import (
     distribution,
     engine_queues,
     facts,
+    failures,
     groups,
     merging,
     orders,
@@ -30,7 +31,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
     storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    chain_parts, resets, rounds,
+    chain_parts, failures, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

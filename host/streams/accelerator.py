@@ -38,6 +38,7 @@ from host.streams.ordinal_results import result_decoder
 from host.streams.paired_intake import PairedIntake
 from host.streams.release import Release
 from host.streams.replay import Replay
+from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.restore import StrictOrder
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
@@ -79,16 +80,13 @@ class _Execution:
             detailed=params.strict or params.trace,
             changes=params.adapts,
             origins=params.survives,
+            restarts=params.on_failure is OnFailure.REPLAY,
         )
-        if has_gates(device.manifest):
-            self._begin_turns(params)
         self.failures: CoreFailures | None = None
         self.replay: Replay | None = None
-        if params.on_failure is OnFailure.REPORT:
-            window = params.plan.window
-            self.failures = CoreFailures(device, window, self.staging, self.decoder)
-        elif params.on_failure is OnFailure.REPLAY:
-            self.replay = Replay(device, params.plan.window, self.staging)
+        if has_gates(device.manifest):
+            self._begin_turns(params)
+            self._begin_watch(params)
         self.adaptive = (
             AdaptivePrecision(device, params.ordering, self.staging, self.decoder, marks=self.skip)
             if params.adapts
@@ -118,6 +116,14 @@ class _Execution:
         self.staging.append(segment_words(device.manifest, live, params.plan.window))
         if failed:
             self.decoder.begin_segment(live)
+
+    def _begin_watch(self, params: AcceleratorJoinParams) -> None:
+        """Be ready to go on after a failure."""
+        device, window = params.device, params.plan.window
+        if params.on_failure is OnFailure.REPORT:
+            self.failures = CoreFailures(device, window, self.staging, self.decoder)
+        elif params.on_failure is OnFailure.REPLAY:
+            self.replay = Replay(device, window, self.staging)
 
     @property
     def failure_record(self) -> FailureRecord | None:
@@ -420,6 +426,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
                 run.order.sift(run.failures.sift)
             return [run.failures.sift(pairs) for pairs in parts]
         if run.replay is not None:
+            assert isinstance(run.decoder, RestartableDecoder)
             restart = run.replay.see(run.decoder, self.watch.cycles, flushed=run.flushed)
             if restart is None:
                 return parts

@@ -11,6 +11,7 @@ from host.manifest import Manifest
 from host.ordering import Ordering
 from host.runtime import Columns
 from host.side import Side
+from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.results import ResultDecoder, StarLatency, rows_of
 from host.window import Window
 from host.words import unpack_field
@@ -93,7 +94,13 @@ def result_decoder(
     detailed: bool = True,
     changes: bool = False,
     origins: bool = False,
+    restarts: bool = False,
 ) -> ResultDecoder:
-    """Return what decodes the results of an accelerator."""
-    kind = ResultDecoder if manifest.chain is None else OrdinalDecoder
+    """Return what decodes the results of an accelerator, which may have to be cleared amid a join.
+
+    The other parameters are those of :class:`host.streams.results.ResultDecoder`.
+    """
+    kind: type[ResultDecoder] = RestartableDecoder if restarts else ResultDecoder
+    if manifest.chain is not None:
+        kind = OrdinalDecoder
     return kind(manifest, ordering, window, detailed=detailed, changes=changes, origins=origins)

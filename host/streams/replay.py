@@ -13,7 +13,7 @@ from host.runtime import Columns
 from host.side import Side
 from host.streams.failed_cores import failed_cores, note_failed
 from host.streams.replay_log import ReplayLog
-from host.streams.results import ResultDecoder
+from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.staging import Staging
 from host.streams.turns import segment_words
 from host.window import Window
@@ -27,7 +27,7 @@ class Restart(NamedTuple):
 
     Attributes
     ----------
-    decoder : ResultDecoder
+    decoder : RestartableDecoder
         Decoder of all results after the mark of CLEAR.
     skip : int
         Marks that come first, up to that one.
@@ -36,7 +36,7 @@ class Restart(NamedTuple):
         dropped, because they come again.
     """
 
-    decoder: ResultDecoder
+    decoder: RestartableDecoder
     skip: int
     answered: dict[Side, int]
 
@@ -78,12 +78,12 @@ class Replay:
         self.record = FailureRecord()
         self._skip = 0
 
-    def see(self, decoder: ResultDecoder, cycle: int, *, flushed: bool) -> Restart | None:
+    def see(self, decoder: RestartableDecoder, cycle: int, *, flushed: bool) -> Restart | None:
         """Take what the decoder was told in its last batch of results.
 
         Parameters
         ----------
-        decoder : ResultDecoder
+        decoder : RestartableDecoder
             The decoder of that batch.
         cycle : int
             Cycles that the device has run.

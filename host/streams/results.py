@@ -17,7 +17,6 @@ from host.storage import StorageRule
 from host.storage_segments import StorageSegments
 from host.streams.expected_stars import ExpectedStars
 from host.streams.intake import Arrived
-from host.streams.replay_log import Again
 from host.streams.side_log import SideLog
 from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec, unpack_field
@@ -125,10 +124,6 @@ class ResultDecoder:
         self._origins = origins
         self._told = ToldFailures()
         self.frozen = False
-        # After a restart: tuples of each side that were left out, and probes answered before.
-        self._left_out = dict.fromkeys(Side, 0)
-        self._answered = dict.fromkeys(Side, 0)
-        self._settings: tuple[Manifest, Ordering, Window] = (manifest, ordering, window)
         self._codec = WordCodec(manifest)
         rule = StorageRule.of(manifest)
         self.segments = {side: StorageSegments(rule) for side in Side}
@@ -240,74 +235,12 @@ class ResultDecoder:
         told, self._told = self._told, ToldFailures()
         return told
 
-    def answered(self, told: ToldFailures) -> dict[Side, tuple[int, int]]:
-        """Return number and place of each side's first probe that is not completely answered."""
-        found = {}
-        for side in Side:
-            begin, _ = told.begins.get(side, (int(self.stars.ends[side][0]), 0))
-            number = max(begin, self._answered[side])
-            found[side] = number, self._place(side, number)
-        return found
-
-    def needed(self, answered: dict[Side, tuple[int, int]]) -> dict[Side, int]:
-        """Return the number of each side's first tuple that must be sent again.
-
-        These are the probes that are not answered, and the tuples that they can meet. Tuples are
-        numbered from the beginning of the execution.
-        """
-        found = {}
-        for side in Side:
-            probe, place = answered[side.other]
-            met = place - self._shift - probe
-            found[side] = max(0, min(answered[side][0], met - self.reach)) + self._left_out[side]
-        return found
-
-    def sent_from(self, side: Side) -> int:
-        """Return the number of the oldest tuple of ``side`` that may have to be sent again."""
-        return self.logs[side].kept + self._left_out[side]
-
-    def restarted(
-        self, again: Again, answered: dict[Side, tuple[int, int]], live: Sequence[int]
-    ) -> "ResultDecoder":
-        """Return a decoder for what follows a CLEAR after which tuples are sent again.
-
-        Parameters
-        ----------
-        again : Again
-            The tuples that are sent again.
-        answered : dict of Side to tuple of int
-            Result of :meth:`answered`.
-        live : sequence of int
-            The cores that take turns from the CLEAR on.
-        """
-        manifest, ordering, window = self._settings
-        other = type(self)(
-            manifest, ordering, window, detailed=self._detailed, origins=self._origins
-        )
-        other.begin_segment(live)
-        for side, numbers in again.numbers.items():
-            log, known = self.logs[side], numbers - self._left_out[side]
-            at = again.places[side]
-            columns: dict[str, npt.NDArray[Any]] = {
-                "before": at - np.arange(len(at)),
-                "row": np.asarray(rows_of(log, known), np.int64),
-            }
-            if log.has("valid"):
-                columns["valid"] = log.read("valid", known)
-            other.logs[side].append(Columns(columns))
-            first = int(numbers[0]) if len(numbers) else log.count + self._left_out[side]
-            other._left_out[side] = first
-            other._answered[side] = answered[side][0] + self._left_out[side] - first
-        other.arrivals = self.arrivals
-        other.stars.stage(again.places)
-        return other
-
     def _note_failed(self, side: Side, failed: npt.NDArray[np.bool_]) -> None:
         """Note the first probe whose star tells that something is missing."""
         if not failed.any() or side in self._told.begins:
             return
         begin = int(self.stars.ends[side][int(np.argmax(failed))])
-        self._told.begins[side] = (begin, self._place(side, max(begin, self._answered[side])))
+        self._told.begins[side] = (begin, self.place(side, begin))
 
     def _pairs(
         self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
@@ -335,16 +268,12 @@ class ResultDecoder:
         rows = {side: rows_of(mine, probe), side.other: rows_of(theirs, stored)}
         columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
-            columns |= {"probe": before + probe + self._shift, "stored": stored}
+            columns |= {"probe": before + probe, "stored": stored}
         if self._origins:
             columns["origin"] = 2 * core + side
         if stamps is not None:
             columns["emitted"] = stamps[at]
-        pairs = self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
-        if not self._answered[side]:
-            return pairs
-        new = pairs["probe"] >= self._place(side, self._answered[side])
-        return pairs if new.all() else pairs.take(np.flatnonzero(new))
+        return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
 
     def _valid_pairs(self, pairs: Columns, numbers: dict[Side, Int64s]) -> Columns:
         """Leave out pairs of tuples that stand for rows which match nothing."""
@@ -369,22 +298,19 @@ class ResultDecoder:
         """Number of first arrivals whose results have all been decoded."""
         places = [self.arrivals]
         for side, log in self.logs.items():
-            first = max(int(self.stars.ends[side][0]), self._answered[side])
+            first = self.first_open(side)
             if first < log.count:
-                places.append(self._place(side, first))
+                places.append(self.place(side, first))
         return min(places)
 
-    @property
-    def _shift(self) -> int:
-        """Number of arrivals before the first one that this decoder knows."""
-        return sum(self._left_out.values())
+    def first_open(self, side: Side) -> int:
+        """Return the number of the first probe of ``side`` that is not completely answered."""
+        return int(self.stars.ends[side][0])
 
-    def _place(self, side: Side, number: int) -> int:
+    def place(self, side: Side, number: int) -> int:
         """Return the place of a probe that is not answered yet, among all arrivals."""
         log = self.logs[side]
-        if number == log.count:
-            return self.arrivals
-        return int(log.at("before", number)) + number + self._shift
+        return self.arrivals if number == log.count else int(log.at("before", number)) + number
 
     def _forget(self) -> None:
         """Forget tuples, but keep those without a star and those that later results can mean."""

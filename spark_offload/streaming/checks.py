@@ -4,8 +4,10 @@
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType, TimestampType
 
-from host import Ordering, UsageError
+from host import Ordering
 from host.durations import Duration
+from host.errors import UsageError
+from host.on_failure import OnFailure
 from host.query import JoinQuery
 from spark_offload.columns import check_frame, find_column, quoted
 from spark_offload.streaming.upstream import delaying_operator
@@ -59,6 +61,11 @@ def check_streams(
         raise UsageError(
             f"ordering={query.ordering} has no meaning for streams, whose pairs come in no order "
             f"within a micro-batch; leave it out, or give Ordering.none()."
+        )
+    if query.on_failure is not OnFailure.RAISE:
+        raise UsageError(
+            f"on_failure={query.on_failure.value!r} is not for streams, whose micro-batches Spark "
+            f"runs again after a failure; leave it out."
         )
     if trace or progress is not None:
         raise UsageError(

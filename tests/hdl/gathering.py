@@ -4,14 +4,18 @@
 import random
 
 from hdl.parameters import JoinParameters
+from hdl.silence import longest_silence
 from hdl.words.results import ResultKind, node_result
 
 __all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair", "region_words"]
 
 
-def gathering_parameters(cores, fan_in):
-    """Parameters of a small accelerator."""
-    return JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
+def gathering_parameters(cores, fan_in, *, gates=False):
+    """Parameters of a small accelerator, whose cores may have gates."""
+    parameters = JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
+    if gates:
+        return parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters
 
 
 def region_pair(row):
@@ -19,10 +23,10 @@ def region_pair(row):
     return {"kind": ResultKind.PAIR, "body": {"pair": {"probe": row % 16, "row": row}}}
 
 
-def punctuation(kind, *, overflow=0, disorder=0, illegal=0, free=0):
-    """A star or mark as a region emits it."""
+def punctuation(kind, *, overflow=0, disorder=0, illegal=0, free=0, **failure):
+    """A star or mark as a region emits it; ``failed`` and ``failed_core`` if cores have gates."""
     flags = {"overflow": overflow, "disorder": disorder, "illegal": illegal, "free": free}
-    return {"kind": kind, "body": {"punctuation": flags}}
+    return {"kind": kind, "body": {"punctuation": {**flags, **failure}}}
 
 
 def region_words(parameters, words):

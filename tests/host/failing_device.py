@@ -6,7 +6,7 @@ from hdl.silence import longest_silence
 from host.device.software import SoftwareDevice
 from host.words import WordCodec
 
-__all__ = ["FailingDevice", "gated"]
+__all__ = ["FailingDevice", "gated", "open_device"]
 
 
 def gated(**options):
@@ -45,3 +45,9 @@ class FailingDevice(SoftwareDevice):
         while self._coming and self._taken >= self._coming[0][0] and done.accepted == len(words):
             self.fail(self._coming.pop(0)[1])
         return done
+
+
+def open_device(place):
+    """Return the device of ``BUNDLE,TUPLES,CORE``: that core fails after so many tuples."""
+    bundle, tuples, core = place.rsplit(",", 2)
+    return FailingDevice(bundle, [(int(tuples), int(core))])

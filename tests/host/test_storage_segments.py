@@ -84,3 +84,13 @@ def test_old_segments_are_forgotten_and_the_rest_stays_the_same():
     segments.forget(5)
     again = segments.locals(np.arange(5, 9))
     assert [part.tolist() for part in again] == [core.tolist(), local.tolist()]
+
+
+@pytest.mark.parametrize("live", [[1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0]])
+def test_an_empty_window_keeps_the_order_of_the_cores(live):
+    segments = StorageSegments(StorageRule(3, 1, 8))
+    segments.begin(5, live)
+    segments.restart()
+    core, local = segments.locals(np.arange(6))
+    assert core.tolist() == live * 2
+    assert local.tolist() == [0, 0, 0, 1, 1, 1]

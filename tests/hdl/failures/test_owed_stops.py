@@ -45,7 +45,10 @@ def stops_of(results):
 
 
 def run(entries, shown, count, *, fail_after=None, stalls=0.0, seed=0):
-    """Run the component; the region shows ``shown`` and fails after so many results."""
+    """Run the component; the region shows ``shown`` and fails after so many results.
+
+    The core is masked before the first entry that is excused.
+    """
     dut = OwedStops(PARAMETERS)
     bench = StreamBench(dut, deadline=5_000, stalls=stalls, seed=seed)
     sent = []
@@ -54,6 +57,7 @@ def run(entries, shown, count, *, fail_after=None, stalls=0.0, seed=0):
         for entry in entries:
             while not ctx.get(dut.room) or bench.pauses():
                 await ctx.tick()
+            ctx.set(dut.masked, entry.get("excused", 0))
             ctx.set(dut.stop, entry)
             ctx.set(dut.add, 1)
             await ctx.tick()

@@ -5,20 +5,21 @@ import pytest
 
 from hdl.trees.combiner import Combiner
 from hdl.words.results import ResultKind, result_word
-from tests.hdl.gathering import gathering_parameters, punctuation, region_pair, region_words
+from tests.hdl.gathering import gathering_parameters, punctuation, region_pair
 from tests.hdl.stream_bench import StreamBench
 
 PAIR, STAR, MARK = ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
 
 
-def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None):
+def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None, parameters=None):
     """Run a combiner; return its words as layout constants."""
-    parameters = gathering_parameters(1, 2)
+    parameters = parameters or gathering_parameters(1, 2)
     dut = Combiner(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
     for i, words in zip(dut.i, sides, strict=True):
-        # With one core, a word after one merger is a word of a region and a zero digit.
-        bench.source(i, region_words(parameters, words), stamps=stamps and stamps[0])
+        shape = i.payload.shape()
+        integers = [shape.const(word).as_value().value for word in words]
+        bench.source(i, integers, stamps=stamps and stamps[0])
     bench.source(dut.order, order)
     received = bench.sink(dut.o, count, stamps=stamps and stamps[1])
     bench.run()
@@ -62,6 +63,32 @@ def test_overflow_names_the_side_that_is_stored():
     assert star_s.body.punctuation.disorder == star_s.body.punctuation.illegal == 1
     assert star_r.body.punctuation.disorder == star_r.body.punctuation.illegal == 0
     assert mark.body.punctuation.overflow == 0b10
+
+
+def told_of_failures(sides, order, count, combine, word_of):
+    """Run a combiner of a core with a gate; return (failed, core) of its stars and marks."""
+    parameters = gathering_parameters(1, 2, gates=True)
+    words = combine(sides, order, count, parameters=parameters)
+    flags = [word_of(word).body.punctuation for word in words]
+    return [(told.failed, told.failed_core * told.failed) for told in flags]
+
+
+FAILURES = [
+    # What each side's star and mark tell, and what the user is told by both stars and the mark.
+    ((0, 0), (0, 0), [(0, 0), (0, 0), (0, 0)]),
+    ((1, 1), (0, 0), [(1, 1), (0, 0), (1, 1)]),
+    ((0, 0), (1, 1), [(0, 0), (1, 1), (1, 1)]),
+    ((1, 0), (1, 1), [(1, 0), (1, 1), (1, 0)]),
+]
+
+
+@pytest.mark.parametrize(("r", "s", "told"), FAILURES)
+def test_a_failure_is_told_by_the_side_and_by_marks(r, s, told):
+    sides = [
+        [punctuation(kind, failed=failed, failed_core=core) for kind in (STAR, MARK)]
+        for failed, core in (r, s)
+    ]
+    assert told_of_failures(sides, [3], 3, combine, lambda word: word) == told
 
 
 def test_free_order_needs_no_order_words():

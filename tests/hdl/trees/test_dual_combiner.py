@@ -7,21 +7,24 @@ import pytest
 
 from hdl.trees.dual_combiner import DualCombiner
 from hdl.words.results import ResultKind, result_word
-from tests.hdl.gathering import gathering_parameters, punctuation, region_pair, region_words
+from tests.hdl.gathering import gathering_parameters, punctuation, region_pair
 from tests.hdl.stream_bench import StreamBench
+from tests.hdl.trees.test_combiner import FAILURES, told_of_failures
 from tests.hdl.trees.test_turn_queue import ENTRIES, turns_of
 
 PAIR, STAR, MARK, NONE = ResultKind
 
 
-def combine(sides, order, count, *, stalls=0.0, seed=0, begin=0, stamps=None):
+def combine(sides, order, count, *, stalls=0.0, seed=0, begin=0, stamps=None, parameters=None):
     """Run the combiner until ``count`` results are there; return its words."""
-    parameters = gathering_parameters(1, 2).with_(tuples_per_word=2)
+    parameters = (parameters or gathering_parameters(1, 2)).with_(tuples_per_word=2)
     layout = result_word(parameters)
     dut = DualCombiner(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
     for i, words in zip(dut.i, sides, strict=True):
-        bench.source(i, region_words(parameters, words), stamps=stamps and stamps[0])
+        shape = i.payload.shape()
+        integers = [shape.const(word).as_value().value for word in words]
+        bench.source(i, integers, stamps=stamps and stamps[0])
     bench.source(dut.order, order)
     received = bench.sink(
         dut.o, count, stamps=stamps and stamps[1], begin=begin,
@@ -108,6 +111,12 @@ def test_a_mark_tells_of_both_windows():
     (mark,) = combine(sides, [], 1)
     flags = mark.one.body.punctuation
     assert (flags.overflow, flags.disorder, flags.illegal) == (3, 0, 1)
+
+
+@pytest.mark.parametrize(("r", "s", "told"), FAILURES)
+def test_a_mark_tells_of_a_failure_of_either_side(r, s, told):
+    sides = [[punctuation(MARK, failed=failed, failed_core=core)] for failed, core in (r, s)]
+    assert told_of_failures(sides, [], 1, combine, lambda word: word.one) == told[2:]
 
 
 def test_latency():

@@ -72,6 +72,20 @@ def test_an_error_of_any_port_is_in_the_merged_star(ports):
         assert star.body.punctuation.illegal == 1
 
 
+@pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 2), (7, 3), (5, 4)])
+def test_a_star_names_the_first_core_that_has_failed(cores, fan_in):
+    parameters = gathering_parameters(cores, fan_in, gates=True)
+    for failed in [set(), {0}, {cores - 1}, {cores // 2, cores - 1}, set(range(cores))]:
+        dut = MergerTree(parameters)
+        words = [[punctuation(kind, failed=core in failed) for kind in (STAR, MARK)]
+                 for core in range(cores)]  # fmt: skip
+        for stop in gather(dut, parameters, words, 2, stalls=0.2):
+            told = stop.body.punctuation
+            assert told.failed == bool(failed)
+            if failed:
+                assert told.failed_core == core_digits(min(failed), fan_in, dut.levels)
+
+
 def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
     parameters = gathering_parameters(2, 2)
     dut = MergerTree(parameters)
