@@ -27,14 +27,17 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     core = dut.cores[0]
     levels = dut.distribution.latency + dut.gathering[0].latency
     more = 3 if PRESETS[name].lanes > 1 else 0  # "3 more with several lanes,
-    more += 6 if PRESETS[name].digest_bits else 0  # 6 more with digests"
+    digest_bits, band = PRESETS[name].digest_bits, PRESETS[name].comparator == "band"
+    more += 6 if digest_bits else 0  # 6 more with digests,
+    more += 1 if digest_bits and band else 0  # 7 with those of a band",
+    cells = 3 if digest_bits and band else 0  # "3 more with digests of a band"
     timed = PRESETS[name].timestamp_bits > 0  # "1 more with timestamps", twice in an accelerator
     assert stated == {
-        "Ingress": dut.ingress.latency - timed,
+        "Ingress": dut.ingress.latency - timed - cells,
         "JoinCore": core.latency - more - timed,
         "Region": core.regions[0].latency - more - timed,
         "Combiner": dut.combiner.latency,
-        "Accelerator": dut.latency - levels - more - 2 * timed,
+        "Accelerator": dut.latency - levels - more - cells - 2 * timed,
     }
 
 
