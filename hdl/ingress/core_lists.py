@@ -21,7 +21,7 @@ class CoreLists(wiring.Component):
     list is refused. A segment is refused if its list is empty, or if one of the two sides still
     needs the list that would be written next.
 
-    Latency: 0 cycles to ``refused``; 1 cycle to everything else. Throughput: 1 word per cycle.
+    Latency: 0 cycles to what is refused; 1 cycle to everything else. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -31,17 +31,18 @@ class CoreLists(wiring.Component):
     Members
     -------
     value : In
-        Number of the core to append, of any size.
+        Number of the core to append, if such a core ``exists``.
+    exists : In(1)
     append, begin : In(1)
         The word at hand appends a core, or begins a segment.
     advance : In(1)
         The word at hand is taken.
     forget : In(1)
         The word at hand discards the list that is being written.
-    oldest_r, oldest_s : In
-        The oldest list that each side still needs.
-    refused : Out(1)
-        The word at hand is refused and has no effect.
+    needed : In(1)
+        A side still needs the list that would be written next.
+    core_refused, segment_refused : Out(1)
+        The word at hand appends a core, or begins a segment, and is refused: it has no effect.
     begins : Out(1)
         A segment begins with the word that is taken in this cycle.
     newest : Out
@@ -57,20 +58,21 @@ class CoreLists(wiring.Component):
         ``slack`` times the number of cores in the segment in force.
     """
 
-    def __init__(self, parameters, *, value_bits):
+    def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 0
         cores = range(max(2, parameters.cores))
         super().__init__(
             {
-                "value": In(signed(value_bits)),
+                "value": In(cores),
+                "exists": In(1),
                 "append": In(1),
                 "begin": In(1),
                 "advance": In(1),
                 "forget": In(1),
-                "oldest_r": In(range(LISTS)),
-                "oldest_s": In(range(LISTS)),
-                "refused": Out(1),
+                "needed": In(1),
+                "core_refused": Out(1),
+                "segment_refused": Out(1),
                 "begins": Out(1),
                 "newest": Out(range(LISTS)),
                 "write": Out(1),
@@ -93,18 +95,13 @@ class CoreLists(wiring.Component):
         lasts = Array(Signal(bits, name=f"last_{n}", init=cores - 1) for n in range(LISTS))
         plain = Signal(LISTS, init=1, name="plain_lists")
         limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
-        exists = (self.value >= 0) & (self.value < cores)
-        following = (newest + 2)[: len(newest)]
-        needed = (self.oldest_r == following) | (self.oldest_s == following)
         m.d.comb += [
-            self.core.eq(self.value[:bits]),
+            self.core.eq(self.value),
             self.entry.eq(length[:bits]),
-            self.refused.eq(
-                (self.append & (~exists | listed.bit_select(self.core, 1)))
-                | (self.begin & ((length == 0) | needed))
-            ),
-            self.write.eq(self.advance & self.append & ~self.refused),
-            self.begins.eq(self.advance & self.begin & ~self.refused),
+            self.core_refused.eq(self.append & (~self.exists | listed.bit_select(self.value, 1))),
+            self.segment_refused.eq(self.begin & ((length == 0) | self.needed)),
+            self.write.eq(self.advance & self.append & ~self.core_refused),
+            self.begins.eq(self.advance & self.begin & ~self.segment_refused),
             self.newest.eq(newest),
             self.last.eq(Cat(lasts)),
             self.plain.eq(plain),

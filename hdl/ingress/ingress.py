@@ -102,7 +102,7 @@ class Ingress(wiring.Component):
         received = self.elaborate_input(m)
         accepted = self.elaborate_acceptance(m, received)
         m.submodules.turns = turns = StorageTurns(self.parameters)
-        refused = turns.refused
+        refused = turns.segment_refused
         m.submodules.preparation = preparation = self._preparation
         connect(m, preparation.o, flipped(self.o))
         output = preparation.i
@@ -114,7 +114,7 @@ class Ingress(wiring.Component):
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
             output.payload.limits.as_value().eq(accepted.payload.limits),
         ]
-        self.elaborate_legality(m, accepted, output, refused)
+        self.elaborate_legality(m, accepted, output, refused | turns.core_refused)
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
         self.elaborate_groups(m, accepted, output, punctuation, refused)
         if self.parameters.rounds:
@@ -200,7 +200,7 @@ class Ingress(wiring.Component):
             turns.limits.as_value().eq(word.limits),
             *(
                 getattr(turns, name).eq(word[name] & word.legal.replicate(len(word[name])))
-                for name in ("core", "segment", "empties", "begins", "timed", "clear")
+                for name in ("core", "exists", "segment", "empties", "begins", "timed", "clear")
             ),
             punctuation.limit.eq(turns.limit),
             *(

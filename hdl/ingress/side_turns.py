@@ -49,8 +49,8 @@ class SideTurns(wiring.Component):
         A segment begins. No tuple is taken in the same cycle.
     newest, write, entry, value, last, plain : In
         See :class:`~hdl.ingress.core_lists.CoreLists`; ``value`` is its ``core``.
-    needed : Out
-        The oldest list that is still needed.
+    spans_three : Out(1)
+        The window has tuples of three segments, so a fourth one cannot begin; from a register.
     """
 
     def __init__(self, parameters):
@@ -74,26 +74,21 @@ class SideTurns(wiring.Component):
                 "value": In(cores),
                 "last": In(LISTS * ceil_log2(max(2, parameters.cores))),
                 "plain": In(LISTS),
-                "needed": Out(range(LISTS)),
+                "spans_three": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        capacity = self.parameters.capacity
-        size = Signal(range(capacity + 1), init=capacity, name="window_size")
+        size = Signal(range(self.parameters.capacity + 1), init=self.parameters.capacity)
         timed = Signal(name="window_timed")
-        held = Array(Signal(range(capacity + 1), name=f"held_{n}") for n in range(LISTS))
-        total = Signal(range(capacity + 1))
         storing, leaving = Signal.like(self.core), Signal.like(self.core)  # turns in their lists
         bank = Signal(range(LISTS))  # list of the oldest tuple; or `newest`, if there is none
+        # For each list, whether its segment has tuples, and whether it has exactly one.
+        some, single = Signal(LISTS), Signal(LISTS)
         then = (self.newest + 1)[: len(bank)]
-        m.d.comb += [
-            self.expires.eq(~timed & (total == size)),
-            self.needed.eq(bank),
-        ]
         leaves = self.advance & self.expires
-        last_of_bank = held[bank] == 1
+        empties_bank = leaves & single.bit_select(bank, 1) & (bank != self.newest)
         store_now, leave_now = Signal.like(storing), Signal.like(leaving)
         bank_now, newest_now = Signal.like(bank), Signal.like(bank)
         m.d.comb += [
@@ -104,20 +99,24 @@ class SideTurns(wiring.Component):
         ]
         with m.If(self.restart):
             m.d.comb += [store_now.eq(0), leave_now.eq(0), bank_now.eq(self.newest)]
+            m.d.sync += self.spans_three.eq(0)
         with m.Elif(self.begins):
             m.d.comb += store_now.eq(0)
-            with m.If(timed | (held[bank] == 0)):  # nothing has left yet, so `leaving` is zero
+            m.d.sync += self.spans_three.eq(some.any() & ((bank + 1)[: len(bank)] == self.newest))
+            with m.If(~some.any()):  # nothing has left yet, so `leaving` is zero
                 m.d.comb += bank_now.eq(then)
         with m.Elif(self.advance):
             m.d.comb += store_now.eq(self.following(storing, self.newest))
             with m.If(leaves):
                 m.d.comb += leave_now.eq(self.following(leaving, bank))
-                with m.If(last_of_bank & (bank != self.newest)):
-                    m.d.comb += [leave_now.eq(0), bank_now.eq(self.next_bank(m, bank, held))]
+            with m.If(empties_bank):
+                m.d.comb += [leave_now.eq(0), bank_now.eq(self.next_bank(m, bank, some))]
+                m.d.sync += self.spans_three.eq(0)
         m.d.sync += [storing.eq(store_now), leaving.eq(leave_now), bank.eq(bank_now)]
-        self.elaborate_counts(m, held, total, leaves, bank, timed)
         with m.If(self.restart & self.begin):
             m.d.sync += [timed.eq(self.timed), size.eq(self.size)]
+        self.elaborate_total(m, size, timed)
+        self.elaborate_counts(m, some, single, self.advance & ~timed, leaves, bank)
         self.elaborate_lookup(m, "storing", store_now, newest_now, self.core)
         self.elaborate_lookup(m, "leaving", leave_now, bank_now, self.oldest)
         return m
@@ -127,29 +126,35 @@ class SideTurns(wiring.Component):
         last = self.last.word_select(bank, len(self.core))
         return Mux(turn == last, 0, turn + 1)[: len(self.core)]
 
-    def next_bank(self, m, bank, held):
+    def next_bank(self, m, bank, some):
         """Return the first list after ``bank`` that has tuples, or that is in force."""
         found = Signal.like(bank, name="next_bank")
         # Later assignments win, so that the nearest list does. The one in force is among them.
         for step in reversed(range(1, LISTS)):
             near = (bank + step)[: len(bank)]
-            with m.If((held[near] != 0) | (near == self.newest)):
+            with m.If(some.bit_select(near, 1) | (near == self.newest)):
                 m.d.comb += found.eq(near)
         return found
 
-    def elaborate_counts(self, m, held, total, leaves, bank, timed):
-        """Count the tuples of a count-based window by segment, and in all."""
-        comes = self.advance & ~timed
-        for n, count in enumerate(held):
+    def elaborate_total(self, m, size, timed):
+        """Tell in a register whether a count-based window is full; only ``restart`` ends that."""
+        room = Signal.like(size, init=size.init)
+        with m.If(self.restart):
+            m.d.sync += [room.eq(Mux(self.begin, self.size, size)), self.expires.eq(0)]
+        with m.Elif(self.advance & ~timed & ~self.expires):
+            m.d.sync += [room.eq(room - 1), self.expires.eq(room == 1)]
+
+    def elaborate_counts(self, m, some, single, comes, leaves, bank):
+        """Count the tuples of a count-based window by segment; keep the flags of small counts."""
+        for n in range(LISTS):
+            held = Signal(range(self.parameters.capacity + 1), name=f"held_{n}")
             plus, minus = comes & (self.newest == n), leaves & (bank == n)
             with m.If(self.restart):
-                m.d.sync += count.eq(0)
-            with m.Else():
-                m.d.sync += count.eq(count + (plus & ~minus) - (minus & ~plus))
-        with m.If(self.restart):
-            m.d.sync += total.eq(0)
-        with m.Else():
-            m.d.sync += total.eq(total + (comes & ~leaves))
+                m.d.sync += [held.eq(0), some[n].eq(0), single[n].eq(0)]
+            with m.Elif(plus & ~minus):
+                m.d.sync += [held.eq(held + 1), some[n].eq(1), single[n].eq(~some[n])]
+            with m.Elif(minus & ~plus):
+                m.d.sync += [held.eq(held - 1), some[n].eq(~single[n]), single[n].eq(held == 2)]
 
     def elaborate_lookup(self, m, name, turn, bank, core):
         """Read the core of a turn, which is known one cycle later."""

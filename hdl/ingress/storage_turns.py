@@ -24,8 +24,8 @@ class StorageTurns(wiring.Component):
     turns. None of them but SEGMENT changes which cores are live. CLEAR also discards the list that
     is being written.
 
-    Latency: 0 cycles to ``refused``; 1 cycle to everything else. Throughput: 1 word per cycle, with
-    up to one tuple of each side.
+    Latency: 0 cycles to what is refused; 1 cycle to everything else. Throughput: 1 word per cycle,
+    with up to one tuple of each side.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class StorageTurns(wiring.Component):
         The word at hand, or the tuple at hand of two, is taken.
     tuples : In(2)
         Tuples of side R (bit 0) and S (bit 1) at hand.
-    core, segment, clear, empties, begins, timed : In
+    core, exists, segment, clear, empties, begins, timed : In
         What is known of the word at hand (:func:`hdl.ingress.word_facts.word_facts`); all zero if
         the word is not legal.
     value, limits : In
         Operand of the word, and the limits that it exceeds.
-    refused : Out(1)
-        The word at hand is CORE or SEGMENT, and has no effect because it is not allowed here.
+    core_refused, segment_refused : Out(1)
+        The word at hand is CORE, or SEGMENT, and has no effect because it is not allowed here.
     storing, leaving : Out
         For each side, the core that stores its next tuple, and the core whose oldest tuple leaves.
     leaves : Out(2)
@@ -62,6 +62,7 @@ class StorageTurns(wiring.Component):
                 "advance": In(1),
                 "tuples": In(2),
                 "core": In(1),
+                "exists": In(1),
                 "segment": In(1),
                 "clear": In(1),
                 "empties": In(2),
@@ -69,7 +70,8 @@ class StorageTurns(wiring.Component):
                 "timed": In(1),
                 "value": In(control_layout(parameters)["value"].shape),
                 "limits": In(limits_layout(parameters)),
-                "refused": Out(1),
+                "core_refused": Out(1),
+                "segment_refused": Out(1),
                 "storing": Out(cores),
                 "leaving": Out(cores),
                 "leaves": Out(2),
@@ -79,20 +81,24 @@ class StorageTurns(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.lists = lists = CoreLists(self.parameters, value_bits=len(self.value))
+        m.submodules.lists = lists = CoreLists(self.parameters)
         exceeded = self.limits.WINDOW
         size = Mux(exceeded.below, 1, Mux(exceeded.above, self.parameters.capacity, self.value))
         m.d.comb += [
-            lists.value.eq(self.value),
+            lists.value.eq(self.value[: len(lists.value)]),
+            lists.exists.eq(self.exists),
             lists.append.eq(self.core),
             lists.begin.eq(self.segment),
             lists.forget.eq(self.clear),
             lists.advance.eq(self.advance),
-            self.refused.eq(lists.refused),
+            self.core_refused.eq(lists.core_refused),
+            self.segment_refused.eq(lists.segment_refused),
             self.limit.eq(lists.limit),
         ]
-        for n, name in enumerate("rs"):
-            m.submodules[f"turns_{name}"] = turns = SideTurns(self.parameters)
+        sides = [SideTurns(self.parameters) for _ in "rs"]
+        m.d.comb += lists.needed.eq(sides[0].spans_three | sides[1].spans_three)
+        for n, turns in enumerate(sides):
+            m.submodules[f"turns_{'rs'[n]}"] = turns
             m.d.comb += [
                 turns.advance.eq(self.advance & self.tuples[n]),
                 turns.restart.eq(self.advance & self.empties[n]),
@@ -101,7 +107,6 @@ class StorageTurns(wiring.Component):
                 turns.timed.eq(self.timed),
                 turns.value.eq(lists.core),
                 *(getattr(turns, shared).eq(getattr(lists, shared)) for shared in SHARED),
-                getattr(lists, f"oldest_{name}").eq(turns.needed),
                 self.storing[n].eq(turns.core),
                 self.leaving[n].eq(turns.oldest),
                 self.leaves[n].eq(turns.expires),

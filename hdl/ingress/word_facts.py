@@ -25,6 +25,7 @@ def word_facts(parameters, word):
     ``single``, ``unordered``: this period is one; it is longer than a group, or there is none.
     ``rounds``, with rounds: the code of the rounds that INNER asks for; zero for PRECISION.
     ``core``: the word is CORE.
+    ``exists``: the value of the word is the number of a core.
     ``segment``: the word is SEGMENT.
     ``empties``: the sides whose windows the word empties.
     ``begins``: the word is WINDOW or LIFESPAN.
@@ -68,6 +69,7 @@ def word_facts(parameters, word):
         "unordered": ~inner
         & Mux(shorter, low > parameters.probes, none | (longest > parameters.probes)),
         "core": is_control & (control.op == Control.CORE),
+        "exists": (control.value >= 0) & (control.value < parameters.cores),
         "segment": is_control & (control.op == Control.SEGMENT),
         "empties": emptied(parameters, word),
         "begins": is_control & begins_window(control),

@@ -44,8 +44,10 @@ def legal_words(parameters, word):
     return tuples | (is_control & executed)
 
 
-def window_facts(bench, known, control, executed):
+def window_facts(bench, parameters, known, control, executed):
     """Claim what a control word says of windows, and of turns."""
+    core = Cat(control.value == n for n in range(parameters.cores)).any()
+    bench.claim("a core that exists is seen", known["exists"] == core)
     for name, op in (("core", Control.CORE), ("segment", Control.SEGMENT)):
         bench.claim(f"{op.name} is seen", known[name] == (executed & (control.op == op)))
     count, time = control.op == Control.WINDOW, control.op == Control.LIFESPAN
@@ -102,7 +104,7 @@ def word_facts(parameters):
             "all control words but bounds and CORE end groups",
             known["finish"] == (is_control & legal & ~passes),
         )
-        window_facts(bench, known, control, is_control & legal)
+        window_facts(bench, parameters, known, control, is_control & legal)
         precision = bench.wire(is_control & (control.op == Control.PRECISION))
         bench.claim(
             "a precision is set by its control word only", known["set_precision"] == precision

@@ -20,36 +20,36 @@ def core_lists():
     parameters = window_parameters()
     cores, slack = parameters.cores, parameters.slack
     bench = Bench()
-    dut = bench.add(CoreLists(parameters, value_bits=4))
+    dut = bench.add(CoreLists(parameters))
     inputs = {name: bench.any(1, name) for name in ("append", "begin", "forget", "advance")}
     append, begin, forget, advance = inputs.values()
     bench.assume((append + begin + forget) <= 1)
-    value, oldest = bench.any(signed(4), "value"), [bench.any(2, f"oldest_{n}") for n in "rs"]
-    places = {**inputs, "value": value, "oldest_r": oldest[0], "oldest_s": oldest[1]}
+    value, exists, needed = (
+        bench.any(n, name) for n, name in ((2, "value"), (1, "exists"), (1, "needed"))
+    )
+    bench.assume(exists == (value < cores))
+    places = {**inputs, "value": value, "exists": exists, "needed": needed}
     for name, given in places.items():
         bench.set(getattr(dut, name), given)
 
-    exists = (value >= 0) & (value < cores)
     write, begins = Signal(name=bench.name("write")), Signal(name=bench.name("begins"))
-    lists = Lists(
-        bench, cores, write=write, value=value[:2], begins=begins, forget=forget & advance
-    )
-    twice = lists.listed.bit_select(value[:2], 1)
+    lists = Lists(bench, cores, write=write, value=value, begins=begins, forget=forget & advance)
+    twice = lists.listed.bit_select(value, 1)
     newest = bench.register(2, "newest")
-    follows = (newest + 2)[:2]
-    needed = (oldest[0] == follows) | (oldest[1] == follows)
-    refused = (append & (~exists | twice)) | (begin & ((lists.length == 0) | needed))
-    bench.set(write, advance & append & ~refused)
-    bench.set(begins, advance & begin & ~refused)
+    refused = {
+        "core": append & (~exists | twice), "segment": begin & ((lists.length == 0) | needed)
+    }  # fmt: skip
+    bench.set(write, advance & append & ~refused["core"])
+    bench.set(begins, advance & begin & ~refused["segment"])
     bench.next(newest.eq(newest + begins))
     bench.claim(
         "a core is refused if there is none of its number or if it is listed already, a segment if"
         " its list is empty or if a side needs the list that follows",
-        dut.refused == refused,
+        (dut.core_refused == refused["core"]) & (dut.segment_refused == refused["segment"]),
     )
     bench.claim(
         "each core of a list is written once, at the end of it",
-        (dut.write == write) & (~write | ((dut.entry == lists.length) & (dut.core == value[:2]))),
+        (dut.write == write) & (~write | ((dut.entry == lists.length) & (dut.core == value))),
     )
     bench.claim("a segment begins unless it is refused", dut.begins == begins)
     bench.claim("each segment has the list after that of the one before", dut.newest == newest)
@@ -68,7 +68,9 @@ def core_lists():
         "all cores are live, in another order",
         (lists.live == cores) & (lists.now[0] == 2) & (lists.now[1] == 0),
     )
-    bench.cover("a segment is refused as its list is needed", begin & refused & (lists.length != 0))
+    bench.cover(
+        "a segment is refused as its list is needed", refused["segment"] & (lists.length != 0)
+    )
     return bench
 
 
@@ -126,8 +128,10 @@ def side_turns():
     bench.claim(
         "the tuple that leaves is the oldest one", ~window.leaves | (dut.oldest == window.oldest)
     )
-    oldest = (newest - Mux(window.empty, 0, window.age))[:2]
-    bench.claim("the list of the oldest tuple is needed", dut.needed == oldest)
+    bench.claim(
+        "a window tells whether it has tuples of three segments",
+        dut.spans_three == (~window.empty & (window.age == LISTS - 2)),
+    )
     bench.cover(
         "three segments have tuples, of which the oldest leaves",
         window.leaves & advance & (window.age == 2),
@@ -160,6 +164,7 @@ def storage_turns():
              "value": value}  # fmt: skip
     for name, one in given.items():
         bench.set(getattr(dut, name), one)
+    bench.set(dut.exists, (value >= 0) & (value < cores))
     bench.set(dut.limits.WINDOW.below, below)
     bench.set(dut.limits.WINDOW.above, above)
 
@@ -175,15 +180,16 @@ def storage_turns():
         for n in range(2)
     ]  # fmt: skip
     needed = Cat(~window.empty & (window.age == LISTS - 2) for window in windows).any()
-    refused = (core & (~exists | lists.listed.bit_select(value[0], 1))) | (
-        segment & ((lists.length == 0) | needed)
-    )
-    bench.set(write, advance & core & ~refused)
-    bench.set(starts, advance & segment & ~refused)
+    refused = {
+        "core": core & (~exists | lists.listed.bit_select(value[0], 1)),
+        "segment": segment & ((lists.length == 0) | needed),
+    }
+    bench.set(write, advance & core & ~refused["core"])
+    bench.set(starts, advance & segment & ~refused["segment"])
     bench.claim(
         "a core is refused that does not exist or is listed, a segment without cores or"
         " while a window has tuples of the third one before",
-        dut.refused == refused,
+        (dut.core_refused == refused["core"]) & (dut.segment_refused == refused["segment"]),
     )
     bench.claim(
         "the limit is that of the cores in force", dut.limit == parameters.slack * lists.live
@@ -214,7 +220,6 @@ PROOFS = [
         depth=10,
         induction=1,
         mutate=(CoreLists,),
-        spared={"newest + 2 -> newest - 2": "of four lists, the second next is the second last"},
     ),
     Proof(
         name="side-turns",

@@ -150,7 +150,8 @@ class Combiner(wiring.Component):
                 s_failed = s.failed & (side | both_marks)
                 m.d.comb += [
                     chosen.body.punctuation.failed.eq(r_failed | s_failed),
+                    # A side that shows a pair has other bits in the place of the core.
                     chosen.body.punctuation.failed_core.eq(
-                        Mux(r_failed, r.failed_core, s.failed_core)
+                        Mux(r_failed, r.failed_core, Mux(s_failed, s.failed_core, 0))
                     ),
                 ]

@@ -28,11 +28,12 @@ def test_a_round_has_a_star_if_the_last_tuple_of_it_in_any_core_is_seen(cores, s
         segments.restart()
     start = np.array([n for n in range(14) for _ in range(n, 30)])
     before = np.array([end for n in range(14) for end in range(n, 30)])
-    found = rounds_of(segments, size, start, before)
+    heard = np.zeros(cores, np.bool_)  # no core is mute
+    found = rounds_of(segments, size, start, before, heard)
     assert [list(range(*ends)) for ends in zip(*map(np.ndarray.tolist, found), strict=True)] == [
         stars(segments, size, *ends) for ends in zip(start.tolist(), before.tolist(), strict=True)
     ]
-    assert [len(part) for part in rounds_of(segments, size, start[:0], before[:0])] == [0, 0]
+    assert [len(part) for part in rounds_of(segments, size, start[:0], before[:0], heard)] == [0, 0]
     assert [len(part) for part in Rounds.empty()] == [0, 0]
 
 

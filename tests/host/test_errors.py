@@ -22,6 +22,7 @@ EXAMPLES = [
     errors.DeviceBusyError(["uio:0"], "10 s", {"uio:0": "process 7"}, "end that process"),
     errors.IllegalWordError("sim:x"),
     errors.DeviceLockError("The lock file of the device is a symbolic link."),
+    errors.CoreFailureError("sim:x", 2, "No core is left."),
     errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
     errors.BuildError("the model", "the compiler was killed", log="…"),
     errors.MissingToolError("verilator", "to simulate", "run `make setup`"),

@@ -25,11 +25,11 @@ class Lists:
         self.begun = [list(range(parameters.cores))]
         self.next = []
 
-    def refuses(self, word, value, oldest):
-        """Return whether a word is refused; ``oldest`` are the lists that the sides need."""
+    def refuses(self, word, value, needed):
+        """Return whether a word is refused; ``needed`` concerns the list after the next one."""
         if word == "append":
             return not 0 <= value < self.parameters.cores or value in self.next
-        return word == "begin" and (not self.next or len(self.begun) + 1 - min(oldest) >= LISTS)
+        return word == "begin" and (not self.next or needed)
 
     def take(self, word, value):
         """Take a word that is not refused."""
@@ -47,7 +47,7 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
     """A word in every cycle; a word that is not taken has no effect."""
     generator = random.Random(cores)
     parameters = JoinParameters(cores=cores, sub_window=3)
-    dut = CoreLists(parameters, value_bits=12)
+    dut = CoreLists(parameters)
     model = Lists(parameters)
     written = {}
     seen = dict.fromkeys(("taken append", "taken begin", "refused append", "refused begin"), 0)
@@ -58,14 +58,15 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
             value = generator.choice([*range(cores), -1, cores, cores + 1, -2048, 2047])
             taken = generator.random() < 0.8
             newest = len(model.begun) - 1
-            oldest = [generator.randint(max(0, newest - 2), newest) for _ in "rs"]
             for name in INPUTS:
                 ctx.set(getattr(dut, name), name == word or (name == "advance" and taken))
-            ctx.set(dut.value, value)
-            ctx.set(dut.oldest_r, oldest[0] % LISTS)
-            ctx.set(dut.oldest_s, oldest[1] % LISTS)
-            refused = model.refuses(word, value, oldest)
-            assert ctx.get(dut.refused) == refused
+            ctx.set(dut.value, value % (1 << len(dut.value)))
+            ctx.set(dut.exists, 0 <= value < cores)
+            needed = generator.random() < 0.3
+            ctx.set(dut.needed, needed)
+            refused = model.refuses(word, value, needed)
+            assert ctx.get(dut.core_refused) == (refused and word == "append")
+            assert ctx.get(dut.segment_refused) == (refused and word == "begin")
             assert ctx.get(dut.begins) == (taken and word == "begin" and not refused)
             assert ctx.get(dut.write) == (taken and word == "append" and not refused)
             if ctx.get(dut.write):
@@ -89,13 +90,13 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
 
 
 def test_refusal_is_told_in_the_cycle_of_the_word():
-    dut = CoreLists(JoinParameters(cores=2, sub_window=3), value_bits=12)
+    dut = CoreLists(JoinParameters(cores=2, sub_window=3))
     assert dut.latency == 0
 
     async def bench(ctx):
         ctx.set(dut.begin, 1)
-        assert ctx.get(dut.refused) == 1  # the list is empty
+        assert ctx.get(dut.segment_refused) == 1  # the list is empty
         ctx.set(dut.begin, 0)
-        assert ctx.get(dut.refused) == 0
+        assert ctx.get(dut.segment_refused) == 0
 
     run(dut, bench)

@@ -16,13 +16,14 @@ SHARED = ("newest", "write", "entry", "last", "plain", "begins")
 def pair(parameters):
     """Return a module with the lists and the turns of both sides, connected as in the ingress."""
     m = Module()
-    m.submodules.lists = lists = CoreLists(parameters, value_bits=12)
+    m.submodules.lists = lists = CoreLists(parameters)
     sides = []
     for name in "rs":
         m.submodules[f"turns_{name}"] = turns = SideTurns(parameters)
         m.d.comb += [getattr(turns, port).eq(getattr(lists, port)) for port in SHARED]
-        m.d.comb += [turns.value.eq(lists.core), getattr(lists, f"oldest_{name}").eq(turns.needed)]
+        m.d.comb += turns.value.eq(lists.core)
         sides.append(turns)
+    m.d.comb += lists.needed.eq(sides[0].spans_three | sides[1].spans_three)
     return m, lists, sides
 
 
@@ -46,10 +47,12 @@ def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
 
     async def control(ctx, name, value=0):
         ctx.set(getattr(lists, name), 1)
-        ctx.set(lists.value, value)
+        ctx.set(lists.value, value % (1 << len(lists.value)))
+        ctx.set(lists.exists, 0 <= value < cores)
         ctx.set(lists.advance, 1)
         refused = model.append(value) if name == "append" else model.begin()
-        assert ctx.get(lists.refused) == refused
+        told = lists.core_refused if name == "append" else lists.segment_refused
+        assert ctx.get(told) == refused
         seen["refused"] += refused
         seen["begun"] += name == "begin" and not refused
         await ctx.tick()

@@ -65,6 +65,7 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
             for name in ("tuples", "empties"):
                 ctx.set(getattr(dut, name), inputs.get(name, 0))
             ctx.set(dut.value, value)
+            ctx.set(dut.exists, 0 <= value < cores)
             ctx.set(dut.limits.WINDOW.below, value < 1)
             ctx.set(dut.limits.WINDOW.above, value > parameters.capacity)
             ctx.set(dut.advance, taken)
@@ -76,7 +77,7 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
                     seen["leaves"] += 1
                     assert ctx.get(dut.leaving[side]) == leaves
             assert ctx.get(dut.limit) == len(words.model.live) * parameters.slack
-            told = ctx.get(dut.refused)
+            told = ctx.get(dut.core_refused) + ctx.get(dut.segment_refused)
             if taken:
                 refused = take()
                 concerns = "core" in inputs or "segment" in inputs
@@ -98,9 +99,9 @@ def test_refusal_is_told_in_the_cycle_of_the_word():
 
     async def bench(ctx):
         ctx.set(dut.segment, 1)
-        assert ctx.get(dut.refused) == 1  # no core is listed
+        assert ctx.get(dut.segment_refused) == 1  # no core is listed
         ctx.set(dut.segment, 0)
-        assert ctx.get(dut.refused) == 0
+        assert ctx.get(dut.segment_refused) == 0
 
     simulator = Simulator(dut)
     simulator.add_testbench(bench)

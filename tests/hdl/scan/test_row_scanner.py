@@ -231,5 +231,5 @@ def test_no_more_outcomes_come_without_room_than_are_in_flight():
         levels.append(levels[-1] + arrives - bool(take))
         return now
 
-    scan(dut, Groups(dut.parameters, 30, lengths=[8]), room=queue, crowded=True)
+    scan(dut, Groups(dut.parameters, 90, lengths=[8]), room=queue, crowded=True)
     assert max(levels) - 1 == dut.latency + 1 <= dut.in_flight

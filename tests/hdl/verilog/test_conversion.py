@@ -20,8 +20,8 @@ PORTS = {
 
 def headers(verilog):
     """Return the ports of every module, by name."""
-    found = re.findall(r"^module (\S+?)\s?\((.*?)\);", verilog, re.MULTILINE)
-    return {name: ports.split(", ") for name, ports in found}
+    found = re.findall(r"^module (\S+?)\s?\((.*?)\);", verilog, re.MULTILINE | re.DOTALL)
+    return {name: re.split(r",\s+", ports) for name, ports in found}
 
 
 @pytest.fixture(scope="module")
