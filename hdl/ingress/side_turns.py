@@ -84,7 +84,7 @@ class SideTurns(wiring.Component):
         timed = Signal(name="window_timed")
         storing, leaving = Signal.like(self.core), Signal.like(self.core)  # turns in their lists
         bank = Signal(range(LISTS))  # list of the oldest tuple; or `newest`, if there is none
-        # For each list, whether its segment has tuples, and whether it has exactly one.
+        # For each list, whether tuples came to its segment, and whether exactly one is left.
         some, single = Signal(LISTS), Signal(LISTS)
         then = (self.newest + 1)[: len(bank)]
         leaves = self.advance & self.expires
@@ -127,7 +127,7 @@ class SideTurns(wiring.Component):
         return Mux(turn == last, 0, turn + 1)[: len(self.core)]
 
     def next_bank(self, m, bank, some):
-        """Return the first list after ``bank`` that has tuples, or that is in force."""
+        """Return the first list after ``bank`` to which tuples came, or the one in force."""
         found = Signal.like(bank, name="next_bank")
         # Later assignments win, so that the nearest list does. The one in force is among them.
         for step in reversed(range(1, LISTS)):
@@ -150,11 +150,13 @@ class SideTurns(wiring.Component):
             held = Signal(range(self.parameters.capacity + 1), name=f"held_{n}")
             plus, minus = comes & (self.newest == n), leaves & (bank == n)
             with m.If(self.restart):
-                m.d.sync += [held.eq(0), some[n].eq(0), single[n].eq(0)]
+                m.d.sync += [held.eq(0), some[n].eq(0)]
+            with m.Elif(self.begins & ((self.newest + 1)[: len(bank)] == n)):
+                m.d.sync += some[n].eq(0)
             with m.Elif(plus & ~minus):
                 m.d.sync += [held.eq(held + 1), some[n].eq(1), single[n].eq(~some[n])]
             with m.Elif(minus & ~plus):
-                m.d.sync += [held.eq(held - 1), some[n].eq(~single[n]), single[n].eq(held == 2)]
+                m.d.sync += [held.eq(held - 1), single[n].eq(held == 2)]
 
     def elaborate_lookup(self, m, name, turn, bank, core):
         """Read the core of a turn, which is known one cycle later."""

@@ -227,7 +227,7 @@ PROOFS = [
         " each tuple with its core, over any segments",
         component="SideTurns, 3 cores, windows of 1 to 3",
         build=side_turns,
-        depth=13,
+        depth=19,
         mutate=(SideTurns,),
     ),
     Proof(
