@@ -21,7 +21,7 @@ PORTS = {
 def headers(verilog):
     """Return the ports of every module, by name."""
     found = re.findall(r"^module (\S+?)\s?\((.*?)\);", verilog, re.MULTILINE | re.DOTALL)
-    return {name: re.split(r",\s+", ports) for name, ports in found}
+    return {name: re.split(r",\s+", ports.strip()) for name, ports in found}
 
 
 @pytest.fixture(scope="module")
