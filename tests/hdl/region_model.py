@@ -68,6 +68,11 @@ class Model:
                 self.send(control_word("COORDINATE", n, part.value(parameters)))
         self.send(control_word("WINDOW", 1 - probe_side, size))
 
+    @property
+    def full(self):
+        """Whether the next stored tuple displaces the oldest one of a count-based window."""
+        return len(self.window) == self.size
+
     def send(self, word, **flags):
         """One word more."""
         bounds = {"x": (LOW, HIGH)}
@@ -91,11 +96,11 @@ class Model:
             self.group.append((key, [entry for entry in self.window if entry]))
             close = bit if len(self.group) == self.parameters.probes else 0
         star = close and len(self.unstarred) + 1 >= self.groups
-        cores, full = self.parameters.cores, len(self.window) == self.size
+        cores = self.parameters.cores
         turns = {
             "storing": [self.seen % cores] * 2,
             "leaving": [(self.seen - self.size) % cores] * 2,
-            "leaves": full * (1 << (1 - self.probe_side)),
+            "leaves": self.full * (1 << (1 - self.probe_side)),
         }
         word = tuple_word(side, {"x": key})
         self.send(word, close=close, star=close if star else 0, turns=turns)
