@@ -81,6 +81,54 @@ PRESETS = {
     "ecp5-band-digest": JoinParameters(
         cores=4, sub_window=7_620, keys=XY16, lanes=15, probes=14, digest_bits=16, fan_in=2
     ),
+    # `ecp5-equality` with whole keys, which its digests are measured against. The whole keys of a
+    # band are those of `ecp5-band`.
+    "ecp5-equality-whole": JoinParameters(
+        cores=4,
+        sub_window=13_208,
+        keys=X32,
+        comparator="equality",
+        lanes=26,
+        probes=5,
+        fan_in=2,
+    ),
+    # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 4,096 tuples
+    # take 13 of a region's 26 block RAMs, those of 2,048 take six. So there are fewer lanes, and
+    # more probes for as many comparators.
+    "ecp5-equality-wide-timed": JoinParameters(
+        cores=4,
+        sub_window=2_048,
+        keys=X32,
+        timestamp_bits=48,
+        comparator="equality",
+        lanes=12,
+        probes=24,
+        digest_bits=13,
+        fan_in=2,
+    ),
+    "ecp5-equality-whole-timed": JoinParameters(
+        cores=4,
+        sub_window=4_096,
+        keys=X32,
+        timestamp_bits=48,
+        comparator="equality",
+        lanes=13,
+        probes=10,
+        fan_in=2,
+    ),
+    "ecp5-band-timed": JoinParameters(
+        cores=4, sub_window=4_096, keys=XY16, timestamp_bits=48, lanes=13, probes=4, fan_in=2
+    ),
+    "ecp5-band-digest-timed": JoinParameters(
+        cores=4,
+        sub_window=2_048,
+        keys=XY16,
+        timestamp_bits=48,
+        lanes=12,
+        probes=18,
+        digest_bits=16,
+        fan_in=2,
+    ),
     "ecp5-default": ECP5_DEFAULT,
 }
 
