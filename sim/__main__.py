@@ -22,8 +22,9 @@ __all__ = ["main"]
 
 #: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
-    "scan", "routed", "index", "skew", "direct", "host_runtime", "pipelines", "benches", "soak",
-    "netlist", "formal", "mutation", "cost_model", "evaluation", "segments", "failures",
+    "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
+    "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "segments",
+    "failures",
 )  # fmt: skip
 
 

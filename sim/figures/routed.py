@@ -9,13 +9,13 @@ from functools import cache
 import json
 
 from hdl.fpga.published import REPORTS, earlier_design, routed_parameters
-from hdl.fpga.rates import ONE_IN, conditions, describe, per_second, rate_name
+from hdl.fpga.rates import ONE_IN, conditions, describe, per_second
 from hdl.presets import PRESETS
 
 from .registry import NotMeasured, Result, figure
 from .saturated_run import saturate
 
-__all__ = ["clock", "routed_report"]
+__all__ = ["clock", "rate", "routed_report"]
 
 #: Tuples per side of the window for the figure of tuples per second, and the rate of the paper's
 #: software, scaled to that window. On 28 cores of Xeon processors, the software joins 5,200 tuples
@@ -90,38 +90,6 @@ def rate(preset, name, groups, report, *, window=None):
         notes=(describe(record), note),
         details={"conditions": {**conditions(record), **details}},
     )
-
-
-def main_rate(preset, groups, report):
-    """Return the comparisons, or the pairs decided by digests, per second."""
-    return rate(preset, rate_name(PRESETS[preset]), groups, report)
-
-
-@figure("scan.routed_pairs_decided_per_s_equality", unit="pairs/s", goal=">= 1.5e11")
-def routed_pairs_decided_per_s_equality(report):
-    """Pairs of 32-bit keys per second that an LFE5U-85F decides by comparing 16-bit digests.
-
-    Cycles are counted in simulation and scaled to the routed clock.
-    """
-    return main_rate("ecp5-equality", "full", report)
-
-
-@figure("scan.routed_pairs_decided_per_s_equality_groups_of_one", unit="pairs/s", goal=None)
-def routed_pairs_decided_per_s_equality_groups_of_one(report):
-    """Pairs decided per second, as above, in strict outer order."""
-    return main_rate("ecp5-equality", "single", report)
-
-
-@figure("scan.routed_comparisons_per_s_band", unit="comparisons/s", goal=">= 5e10")
-def routed_comparisons_per_s_band(report):
-    """Comparisons per second by an LFE5U-85F, of bands in two fields of 16 bits."""
-    return main_rate("ecp5-band", "full", report)
-
-
-@figure("scan.routed_comparisons_per_s_band_groups_of_one", unit="comparisons/s", goal=None)
-def routed_comparisons_per_s_band_groups_of_one(report):
-    """Comparisons per second, as above, in strict outer order."""
-    return main_rate("ecp5-band", "single", report)
 
 
 @figure("scan.routed_mhz_16_cores", unit="MHz", goal=">= 150")

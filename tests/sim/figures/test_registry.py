@@ -4,7 +4,7 @@ import json
 import pytest
 
 from hdl.presets import PRESETS
-from sim.figures import registry, routed
+from sim.figures import registry, routed, routed_scans
 from sim.figures.registry import FIGURES, Figure, NotMeasured, Result, figure, measure
 from sim.figures.routed import clock, rate
 
@@ -120,3 +120,22 @@ def test_a_routed_rate_stands_with_its_conditions_beside_groups_of_one(published
     assert "16 of 32 key bits compared, no timestamps" in full.notes[0]
     assert full.details["conditions"]["results_per_tuple"] == 0.5
     assert "groups of one (strict outer order)" in twin.notes[0]
+
+
+def test_a_scan_with_timestamps_is_judged_by_its_share_of_the_rate_without(published, monkeypatch):
+    """Both have as many comparators and are as busy, so the clocks decide."""
+    published("ecp5-band", 8)
+    published("ecp5-band-timed", 8, fmax_mhz=49.75)
+    counted = {
+        "precision": 2, "window": 100, "matches_one_in": 9, "results_per_tuple": 0.5,
+        "compared_bits": 32, "key_bits": 32, "timestamp_bits": 0, "cycle_efficiency": 1,
+        "counters": {"cycles": 10, "comparisons": 4_160, "tuples": 20},
+    }  # fmt: skip
+    monkeypatch.setattr(routed, "saturate", lambda *_, **__: [counted, counted])
+    routed.counts.cache_clear()
+    name = "scan.routed_timed_over_plain_whole_key_per_s_band"
+    assert routed_scans.SCANS["whole_key_per_s_band"][1] == "ecp5-band"
+    result, met = FIGURES[name].measured(print)
+    routed.counts.cache_clear()
+    assert (result.value, met) == (0.5, False)
+    assert [note.split(":")[0] for note in result.notes] == ["plain", "plain", "timed", "timed"]
