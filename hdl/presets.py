@@ -22,6 +22,20 @@ ECP5_DEFAULT = JoinParameters(
     tuples_per_word=2,
 )
 
+#: A whole LFE5U-85F, with all of its block RAMs. There are few large cores, because each core has
+#: logic of its own besides its lanes.
+ECP5_EQUALITY = JoinParameters(
+    cores=4,
+    sub_window=8_128,
+    keys=X32,
+    comparator="equality",
+    lanes=16,
+    probes=14,
+    digest_bits=16,
+    fan_in=2,
+)
+ECP5_BAND = JoinParameters(cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2)
+
 #: Named configurations, `python -m hdl generate --preset NAME`.
 PRESETS = {
     # Small enough for a unit test, or for a first look at the Verilog.
@@ -37,29 +51,13 @@ PRESETS = {
     "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),
     # The plainest configuration of the paper: sixteen cores, one comparator per region.
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
-    # A whole LFE5U-85F, with all of its block RAMs. There are few large cores, because each core
-    # has logic of its own besides its lanes.
-    "ecp5-equality": JoinParameters(
-        cores=4,
-        sub_window=8_128,
-        keys=X32,
-        comparator="equality",
-        lanes=16,
-        probes=14,
-        digest_bits=16,
-        fan_in=2,
-    ),
+    "ecp5-equality": ECP5_EQUALITY,
     # The same with more comparators of fewer bits. A comparator of 13 bits takes eight LUTs, one of
     # 14 to 16 bits takes ten. More candidates agree by chance.
-    "ecp5-equality-wide": JoinParameters(
-        cores=4,
-        sub_window=8_128,
-        keys=X32,
-        comparator="equality",
-        lanes=16,
-        probes=18,
-        digest_bits=13,
-        fan_in=2,
+    "ecp5-equality-wide": ECP5_EQUALITY.with_(probes=18, digest_bits=13),
+    # Whole keys, which digests are measured against. Those of a band are `ecp5-band`.
+    "ecp5-equality-whole": ECP5_EQUALITY.with_(
+        sub_window=13_208, lanes=26, probes=5, digest_bits=None
     ),
     # An index with the largest ring that the block RAMs allow.
     "ecp5-index": JoinParameters(
@@ -74,60 +72,21 @@ PRESETS = {
         probe_bits=10,
         tuples_per_word=2,
     ),
-    "ecp5-band": JoinParameters(
-        cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2
-    ),
+    "ecp5-band": ECP5_BAND,
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
-    "ecp5-band-digest": JoinParameters(
-        cores=4, sub_window=7_620, keys=XY16, lanes=15, probes=14, digest_bits=16, fan_in=2
-    ),
-    # `ecp5-equality` with whole keys, which its digests are measured against. The whole keys of a
-    # band are those of `ecp5-band`.
-    "ecp5-equality-whole": JoinParameters(
-        cores=4,
-        sub_window=13_208,
-        keys=X32,
-        comparator="equality",
-        lanes=26,
-        probes=5,
-        fan_in=2,
-    ),
+    "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 4,096 tuples
     # take 13 of a region's 26 block RAMs, those of 2,048 take six. So there are fewer lanes, and
     # more probes for as many comparators.
-    "ecp5-equality-wide-timed": JoinParameters(
-        cores=4,
-        sub_window=2_048,
-        keys=X32,
-        timestamp_bits=48,
-        comparator="equality",
-        lanes=12,
-        probes=24,
-        digest_bits=13,
-        fan_in=2,
+    "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
+        sub_window=2_048, timestamp_bits=48, lanes=12, probes=24, digest_bits=13
     ),
-    "ecp5-equality-whole-timed": JoinParameters(
-        cores=4,
-        sub_window=4_096,
-        keys=X32,
-        timestamp_bits=48,
-        comparator="equality",
-        lanes=13,
-        probes=10,
-        fan_in=2,
+    "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
+        sub_window=4_096, timestamp_bits=48, lanes=13, probes=10, digest_bits=None
     ),
-    "ecp5-band-timed": JoinParameters(
-        cores=4, sub_window=4_096, keys=XY16, timestamp_bits=48, lanes=13, probes=4, fan_in=2
-    ),
-    "ecp5-band-digest-timed": JoinParameters(
-        cores=4,
-        sub_window=2_048,
-        keys=XY16,
-        timestamp_bits=48,
-        lanes=12,
-        probes=18,
-        digest_bits=16,
-        fan_in=2,
+    "ecp5-band-timed": ECP5_BAND.with_(sub_window=4_096, timestamp_bits=48, lanes=13, probes=4),
+    "ecp5-band-digest-timed": ECP5_BAND.with_(
+        sub_window=2_048, timestamp_bits=48, lanes=12, probes=18, digest_bits=16
     ),
     "ecp5-default": ECP5_DEFAULT,
 }
