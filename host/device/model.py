@@ -139,7 +139,7 @@ class AcceleratorModel:
         elif operation in ("WINDOW", "LIFESPAN"):
             side = Side(index)
             self._windows[side] = self._window(operation, value)
-            self._histories[side] = History(self._windows[side], self.manifest.capacity)
+            self._histories[side] = self._history(side)
             self._emission.segments[side].restart()
             self._drifted[side] = False
         return np.concatenate(words)
@@ -218,9 +218,13 @@ class AcceleratorModel:
         self._newest = places(np.zeros(1, np.uint64))
         self.counters["disorder"] = 0
 
+    def _history(self, side: Side) -> History:
+        """Return an empty window of a side."""
+        can_mask = "MASK" in self.manifest.operations
+        return History(self._windows[side], None if can_mask else self.manifest.capacity)
+
     def _forget_windows(self) -> None:
-        capacity = self.manifest.capacity
-        self._histories = {side: History(self._windows[side], capacity) for side in Side}
+        self._histories = {side: self._history(side) for side in Side}
         for segments in self._emission.segments.values():
             segments.restart()
         self._drifted = dict.fromkeys(Side, False)

@@ -8,6 +8,7 @@ import numpy as np
 from .chains import model_of
 from .compare import difference
 from .machine import Machine
+from .masks import is_lawful
 from .results import INNER, MARK, STAR, read_results
 from .words import WordLayout
 
@@ -124,6 +125,8 @@ class Checker:
     def shrunk(self, words, feeding, deadline):
         """Return the smallest program found, and feeding, that still differ from the model.
 
+        It has windows and bounds wherever a core that has been reset needs them.
+
         Parameters
         ----------
         words, feeding
@@ -133,7 +136,8 @@ class Checker:
         """
 
         def fails(some, way):
-            return self.check(some, way).difference is not None
+            lawful = is_lawful(self.manifest, some)
+            return lawful and self.check(some, way).difference is not None
 
         for simpler in (
             replace(feeding, before=0),

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cores are masked: MASK and UNMASK, by ``docs/architecture.md``, section 2.
+
+Moments are as in :mod:`sim.soak.model`.
+"""
+
+import numpy as np
+
+from .words import WordLayout, as_numbers
+
+__all__ = ["Masks", "is_lawful"]
+
+
+class Masks:
+    """The masked cores of a program.
+
+    A program gives new windows after UNMASK, so no window holds tuples that a core has forgotten.
+
+    Parameters
+    ----------
+    cores : int
+    changes : list of (int, int, bool)
+        Moment, core, and whether the core is masked from then on, in the order of their moments. A
+        core that does not exist is none.
+    """
+
+    def __init__(self, cores, changes):
+        self.begins, self.rows = [-1], [np.zeros(cores, bool)]
+        for moment, core, masked in changes:
+            if 0 <= core < cores:
+                row = self.rows[-1].copy()
+                row[core] = masked
+                self.begins.append(moment)
+                self.rows.append(row)
+        self.rows = np.stack(self.rows)
+
+    def of(self, moments, cores):
+        """Tell of each core whether it is masked at the moment beside it."""
+        return self.rows[np.searchsorted(self.begins, moments) - 1, cores]
+
+
+def is_lawful(manifest, words):
+    """Tell whether windows and bounds follow each UNMASK of a core before the next tuple.
+
+    What a core answers without them is not fixed.
+    """
+    operations, kinds = manifest["operations"], manifest["input_kinds"]
+    if "UNMASK" not in operations:
+        return True
+    layout = WordLayout(manifest["input_word"])
+    kind = layout.get(words, "kind")
+    is_tuple = np.isin(kind, [kinds[name] for name in ("R", "S", "BOTH") if name in kinds])
+    tuples_before = np.cumsum(is_tuple)
+    controls = np.flatnonzero(kind == kinds["CONTROL"])
+    names = {code: name for name, code in operations.items()}
+    fields = len(manifest["parameters"]["keys"])
+    every = {("window", side) for side in (0, 1)}
+    for name in {"BOUND_LOW", "BOUND_HIGH"} & operations.keys():
+        every |= {(name, field) for field in range(fields)}
+    missing, since = set(), 0
+    for number, before in zip(
+        as_numbers(words[controls]), tuples_before[controls].tolist(), strict=True
+    ):
+        if missing and before > since:
+            return False
+        op = names.get(layout.value(number, "control.op"))
+        index = layout.value(number, "control.index")
+        if op == "UNMASK":
+            core = layout.value(number, "control.value")
+            if 0 <= core < manifest["storage"]["cores"]:
+                missing, since = set(every), before
+        missing.discard(("window" if op in ("WINDOW", "LIFESPAN") else op, index))
+    return not missing or int(is_tuple.sum()) == since
