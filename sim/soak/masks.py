@@ -38,6 +38,11 @@ class Masks:
         """Tell of each core whether it is masked at the moment beside it."""
         return self.rows[np.searchsorted(self.begins, moments) - 1, cores]
 
+    def changes(self, core):
+        """Return the moments of the words that mask a core, or let it take part again."""
+        changes = np.diff(self.rows[:, core].astype(np.int8)) != 0
+        return np.array(self.begins[1:], np.int64)[changes]
+
 
 def is_lawful(manifest, words):
     """Tell whether windows and bounds follow each UNMASK of a core before the next tuple.

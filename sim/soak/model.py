@@ -132,7 +132,9 @@ class Model:
         over = places.held(history.oldest_beside()) >= self.storage["sub_window"]
         over &= ~masks.of(tuples.moment[history.stored], places.core)
         overflow = faults.overflow[stored_side]
-        faults.note(overflow, tuples.moment[history.stored[over]])
+        faults.note_overflows(
+            stored_side, tuples.moment[history.stored[over]], places.core[over], masks
+        )
 
         probes = np.flatnonzero(tuples.side != stored_side)
         probes = probes[~faults.since(overflow, tuples.moment[probes])]

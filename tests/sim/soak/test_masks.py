@@ -98,6 +98,36 @@ def test_tuples_of_masked_cores_take_no_room(first, masked, tmp_path):
         assert (results.kind == PAIR).sum() == first + 1
 
 
+def program_of_an_overflow(manifest, first, *, other=False):
+    """Return a program in which core 0 overflows and is masked, core 1 too if ``other``."""
+    write = Writer(manifest)
+    words = [*write.query(100), *write.segment(0), *[write.tuple("R", 7)] * first]
+    words += [*write.segment(1), *[write.tuple("R", 7)] * (first if other else 1)]
+    words += [write.tuple("S", 7), write.control("MASK", 0), write.tuple("S", 7)]
+    words += [write.control("FLUSH"), write.control("CLEAR"), write.tuple("S", 7)]
+    return np.concatenate(words)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_core_tells_of_its_overflow_until_it_is_masked(other, tmp_path):
+    manifest = manifest_in(tmp_path, gated(cores=2))
+    words = program_of_an_overflow(manifest, 5, other=other)
+    results = model_agrees_with_software(manifest, tmp_path, words)
+    told = (results.code >> 2 & 1)[(results.kind == STAR) & (results.side == 1)]
+    assert told.tolist() == [1, int(other), 0]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("other", [False, True])
+def test_hardware_tells_of_an_overflow_until_the_core_is_masked(other):
+    parameters = SHAPES["scan, arity 2"]
+    bundle = built(parameters, print)
+    manifest = manifest_of(bundle)
+    checker = Checker(bundle / "splitjoin.so", manifest)
+    words = program_of_an_overflow(manifest, parameters.sub_window + 1, other=other)
+    assert checker.check(words, Feeding(seed=1)).difference is None
+
+
 @pytest.mark.timeout(600)
 def test_hardware_gives_tuples_of_masked_cores_no_room():
     parameters = SHAPES["scan, arity 2"]
