@@ -22,12 +22,14 @@ class Masks:
     changes : list of (int, int, bool)
         Moment, core, and whether the core is masked from then on, in the order of their moments. A
         core that does not exist is none.
+    mute : int, optional
+        A core that is masked all the time.
     """
 
-    def __init__(self, cores, changes):
-        self.begins, self.rows = [-1], [np.zeros(cores, bool)]
+    def __init__(self, cores, changes, mute=None):
+        self.begins, self.rows = [-1], [np.arange(cores) == mute]
         for moment, core, masked in changes:
-            if 0 <= core < cores:
+            if 0 <= core < cores and core != mute:
                 row = self.rows[-1].copy()
                 row[core] = masked
                 self.begins.append(moment)

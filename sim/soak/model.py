@@ -73,11 +73,14 @@ class Model:
         self.finder = Finder(self.parameters)
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
 
-    def answer(self, words):
-        """Return the :class:`Answer` to a program whose last word is a FLUSH."""
+    def answer(self, words, mute=None):
+        """Return the :class:`Answer` to a program whose last word is a FLUSH.
+
+        Core ``mute``, if given, is masked all the time.
+        """
         tuples, controls, faults = self.read(words)
         turns = read_turns(self.storage["cores"], controls, tuples)
-        masks = Masks(self.storage["cores"], controls.masks)
+        masks = Masks(self.storage["cores"], controls.masks, mute)
         faults.note(faults.illegal, np.array(controls.illegal, np.int64))
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
         *pairs, spans = zip(
