@@ -47,9 +47,10 @@ class Masks:
 
 
 def is_lawful(manifest, words):
-    """Tell whether windows and bounds follow each UNMASK of a core before the next tuple.
+    """Tell whether a configuration follows each UNMASK of a core before the next tuple.
 
-    What a core answers without them is not fixed.
+    It gives windows of both sides, all bounds, the parts of all fields, first of width 0, and all
+    cells. What a core answers without them is not fixed.
     """
     operations, kinds = manifest["operations"], manifest["input_kinds"]
     if "UNMASK" not in operations:
@@ -62,8 +63,10 @@ def is_lawful(manifest, words):
     names = {code: name for name, code in operations.items()}
     fields = len(manifest["parameters"]["keys"])
     every = {("window", side) for side in (0, 1)}
-    for name in {"BOUND_LOW", "BOUND_HIGH"} & operations.keys():
+    for name in {"BOUND_LOW", "BOUND_HIGH", "COORDINATE"} & operations.keys():
         every |= {(name, field) for field in range(fields)}
+    if "CELL" in operations:
+        every |= {("CELL", part) for part in range(manifest["indices"]["CELL"])}
     missing, since = set(), 0
     for number, before in zip(
         as_numbers(words[controls]), tuples_before[controls].tolist(), strict=True
@@ -76,5 +79,6 @@ def is_lawful(manifest, words):
             core = layout.value(number, "control.value")
             if 0 <= core < manifest["storage"]["cores"]:
                 missing, since = set(every), before
-        missing.discard(("window" if op in ("WINDOW", "LIFESPAN") else op, index))
+        if op != "COORDINATE" or layout.value(number, "control.value") == 0:
+            missing.discard(("window" if op in ("WINDOW", "LIFESPAN") else op, index))
     return not missing or int(is_tuple.sum()) == since

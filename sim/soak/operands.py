@@ -114,10 +114,12 @@ class Operands:
             for op, value in zip(("BOUND_LOW", "BOUND_HIGH"), bounds[index], strict=True):
                 if op in ops:
                     words.append(self.control(op, index, value))
+        if "COORDINATE" in ops and whole:
+            words += [self.control("COORDINATE", index, 0) for index in bounds]
         if "COORDINATE" in ops and random.random() < 0.8:
             for index, limits in bounds.items():
                 words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
-        if "CELL" in ops and random.random() < 0.8:
+        if "CELL" in ops and (whole or random.random() < 0.8):
             for index in range(self.manifest["indices"]["CELL"]):
                 words.append(self.control("CELL", index, self.cell(random, bounds)))
         if "DISTINCT" in ops and random.random() < 0.2:

@@ -117,6 +117,16 @@ def test_a_core_tells_of_its_overflow_until_it_is_masked(other, tmp_path):
     assert told.tolist() == [1, int(other), 0]
 
 
+def test_an_index_gets_the_parts_of_its_buckets_again(tmp_path):
+    manifest = manifest_in(tmp_path, gated(cores=2, engine="index"))
+    write = Writer(manifest)
+    words = [write.control("UNMASK", 1), *write.query(9), write.tuple("R", 7)]
+    assert not is_lawful(manifest, np.concatenate(words))
+    parts = [write.control("COORDINATE", value) for value in (0, 5)]
+    assert is_lawful(manifest, np.concatenate([*words[:1], *parts, *words[1:]]))
+    assert not is_lawful(manifest, np.concatenate([*words[:1], parts[1], *words[1:]]))
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("other", [False, True])
 def test_hardware_tells_of_an_overflow_until_the_core_is_masked(other):
