@@ -25,7 +25,7 @@ SHAPES = {
     "scan": BUNDLES["groups"],
     "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
     "index, two in a word": PARAMETERS["index, two in a word"],
-    "scan with gates": GATED["scan, arity 2"],
+    "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     **CHAINS,
 }
 PROGRAMS, EFFORT = 25, 20_000
