@@ -33,7 +33,7 @@ class CoreGate(wiring.Component):
 
     UNMASK waits until everything owed is answered, resets the core, and lets words pass again. It
     does nothing to a core that is neither masked nor failed. Afterwards the core is as after reset,
-    so windows and bounds must follow.
+    so a configuration must follow.
 
     Latency: 0 cycles, for words and for results. Throughput: 1 word and 1 result of each side per
     cycle. UNMASK takes :attr:`revival` cycles after the last answer. A failure is noticed
@@ -141,6 +141,8 @@ class CoreGate(wiring.Component):
                 stop.excused.eq(masked),
                 side.add.eq(offered & ~announced & (stop.star | stop.mark)),
             ]
+            if self.parameters.rounds:
+                m.d.comb += stop.inner.eq(word.rounds.any())
         m.d.comb += [
             self.core_words.payload.eq(word),
             self.core_words.valid.eq(offered & ~closed),

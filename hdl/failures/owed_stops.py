@@ -11,27 +11,30 @@ from hdl.words.results import ResultKind, node_result
 __all__ = ["OwedStops", "owed_layout"]
 
 
-def owed_layout():
+def owed_layout(parameters):
     """Return the layout of what a region owes for a word: a star, a mark, or a star and a mark.
 
     ``star``, ``mark``: what is owed, in this order.
     ``disorder``, ``illegal``, ``free``: what the star and the mark report
       (:func:`hdl.words.results.punctuation_layout`).
     ``excused``: the core was masked by a word before this one, so its results are not missed.
+    ``inner``, with rounds: the mark says that results come in rounds from there on.
     """
-    names = ("star", "mark", "disorder", "illegal", "free", "excused")
+    inner = ["inner"] * parameters.rounds
+    names = ("star", "mark", "disorder", "illegal", "free", "excused", *inner)
     return data.StructLayout(dict.fromkeys(names, 1))
 
 
 class OwedStops(wiring.Component):
     """Pass on the results of one region, or answer in its place.
 
-    A *stop* is a star or a mark. The component keeps the stops that the region owes for the words
-    offered to it, in order. While the region works, its results pass unchanged. After ``failed``,
-    nothing of the region passes any more, and the stops that it still owes are sent from here,
-    without pairs. Each of them has the fault ``failed``, unless it is ``excused``. After
-    ``masked``, the region is cut off in the same way as soon as it owes only what is excused. So
-    the merger behind gets every stop exactly once, whenever the region fails.
+    A *stop* is a star or a mark. The star of a round is none: it passes as a pair does, and nothing
+    comes in its place. The component keeps the stops that the region owes for the words offered to
+    it, in order. While the region works, its results pass unchanged. After ``failed``, nothing of
+    the region passes any more, and the stops that it still owes are sent from here, without pairs.
+    Each of them has the fault ``failed``, unless it is ``excused``. After ``masked``, the region is
+    cut off in the same way as soon as it owes only what is excused. So the merger behind gets every
+    stop exactly once, whenever the region fails.
 
     A result that was offered is not withdrawn: the region is cut off after its transfer.
 
@@ -50,7 +53,7 @@ class OwedStops(wiring.Component):
     add : In(1)
         The word at hand is offered to the region for the first time, which then owes ``stop``; only
         while ``room``.
-    stop : In(owed_layout())
+    stop : In(owed_layout(parameters))
     room : Out(1)
         There is room for an entry; from a register.
     failed : In(1)
@@ -84,7 +87,7 @@ class OwedStops(wiring.Component):
         super().__init__(
             {
                 "add": In(1),
-                "stop": In(owed_layout()),
+                "stop": In(owed_layout(parameters)),
                 "failed": In(1),
                 "masked": In(1),
                 "restore": In(1),
@@ -96,13 +99,18 @@ class OwedStops(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.queue = queue = PointerQueue(owed_layout(), depth=self.DEPTH, reserve=1)
+        owed = owed_layout(self.parameters)
+        m.submodules.queue = queue = PointerQueue(owed, depth=self.DEPTH, reserve=1)
         first = queue.first
         standing = Signal()  # the region is cut off
         starred = Signal()  # the star of the first entry has been sent
         is_mark = starred | ~first.star  # what is owed next
         answers = Signal()  # the next stop is sent from here
         shows_stop = self.i.payload.kind != ResultKind.PAIR
+        if self.parameters.rounds:
+            # The flag of a mark says something else.
+            is_star = self.i.payload.kind == ResultKind.STAR
+            shows_stop &= ~(is_star & self.i.payload.body.punctuation.inner)
         agrees = ~shows_stop | (
             queue.filled & ((self.i.payload.kind == ResultKind.MARK) == is_mark)
         )
@@ -137,6 +145,11 @@ class OwedStops(wiring.Component):
             *(
                 own.body.punctuation[name].eq(first[name])
                 for name in ("disorder", "illegal", "free")
+            ),
+            *(
+                [own.body.punctuation.inner.eq(is_mark & first.inner)]
+                if self.parameters.rounds
+                else []
             ),
             Value.cast(self.o.payload).eq(
                 Mux(answers, Value.cast(own), Value.cast(self.i.payload))

@@ -22,8 +22,10 @@ class History:
     ----------
     window : CountWindow or TimeWindow
         The side's window.
-    capacity : int
-        Number of tuples that the cores hold; older tuples are lost, whatever the window is.
+    capacity : int, optional
+        Number of tuples that the cores hold; older tuples are lost, whatever the window is. By
+        default a window has no such limit: where cores can be masked, tuples that a masked core
+        would have stored take no room, so older ones of another core are still there.
 
     Attributes
     ----------
@@ -33,7 +35,7 @@ class History:
         Ordinal of the oldest stored tuple.
     """
 
-    def __init__(self, window: Window, capacity: int) -> None:
+    def __init__(self, window: Window, capacity: int | None = None) -> None:
         self.window = window
         self.capacity = capacity
         self.count = 0
@@ -77,7 +79,7 @@ class History:
             Timestamp of each observer.
         """
         local = window_starts(self.window, before - self.base, now, self.time) + self.base
-        return np.maximum(local, before - self.capacity)
+        return local if self.capacity is None else np.maximum(local, before - self.capacity)
 
     def oldest_beside(self, own: Int64s, now: UInt64s) -> Int64s:
         """Return the ordinal of the oldest tuple that is in the window beside each own tuple.

@@ -88,6 +88,7 @@ class AcceleratorModel:
             own = {name: column[mine] for name, column in keys.items()}
             self._histories[side].append(own, time[mine])
             self.counters[f"tuples_{side.name.lower()}"] += len(mine)
+        overflowed = self._overflowed
         faults = {side: self._overflow(side, earlier[side], members[side], time) for side in Side}
         for side, mine in members.items():
             before = earlier[side.other] + np.searchsorted(members[side.other], mine)
@@ -100,7 +101,7 @@ class AcceleratorModel:
         if count:
             for history in self._histories.values():
                 history.forget(time[-1:])
-        return self._emit(self._grouper.feed(sides), faults, disorder=False)
+        return self._emit(self._grouper.feed(sides), overflowed, faults, disorder=False)
 
     def control(self, operation: str, index: int, value: int) -> UInt64s:
         """Execute a control word; return the results that it causes, one per row."""
@@ -110,7 +111,7 @@ class AcceleratorModel:
         if operation == "CORE" or (operation == "SEGMENT" and not self._may_begin()):
             self._append(value if operation == "CORE" else None)
             return self._emission.none
-        words = [self._emit(self._grouper.finish(), {}, disorder=self._disorder)]
+        words = [self._finish()]
         if operation in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             words.append(
                 self._emission.mark(
@@ -132,14 +133,13 @@ class AcceleratorModel:
         elif operation == "SEGMENT":
             self._begin_segment()
         elif operation in ("MASK", "UNMASK") and 0 <= value < len(self._masked):
-            self._masked[value] = operation == "MASK"
-            self._failed[value] = False
+            self._mask(value, masked=operation == "MASK")
         elif operation in ("COORDINATE", "DISTINCT", "CELL"):
             self._forget_windows()
         elif operation in ("WINDOW", "LIFESPAN"):
             side = Side(index)
             self._windows[side] = self._window(operation, value)
-            self._histories[side] = History(self._windows[side], self.manifest.capacity)
+            self._histories[side] = self._history(side)
             self._emission.segments[side].restart()
             self._drifted[side] = False
         return np.concatenate(words)
@@ -158,7 +158,20 @@ class AcceleratorModel:
                 f"that have gates; generate the bundle with --failure-cycles."
             )
         self._failed[core] = ~self._masked[core]
+        self._full[:, core] = False
         self._emission.drop(core)
+
+    def _mask(self, core: int, *, masked: bool) -> None:
+        """Mask a core, which tells of no overflow from now on, or let it take part again."""
+        if masked or self._mute[core]:
+            self._full[:, core] = False
+        self._masked[core] = masked
+        self._failed[core] = False
+
+    @property
+    def _overflowed(self) -> dict[Side, bool]:
+        """Whether a core that answers has overflowed, by side."""
+        return {side: bool(self._full[side].any()) for side in Side}
 
     @property
     def _told(self) -> int | None:
@@ -212,15 +225,20 @@ class AcceleratorModel:
     def _clear(self) -> None:
         self._forget_windows()
         self._listed.clear()
-        self._overflowed = dict.fromkeys(Side, False)
+        # By side and core: whether the window has outgrown the core, which it tells until CLEAR.
+        self._full = np.zeros((len(Side), self.manifest.storage.cores), np.bool_)
         self._illegal = False
         self._disorder = False
         self._newest = places(np.zeros(1, np.uint64))
         self.counters["disorder"] = 0
 
+    def _history(self, side: Side) -> History:
+        """Return an empty window of a side."""
+        can_mask = "MASK" in self.manifest.operations
+        return History(self._windows[side], None if can_mask else self.manifest.capacity)
+
     def _forget_windows(self) -> None:
-        capacity = self.manifest.capacity
-        self._histories = {side: History(self._windows[side], capacity) for side in Side}
+        self._histories = {side: self._history(side) for side in Side}
         for segments in self._emission.segments.values():
             segments.restart()
         self._drifted = dict.fromkeys(Side, False)
@@ -261,7 +279,10 @@ class AcceleratorModel:
         return int(falls[0])
 
     def _overflow(self, side: Side, first: int, mine: Int64s, time: UInt64s) -> int:
-        """Return the position of the tuple that overflows its side's window; NEVER if none does."""
+        """Note which cores overflow; return the position of the first tuple without room.
+
+        It is ``NEVER`` if all tuples have room.
+        """
         history = self._histories[side]
         if not len(mine):
             return NEVER
@@ -270,6 +291,7 @@ class AcceleratorModel:
         core, _ = segments.locals(own)
         held = segments.held(history.oldest_beside(own, time[mine]), own, core)
         full = (held >= self.manifest.storage.sub_window) & ~self._mute[core]
+        self._full[side, core[full]] = True
         return int(mine[np.argmax(full)]) if full.any() else NEVER
 
     def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:
@@ -291,14 +313,27 @@ class AcceleratorModel:
             probe, stored = probe[kept], stored[kept]
         return Pairs(probe, stored)
 
-    def _emit(self, closings: Closings, faults: dict[Side, int], *, disorder: bool) -> UInt64s:
-        """Return the words of closed groups; a star reports the faults before its group's end."""
+    def _finish(self) -> UInt64s:
+        """Return the words of the groups that a control word closes."""
+        return self._emit(self._grouper.finish(), self._overflowed, {}, disorder=self._disorder)
+
+    def _emit(
+        self,
+        closings: Closings,
+        overflowed: dict[Side, bool],
+        faults: dict[Side, int],
+        *,
+        disorder: bool,
+    ) -> UInt64s:
+        """Return the words of closed groups; a star reports the faults before its group's end.
+
+        ``overflowed`` are the sides that had overflowed before, ``faults`` the positions of the
+        tuples that overflow a side.
+        """
         overflow = np.zeros(len(closings.side), np.bool_)
         for side in Side:
-            late = self._overflowed[side] | (closings.position > faults.get(side, NEVER))
+            late = overflowed[side] | (closings.position > faults.get(side, NEVER))
             overflow |= (closings.side == side.other) & late
-        for side, position in faults.items():
-            self._overflowed[side] |= position < NEVER
         words, pairs = self._emission.emit(
             closings, overflow, disorder=disorder, illegal=self._illegal, failed=self._told
         )

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from host.device import Device
-from host.errors import CoreFailureError, UsageError
+from host.errors import CoreFailureError
 from host.failure_record import CoreFailure, FailureRecord, LostTuples
 from host.runtime import Columns
 from host.side import Side
-from host.streams.failed_cores import failed_cores, note_failed
+from host.streams.failed_cores import exclude, failed_cores, note_new
 from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
-from host.streams.turns import segment_words
 from host.window import CountWindow, Window
 from host.words import WordCodec
 
@@ -96,7 +95,7 @@ class CoreFailures:
             Whether pairs that are held must be sifted again.
         """
         told = self._decoder.take_failures()
-        new = sorted(told.cores - failed_cores(self._device))
+        new = note_new(self._device, told.cores)
         episode = self._episode
         if episode is None:
             if not new:
@@ -112,9 +111,7 @@ class CoreFailures:
         for side, begin in told.begins.items():
             episode.begins[side] = min(episode.begins[side], begin)
         if new:
-            for core in new:
-                note_failed(self._device, core)
-                episode.cores[core] = cycle
+            episode.cores |= dict.fromkeys(new, cycle)
             self._send(episode, new, flushed=flushed)
         for core in episode.cores:
             self._dropped[core] = {side: place for side, (_, place) in episode.begins.items()}
@@ -171,26 +168,19 @@ class CoreFailures:
 
     def _send(self, episode: _Episode, new: list[int], *, flushed: bool) -> None:
         """Stage the words that go on without the failed cores, behind all that is staged."""
-        gone = failed_cores(self._device)
-        live = [core for core in self._decoder.segments[Side.R].live.tolist() if core not in gone]
-        self._require_room(live)
-        words = [self._codec.pack_control("MASK", value=core) for core in new]
-        try:
-            words.append(segment_words(self._device.manifest, live, self._window))
-        except UsageError as error:
-            raise CoreFailureError(self._device.uri, new[0], str(error)) from error
-        words.append(self._codec.pack_control("FLUSH"))
-        self._staging.append(np.concatenate(words), marks=1)
+        self._require_room()
+        live, masks, segment = exclude(
+            self._device, new, self._decoder.segments[Side.R].live.tolist(), self._window
+        )
+        flush = self._codec.pack_control("FLUSH")
+        self._staging.append(np.concatenate([masks, segment, flush]), marks=1)
         self._decoder.begin_segment(live)
         self._decoder.frozen = True
         self.marks += 1
         episode.mark = self.marks + flushed
 
-    def _require_room(self, live: list[int]) -> None:
-        """Raise unless cores are left, and the accelerator can keep another list of cores."""
-        first = min(failed_cores(self._device))
-        if not live:
-            raise CoreFailureError(self._device.uri, first, "No core is left; reset the device.")
+    def _require_room(self) -> None:
+        """Raise unless the accelerator can keep another list of cores."""
         if not isinstance(self._window, CountWindow):
             return
         for side, log in self._decoder.logs.items():
@@ -198,7 +188,7 @@ class CoreFailures:
             if log.count and self._decoder.segments[side].number(oldest) >= SEGMENTS - 1:
                 raise CoreFailureError(
                     self._device.uri,
-                    first,
+                    min(failed_cores(self._device)),
                     "Too many cores failed within one window for a list of the others; run the "
                     "join again, which begins without them.",
                 )

@@ -1,16 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cores of a device take part in a query, and the words that tell the device so."""
 
+from collections.abc import Iterable
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from host.device import Device
+from host.errors import CoreFailureError, UsageError
 from host.exact import UInt64s
 from host.manifest import Manifest
+from host.streams.turns import segment_words
+from host.window import Window
 from host.words import WordCodec
 
-__all__ = ["failed_cores", "has_gates", "note_failed", "participation"]
+__all__ = [
+    "Exclusion",
+    "exclude",
+    "failed_cores",
+    "has_gates",
+    "note_failed",
+    "note_new",
+    "participation",
+]
 
 _FAILED: "WeakKeyDictionary[Device, frozenset[int]]" = WeakKeyDictionary()
 
@@ -39,3 +52,61 @@ def participation(device: Device) -> UInt64s:
         for core in range(device.manifest.storage.cores)
     ]
     return np.concatenate(words)
+
+
+def note_new(device: Device, told: Iterable[int]) -> list[int]:
+    """Remember the cores that results tell have failed; return those that were not known yet."""
+    new = sorted(set(told) - failed_cores(device))
+    for core in new:
+        note_failed(device, core)
+    return new
+
+
+class Exclusion(NamedTuple):
+    """How an accelerator goes on without cores that have failed.
+
+    Attributes
+    ----------
+    live : list of int
+        The cores that go on, in the order of their turns.
+    masks : array of uint64
+        The words that mask the cores.
+    segment : array of uint64
+        The words that begin a segment of the live cores.
+    """
+
+    live: list[int]
+    masks: UInt64s
+    segment: UInt64s
+
+
+def exclude(device: Device, new: list[int], cores: Iterable[int], window: Window) -> Exclusion:
+    """Return how a device goes on without the cores that have failed.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    new : list of int
+        The cores that have just failed, at least one; they are known to have failed.
+    cores : iterable of int
+        The cores that took turns so far.
+    window : CountWindow or TimeWindow
+        Window of either side.
+
+    Raises
+    ------
+    CoreFailureError
+        If no core is left, or if the window does not fit the cores that are left.
+    """
+    gone = failed_cores(device)
+    live = [core for core in cores if core not in gone]
+    if not live:
+        raise CoreFailureError(device.uri, min(gone), "No core is left; reset the device.")
+    codec = WordCodec(device.manifest)
+    masks = np.concatenate([codec.pack_control("MASK", value=core) for core in new])
+    try:
+        segment = segment_words(device.manifest, live, window)
+    except UsageError as error:
+        raise CoreFailureError(device.uri, new[0], str(error)) from error
+    return Exclusion(live, masks, segment)

@@ -6,16 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from host.device import Device
-from host.errors import CoreFailureError, UsageError
 from host.exact import UInt64s
 from host.failure_record import CoreFailure, FailureRecord
 from host.runtime import Columns
 from host.side import Side
-from host.streams.failed_cores import failed_cores, note_failed
+from host.streams.failed_cores import Exclusion, exclude, note_new
 from host.streams.replay_log import ReplayLog
 from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.staging import Staging
-from host.streams.turns import segment_words
 from host.window import Window
 from host.words import WordCodec
 
@@ -96,21 +94,16 @@ class Replay:
             How the execution goes on, if a core has failed.
         """
         told = decoder.take_failures()
-        new = sorted(told.cores - failed_cores(self._device))
+        new = note_new(self._device, told.cores)
         if not new:
             self.log.forget({side: decoder.sent_from(side) for side in Side})
             return None
-        for core in new:
-            note_failed(self._device, core)
         answered = decoder.answered(told)
         again = self.log.again(decoder.needed(answered))
-        live = [
-            core
-            for core in range(self._device.manifest.storage.cores)
-            if core not in failed_cores(self._device)
-        ]
-        restarted = decoder.restarted(again, answered, live)
-        self._send(new, live, again.words)
+        cores = range(self._device.manifest.storage.cores)
+        without = exclude(self._device, new, cores, self._window)
+        restarted = decoder.restarted(again, answered, without.live)
+        self._send(without, again.words)
         if flushed:
             self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
             restarted.flush()
@@ -122,15 +115,8 @@ class Replay:
             restarted, self._skip, {side: place for side, (_, place) in answered.items()}
         )
 
-    def _send(self, new: list[int], live: list[int], tuples: UInt64s) -> None:
-        if not live:
-            raise CoreFailureError(self._device.uri, new[0], "No core is left; reset the device.")
-        try:
-            turns = segment_words(self._device.manifest, live, self._window)
-        except UsageError as error:
-            raise CoreFailureError(self._device.uri, new[0], str(error)) from error
-        words = [self._codec.pack_control("MASK", value=core) for core in new]
-        words.append(self._codec.pack_control("CLEAR"))
-        self._staging.append(np.concatenate(words), marks=1)
+    def _send(self, without: Exclusion, tuples: UInt64s) -> None:
+        clear = self._codec.pack_control("CLEAR")
+        self._staging.append(np.concatenate([without.masks, clear]), marks=1)
         self._skip = self._staging.outstanding
-        self._staging.append(np.concatenate([turns, tuples]))
+        self._staging.append(np.concatenate([without.segment, tuples]))

@@ -2,10 +2,8 @@
 """The figure of failures: whether exactly the listed pairs are missing after a core has failed."""
 
 from host.errors import MissingToolError
-from sim.failures.injection import write_faulty
 from sim.failures.trials import SHAPES, run_trial
-from sim.soak.bundles import FOLDER, built
-from sim.verilated.library import build_library
+from sim.soak.bundles import faulty
 
 from .registry import NotMeasured, Result, figure
 
@@ -36,12 +34,3 @@ def failure_lost_pairs_exact(report):
         f"{missing:,} pairs missing, all of them listed: {'no' if wrong else 'yes'}"
     )
     return Result(len(wrong), notes=(note, *wrong[:5]))
-
-
-def faulty(parameters, report):
-    """Return a bundle of these parameters whose cores can fail, with its library."""
-    bundle = built(parameters, report)
-    copy = FOLDER / f"{bundle.name}-faulty"
-    if not (copy / "splitjoin.so").exists():
-        build_library(write_faulty(bundle, copy), plain=True, report=report)
-    return copy

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
+from sim.failures.injection import write_faulty
 from sim.verilated.library import build_library
 
-__all__ = ["built", "manifest_of"]
+__all__ = ["built", "faulty", "manifest_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "soak"
@@ -40,3 +41,12 @@ def built(parameters, report, folder=FOLDER):
     if not (bundle / "splitjoin.so").exists():
         build_library(bundle, report=report)
     return bundle
+
+
+def faulty(parameters, report, folder=FOLDER):
+    """Return a bundle of some parameters whose cores can fail, with its library."""
+    bundle = built(parameters, report, folder)
+    copy = folder / f"{bundle.name}-faulty"
+    if not (copy / "splitjoin.so").exists():
+        build_library(write_faulty(bundle, copy), plain=True, report=report)
+    return copy

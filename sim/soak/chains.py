@@ -75,7 +75,7 @@ class ChainModel(Model):
             history = self.history(stored_side, tuples, controls, faults)
             probes = np.flatnonzero(tuples.side != stored_side)
             _, low, high = history.spans(probes)
-            probe, place, _ = self.matches(
+            probe, place, _ = self.finder.matches(
                 stored_side, tuples, controls, history.stored, probes, low, high
             )
             found.append((probes[probe], history.stored[place]))

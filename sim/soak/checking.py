@@ -7,8 +7,10 @@ import numpy as np
 
 from .chains import model_of
 from .compare import difference
+from .losses import after_failure
 from .machine import Machine
-from .results import INNER, MARK, STAR, read_results
+from .masks import is_lawful
+from .results import FAILED, INNER, MARK, STAR, read_results
 from .words import WordLayout
 
 __all__ = ["Checker", "Outcome"]
@@ -37,8 +39,8 @@ class Outcome:
     control_words: dict
 
 
-def facts_of(answer):
-    """Yield what occurred in an answer, each once for a program."""
+def facts_of(answer, results):
+    """Yield what occurred in an answer and in the results, each once for a program."""
     told = answer.results.code[~answer.results.is_pair]
     seen = {
         "overflow of R": (told & 4).any(),
@@ -48,6 +50,7 @@ def facts_of(answer):
         "free order": answer.free.any(),
         "fixed order": not answer.free.all(),
         "a broken promise": answer.loose.any(),
+        "a failed core": (results.code[~results.is_pair] >> FAILED & 1).any(),
         "no pair": not answer.results.is_pair.any(),
     }
     yield from (("seen", name) for name, true in seen.items() if true)
@@ -93,14 +96,20 @@ class Checker:
         words, answer = self.answer(words)
         run = self.machine.run(words, int((answer.results.kind == MARK).sum()), feeding)
         results, wrong = read_results(self.manifest, run.words)
-        differs = difference(answer, results, self.manifest["parameters"]["engine"])
-        troubles = [text for text in (run.trouble, wrong, differs) if text]
+        told = None
+        expected, found = answer, results
+        if feeding.fault:
+            core = feeding.fault.core
+            least = self.model.answer(words, mute=core)
+            expected, found, told = after_failure(answer, least, results, core)
+        differs = difference(expected, found, self.manifest["parameters"]["engine"])
+        troubles = [text for text in (run.trouble, wrong, told, differs) if text]
         if not troubles:
             troubles = self.miscounted(run.counters, answer, results)
         pairs = int(results.is_pair.sum())
         text = "\n".join(troubles) or None
         return Outcome(
-            sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer)),
+            sum(answer.tuples), pairs, run.cycles, text, list(facts_of(answer, results)),
             answer.control_words,
         )  # fmt: skip
 
@@ -124,6 +133,8 @@ class Checker:
     def shrunk(self, words, feeding, deadline):
         """Return the smallest program found, and feeding, that still differ from the model.
 
+        It has windows and bounds wherever a core that has been reset needs them.
+
         Parameters
         ----------
         words, feeding
@@ -133,15 +144,19 @@ class Checker:
         """
 
         def fails(some, way):
-            return self.check(some, way).difference is not None
+            lawful = is_lawful(self.manifest, some)
+            return lawful and self.check(some, way).difference is not None
 
         for simpler in (
+            replace(feeding, fault=None),
             replace(feeding, before=0),
             replace(feeding, before=0, leap=0),
             replace(feeding, before=0, leap=0, words=0),
             replace(feeding, before=0, leap=0, words=0, stall_in=0),
             replace(feeding, before=0, leap=0, words=0, stall_in=0, stall_out=0),
         ):
+            if simpler.fault is not None:
+                simpler = replace(simpler, fault=feeding.fault)
             if fails(words, simpler):
                 feeding = simpler
         size = max(len(words) // 2, 1)

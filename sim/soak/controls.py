@@ -53,6 +53,8 @@ class Controls:
     turns : list of (int, str, int)
         Moment, operation and value of CORE and SEGMENT words. Whether they are legal depends on the
         tuples (:func:`sim.soak.turns.read_turns`).
+    masks : list of (int, int, bool)
+        Moment and core of MASK and UNMASK words, and whether the core is masked from then on.
     counts : Counter
         Legal words of each operation.
     marks, closings, clears : list of int
@@ -74,7 +76,7 @@ class Controls:
         self.coordinate = manifest.get("index", {}).get("coordinate")
         open_bounds = tuple((-(1 << bits), (1 << bits) - 1) for bits in self.bits)
         self.illegal, self.marks, self.closings, self.clears = [], [], [], []
-        self.turns = []
+        self.turns, self.masks = [], []
         self.counts = Counter()
         self.storage = manifest["storage"]
         self.precisions, self.rounds = [(-1, 1)], [(-1, 0)]
@@ -157,6 +159,14 @@ class Controls:
         self.hashes.append((moment, tuple(fields)))
         for side in (0, 1):
             self.renew(moment, side)
+
+    def on_mask(self, moment, index, value):
+        """MASK."""
+        self.masks.append((moment, value, True))
+
+    def on_unmask(self, moment, index, value):
+        """UNMASK."""
+        self.masks.append((moment, value, False))
 
     def on_cell(self, moment, index, value):
         """CELL: it changes no answer, but it empties both windows."""

@@ -3,12 +3,13 @@
 
 import ctypes
 from dataclasses import dataclass
+import os
 
 import numpy as np
 
 from .words import WordLayout
 
-__all__ = ["Feeding", "Machine", "Run"]
+__all__ = ["Fault", "Feeding", "Machine", "Run"]
 
 #: Cycles at the end in which nothing must come.
 QUIET = 300
@@ -23,6 +24,26 @@ class Done(ctypes.Structure):
     """What one call of ``splitjoin_exchange`` did."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in ("accepted", "produced", "cycles")]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A core that fails while a program runs.
+
+    Parameters
+    ----------
+    core : int
+    kind : str
+        What it does, for people.
+    variable : str
+        Environment variable from which a library reads its faults.
+    value : int
+    """
+
+    core: int
+    kind: str
+    variable: str
+    value: int
 
 
 @dataclass(frozen=True)
@@ -43,6 +64,8 @@ class Feeding:
         0 for none.
     before : int
         Cycles that the accelerator takes words of the program before it is reset, and begins.
+    fault : Fault, optional
+        Only for libraries whose cores can fail.
     """
 
     seed: int
@@ -53,6 +76,7 @@ class Feeding:
     cycles: int = 0
     leap: int = 0
     before: int = 0
+    fault: Fault | None = None
 
 
 @dataclass(frozen=True)
@@ -112,10 +136,15 @@ class Machine:
         if "chain" in self.manifest:  # where tuples leave one by one before a mark
             entries *= storage["cores"]
         work = (parameters["probes"] + 4) * (6 * entries + 2 * buckets)
+        # The deadline of a failed core is less than four times that number.
+        work += 2 * parameters.get("failure_cycles", 0)
         return (4000 + 4 * work) * 256 // (256 - max(feeding.stall_in, feeding.stall_out))
 
     def run(self, words, marks, feeding):
         """Return the :class:`Run` of a program that ``marks`` marks answer, the last word one."""
+        fault = feeding.fault
+        if fault:
+            os.environ[fault.variable] = str(fault.value)
         handle = self.create(feeding.seed, feeding.stall_in, feeding.stall_out)
         try:
             if feeding.before:
@@ -127,6 +156,8 @@ class Machine:
             }
         finally:
             self.destroy(handle)
+            if fault:
+                del os.environ[fault.variable]
         return Run(found, cycles, trouble, counters)
 
     def disturb(self, handle, words, feeding):

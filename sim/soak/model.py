@@ -12,10 +12,10 @@ import numpy as np
 
 from .controls import read_controls
 from .faults import Faults
+from .finding import Finder
 from .groups import stars_of
 from .history import History
-from .matching import equal_pairs, limits, pairs_of, pairs_within
-from .predicates import CUSTOM
+from .masks import Masks
 from .results import INNER, KIND, MARK, STAR, Results, identity, pack, pack_pair
 from .rounds import round_sizes, rounds_with_stars
 from .sorting import order_of
@@ -70,21 +70,29 @@ class Model:
         self.parameters = manifest["parameters"]
         self.storage = manifest["storage"]
         self.layout = WordLayout(manifest["input_word"])
+        self.finder = Finder(self.parameters)
         self.capacity = self.storage["cores"] * self.storage["sub_window"]
 
-    def answer(self, words):
-        """Return the :class:`Answer` to a program whose last word is a FLUSH."""
+    def answer(self, words, mute=None):
+        """Return the :class:`Answer` to a program whose last word is a FLUSH.
+
+        Core ``mute``, if given, is masked all the time.
+        """
         tuples, controls, faults = self.read(words)
         turns = read_turns(self.storage["cores"], controls, tuples)
+        masks = Masks(self.storage["cores"], controls.masks, mute)
         faults.note(faults.illegal, np.array(controls.illegal, np.int64))
         count = tuple(int((tuples.side == side).sum()) for side in (R, S))
         *pairs, spans = zip(
-            *(self.pairs_against(stored, tuples, controls, faults, turns) for stored in (R, S)),
+            *(
+                self.pairs_against(stored, tuples, controls, faults, turns, masks)
+                for stored in (R, S)
+            ),
             strict=True,
         )
         stars = stars_of(self.manifest, tuples.moment, tuples.side, controls, turns)
         sizes = round_sizes(controls, turns, tuples)
-        body = self.grouped(tuples, turns, stars, sizes, map(np.concatenate, pairs), spans)
+        body = self.grouped(tuples, turns, masks, stars, sizes, map(np.concatenate, pairs), spans)
         results, loose = self.in_order(tuples, controls, faults, stars, body)
         return Answer(
             results,
@@ -112,7 +120,7 @@ class Model:
         faults.note(faults.disorder, tuples.moment[1:][back])
         tuples.keep(tuples.moment < faults.disorder[era])
 
-    def pairs_against(self, stored_side, tuples, controls, faults, turns):
+    def pairs_against(self, stored_side, tuples, controls, faults, turns, masks):
         """Return the pairs of the probes that meet tuples of one side, until that overflows.
 
         They come as four arrays: the number of the probe's tuple, the core of the stored tuple, its
@@ -125,69 +133,28 @@ class Model:
         history = History(tuples, stored_side, windows, faults, bits)
         places = turns.places(history)
         over = places.held(history.oldest_beside()) >= self.storage["sub_window"]
+        over &= ~masks.of(tuples.moment[history.stored], places.core)
         overflow = faults.overflow[stored_side]
-        faults.note(overflow, tuples.moment[history.stored[over]])
+        faults.note_overflows(
+            stored_side, tuples.moment[history.stored[over]], places.core[over], masks
+        )
 
         probes = np.flatnonzero(tuples.side != stored_side)
         probes = probes[~faults.since(overflow, tuples.moment[probes])]
         window, low, high = history.spans(probes)
-        probe, place, loose = self.matches(
+        probe, place, loose = self.finder.matches(
             stored_side, tuples, controls, history.stored, probes, low, high
         )
         begins = history.begins[window]
         window = window[probe]
         loose |= windows.distinct[window] & (np.bincount(probe, minlength=1)[probe] > 1)
         seen = np.stack([probes, low - begins, high - begins])
-        return probes[probe], places.core[place], places.local[place], loose, seen
+        core = places.core[place]
+        kept = ~masks.of(tuples.moment[probes[probe]], core)
+        pairs = (probes[probe], core, places.local[place], loose)
+        return *(column[kept] for column in pairs), seen
 
-    def matches(self, stored_side, tuples, controls, stored, probes, low, high):
-        """Return the pairs of one side's windows: probe and stored tuple, by place; what may miss.
-
-        The places are those in ``stored`` and ``probes``.
-        """
-        stored_keys, keys = ([key[of] for key in tuples.keys] for of in (stored, probes))
-        comparator = self.parameters["comparator"]
-        if comparator == "band":
-            moments = tuples.moment[probes]
-            ranges = self.ranges(stored_side, controls, moments, keys)
-            probe, place = pairs_within(stored_keys, ranges, low, high)
-            return probe, place, controls.misled(moments)[probe]
-        if comparator == "equality":
-            probe, place = equal_pairs(stored_keys, keys, low, high)
-        else:
-            probe, place = self.custom_matches(stored_side, stored_keys, keys, low, high)
-        return probe, place, np.zeros(len(probe), bool)
-
-    def ranges(self, stored_side, controls, moments, keys):
-        """Return, for each field, the least and the greatest stored value that a probe matches."""
-        bounds, number = controls.bounds_at(moments)
-        found = []
-        for n, (key, field) in enumerate(zip(keys, self.parameters["keys"], strict=True)):
-            least, most = zip(*(fields[n] for fields in bounds), strict=True)
-            if stored_side == S:  # low <= r - s <= high, so s is r - high to r - low
-                least, most = [-by for by in most], [-by for by in least]
-            found.append(limits(key, field["bits"], least, most, number))
-        return found
-
-    def custom_matches(self, stored_side, stored, keys, low, high):
-        """Return the pairs within the spans for which the custom predicate holds."""
-        fields = self.parameters["keys"]
-        holds = CUSTOM[self.parameters["predicate"].partition(":")[2]]
-
-        def values(columns, at):
-            """Return the fields as they are, by name."""
-            return {
-                field["name"]: column[at].astype(np.int64) - (field["signed"] << field["bits"] - 1)
-                for field, column in zip(fields, columns, strict=True)
-            }
-
-        def compare(probes, places):
-            probe, place = values(keys, probes), values(stored, places)
-            return holds(probe, place) if stored_side == S else holds(place, probe)
-
-        return pairs_of(low, high, compare)
-
-    def grouped(self, tuples, turns, stars, sizes, pairs, spans):
+    def grouped(self, tuples, turns, masks, stars, sizes, pairs, spans):
         """Return the pairs and the stars of rounds: star of the group, side, code, may be missing.
 
         They are in the order of the groups, and in their order within a group. ``sizes`` are the
@@ -201,11 +168,11 @@ class Model:
         of_pair = np.where(size > 0, local // np.maximum(size, 1), 0)
 
         seeing, begin, end = np.concatenate(spans, axis=1)
-        size, live = sizes[seeing], turns.live(tuples.moment[seeing])
-        seeing, begin, end, size, live = (
-            column[size > 0] for column in (seeing, begin, end, size, live)
-        )
-        which, number = rounds_with_stars(live, size, begin, end)
+        size = sizes[seeing]
+        seeing, begin, end, size = (column[size > 0] for column in (seeing, begin, end, size))
+        moments = tuples.moment[seeing]
+        answering = turns.answering(moments, masks)
+        which, number = rounds_with_stars(turns.live(moments), answering, size, begin, end)
         ending, none = seeing[which], np.zeros(len(which), np.int64)
         both = [
             (stars.of[probe], stars.of[ending]),

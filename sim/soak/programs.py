@@ -7,6 +7,8 @@ from random import Random
 import numpy as np
 
 from .machine import Feeding
+from .masking import Masking
+from .operands import Operands
 from .segments import Turns
 from .words import WordLayout
 from .workloads import KEYS, SIDES, TIMES, column, sides, times
@@ -54,9 +56,9 @@ class Programmer:
         self.parameters = manifest["parameters"]
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
-        self.operations = sorted(manifest["operations"])
-        self.capacity = self.storage["cores"] * self.storage["sub_window"]
         self.turns = Turns(manifest)
+        self.masking = Masking(manifest)
+        self.operands = Operands(manifest, self.turns)
         self.effort = effort
         lanes, probes = self.storage["lanes"], self.parameters["probes"]
         at_once = lanes * probes if self.parameters["engine"] == "scan" else 64
@@ -72,11 +74,13 @@ class Programmer:
         # Control words are made one by one, which Python's own generator does faster.
         single = Random(random.bytes(8))
         self.turns.choose(single, facts)
-        begin = self.configuration(single, count) if random.random() < 0.9 else []
+        self.masking.choose(single, facts)
+        begin = self.operands.configuration(single) if random.random() < 0.9 else []
         places, controls = zip(
             self.between(random, single, len(tuples), facts),
             self.queries(random, single, len(tuples), facts),
             self.changes(random, single, len(tuples), facts),
+            self.masks(random, single, len(tuples)),
             strict=True,
         )
         # What comes between two words is given the place of the second.
@@ -89,7 +93,7 @@ class Programmer:
         facts.append(("control words", f"one in {1 / rate:.0f} words" if rate else "at the begin"))
         places = np.flatnonzero(random.random(count) < rate)[:MOST_CONTROLS]
         some = self.layout.rows(
-            self.any_control(single, count) for _ in range(min(len(places), DIFFERENT_CONTROLS))
+            self.operands.any_control(single) for _ in range(min(len(places), DIFFERENT_CONTROLS))
         )
         return places, some[random.integers(max(len(some), 1), size=len(places))]
 
@@ -101,7 +105,7 @@ class Programmer:
         length = choose(random, [0, 0, 300, 2000])
         facts.append(("words of a query", f"about {length}" if length else "all"))
         begins = random.integers(0, count, min(count // length, MOST_QUERIES)) if length else []
-        queries = [self.configuration(single, count) for _ in begins]
+        queries = [self.operands.configuration(single) for _ in begins]
         places = np.repeat(np.array(begins, np.int64), [len(query) for query in queries])
         return places, self.layout.rows(word for query in queries for word in query)
 
@@ -110,10 +114,29 @@ class Programmer:
         distance = self.turns.distance
         facts.append(("words of a segment", f"about {distance}" if distance else "all"))
         begins = random.integers(0, count, min(count // distance, MOST_QUERIES)) if distance else []
-        changes = [self.turns.segment(single) for _ in begins]
+        return self.written(single, begins, [self.turns.segment(single) for _ in begins])
+
+    def masks(self, random, single, count):
+        """Return places among some words, and at each of them the words of a change of masks."""
+        distance = self.masking.distance
+        begins = random.integers(0, count, min(count // distance, MOST_QUERIES)) if distance else []
+
+        def configuration():
+            return self.operands.configuration(single, whole=True)
+
+        changes = [self.masking.change(single, configuration) for _ in begins]
+        return self.written(single, np.sort(begins), changes)
+
+    def written(self, single, begins, changes):
+        """Return the places of words, and the words: operations with their values, or numbers."""
         places = np.repeat(np.array(begins, np.int64), [len(change) for change in changes])
-        words = (self.control(op, single.randrange(2), n) for change in changes for op, n in change)
-        return places, self.layout.rows(words)
+        return places, self.layout.rows(
+            self.operands.control(word[0], single.randrange(2), word[1])
+            if isinstance(word, tuple)
+            else word
+            for change in changes
+            for word in change
+        )
 
     def tuple_count(self, random):
         """Return how many tuples a program has: few as often as many, as many as time allows."""
@@ -207,140 +230,3 @@ class Programmer:
                     self.layout.put(part, prefix + name, values[mine])
             words[at] = part
         return words[~second]
-
-    # ---- control words
-
-    def control(self, op, index=0, value=0):
-        """Return one control word, as an integer."""
-        return self.layout.number(
-            kind=self.kinds["CONTROL"], control_op=self.manifest["operations"].get(op, op),
-            control_index=index, control_value=value,
-        )  # fmt: skip
-
-    def bound_pair(self, random, bits):
-        """Return random bounds of a field: equal, shifted, narrow, one-sided, empty, absurd."""
-        half, top = 1 << max(bits - 1, 0), 1 << bits
-        narrow = random.randrange(1, 20)
-        shift = random.randrange(-12, 13)
-        return random.choice([
-            (0, 0), (0, 0), (shift, shift), (-narrow, narrow), (-narrow, narrow), (0, narrow),
-            (-top, top - 1), (-top, -1), (1, top - 1), (narrow, -narrow), (-half, half),
-            (-top - 5, top + 5), (-3 * top, -top), (top - 2, top - 1), (-top, 1 - top),
-        ])  # fmt: skip
-
-    def coordinate(self, random, bounds=None):
-        """Return a random part of a field in the bucket; with bounds, one that suits them."""
-        layout = self.manifest["index"]["coordinate"]
-        buckets = self.manifest["index"]["bucket_bits"]
-        value = 0
-        hashed = int(bounds[0] == bounds[1]) if bounds else random.randrange(2)
-        for name, number in [
-            ("shift", random.randrange(0, 8)), ("width", random.randrange(0, buckets + 1)),
-            ("place", random.randrange(0, buckets + 1)), ("hashed", hashed),
-            ("seed", random.randrange(1 << 32)),
-        ]:  # fmt: skip
-            part = layout["fields"][name]
-            value |= (int(number) & ((1 << part["bits"]) - 1)) << part["offset"]
-        return value
-
-    def cell(self, random, bounds=None):
-        """Return random cells of a part of the digests; with bounds, often wide enough for them."""
-        layout = self.manifest["digests"]["cell"]
-        field = random.randrange(len(self.parameters["keys"]))
-        shift = random.randrange(0, 8)
-        if bounds:
-            low, high = bounds[field]
-            enough = max(high - low - 1, 0).bit_length()
-            shift = random.choice([enough, enough, max(enough - 1, 0), shift])
-        value = 0
-        for name, number in (("field", field), ("shift", shift)):
-            part = layout["fields"][name]
-            value |= (number & ((1 << part["bits"]) - 1)) << part["offset"]
-        return value
-
-    def window(self, random, side, count):
-        """Return a word that gives a side a new window, sometimes of an absurd size."""
-        bits = self.parameters["timestamp_bits"]
-        if bits and random.random() < 0.6:
-            size = random.choice([
-                0, 1, random.randrange(0, 30), self.turns.room // 2, self.turns.room,
-                random.randrange(0, 4 * self.capacity), 1 << bits, -1,
-            ])  # fmt: skip
-            return self.control("LIFESPAN", side, size)
-        room = self.turns.room
-        size = random.choice([
-            1, 2, room, room, random.randrange(1, room + 1), random.randrange(1, room + 1), 0, -7,
-            self.capacity + 1,
-        ])  # fmt: skip
-        return self.control("WINDOW", side, size)
-
-    def period(self, random):
-        """Return a random precision."""
-        probes, most = self.parameters["probes"], 1 << self.parameters["probe_bits"]
-        return random.choice([
-            1, 1, probes, probes, random.randrange(1, probes + 1), probes + 1,
-            random.randrange(1, most + 1), most, most + 1, 0, -1,
-        ])  # fmt: skip
-
-    def rounds(self, random):
-        """Return a random number of tuples in a round."""
-        return random.choice([1, 1, 1, 2, 3, 4, 6, 8, 16, 40, 0, -1, -4, random.randrange(1, 64)])
-
-    def configuration(self, random, count):
-        """Return words that set up a query, each of them with some probability."""
-        words, bounds, ops = [], {}, self.manifest["operations"]
-        for index, spec in enumerate(self.parameters["keys"]):
-            bounds[index] = self.bound_pair(random, spec["bits"])
-            for op, value in zip(("BOUND_LOW", "BOUND_HIGH"), bounds[index], strict=True):
-                if op in ops:
-                    words.append(self.control(op, index, value))
-        if "COORDINATE" in ops and random.random() < 0.8:
-            for index, limits in bounds.items():
-                words.append(self.control("COORDINATE", index, self.coordinate(random, limits)))
-        if "CELL" in ops and random.random() < 0.8:
-            for index in range(self.manifest["indices"]["CELL"]):
-                words.append(self.control("CELL", index, self.cell(random, bounds)))
-        if "DISTINCT" in ops and random.random() < 0.2:
-            words.append(self.control("DISTINCT", random.randrange(2), 1))
-        words += [self.window(random, side, count) for side in (0, 1) if random.random() < 0.8]
-        if random.random() < 0.8:
-            words.append(self.control("PRECISION", 0, self.period(random)))
-        if "INNER" in ops and random.random() < 0.6:
-            words.append(self.control("INNER", 0, self.rounds(random)))
-        if random.random() < 0.5:
-            words.append(self.control("CLEAR"))
-        return words
-
-    def any_control(self, random, count):
-        """Return a word that is no tuple: of any operation, undefined ones too, or of no kind."""
-        choice = random.random()
-        if choice < 0.06:
-            return self.garbage(random)
-        if choice < 0.12:
-            return self.control(random.randrange(16), random.randrange(16), random.randrange(-9, 9))
-        op, side = random.choice(self.operations), random.randrange(2)
-        if op in ("CORE", "SEGMENT"):
-            return self.control(op, random.randrange(16), self.turns.core(random))
-        index = random.randrange(self.manifest["indices"][op])
-        value = random.randrange(-3, 4)
-        if op in ("BOUND_LOW", "BOUND_HIGH"):
-            value = random.choice(self.bound_pair(random, self.parameters["keys"][index]["bits"]))
-        elif op in ("WINDOW", "LIFESPAN"):
-            return self.window(random, side, count)
-        elif op == "PRECISION":
-            value = self.period(random)
-        elif op == "INNER":
-            value = self.rounds(random)
-        elif op == "COORDINATE":
-            value = self.coordinate(random)
-        elif op == "CELL":
-            value = self.cell(random)
-        return self.control(op, index, value)
-
-    def garbage(self, random):
-        """Return a word of random bits that is no tuple, if there is a kind for that."""
-        number = random.getrandbits(self.layout.bits)
-        kind = self.layout.fields["kind"]
-        mask = ((1 << kind["bits"]) - 1) << kind["offset"]
-        free = set(range(4)) - set(self.kinds.values()) | {self.kinds["CONTROL"]}
-        return number & ~mask | random.choice(sorted(free)) << kind["offset"]

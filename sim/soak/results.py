@@ -8,10 +8,13 @@ import numpy as np
 from .words import WordLayout
 
 __all__ = [
+    "FAILED",
+    "FAILED_CORE",
     "INNER",
     "KIND",
     "MARK",
     "MATCH",
+    "OVERFLOW",
     "PAIR",
     "STAR",
     "Results",
@@ -28,6 +31,8 @@ PAIR, STAR, MARK, MATCH = 0, 1, 2, 3
 INNER = 4
 #: Where the parts of a code begin. Codes of a group's pairs are ordered by their cores.
 KIND, CORE, ROW, LANE = 60, 44, 24, 16
+#: Where they begin in the code of a star or mark, above ``illegal`` and ``disorder``.
+OVERFLOW, FAILED, FAILED_CORE = 2, 4, 8
 #: Bits of a tuple's number in the code of a MATCH.
 ORDINAL = 30
 
@@ -44,7 +49,7 @@ def pack_match(r, s):
 
 def pack(kind, overflow, disorder, illegal):
     """Return the codes of stars or marks with their faults."""
-    return kind << KIND | overflow << 2 | disorder << 1 | illegal
+    return kind << KIND | overflow << OVERFLOW | disorder << 1 | illegal
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,9 @@ def describe(side, code):
         return f"PAIR r={code >> ORDINAL & every} s={code & every}"
     if kind == INNER:
         return f"STAR {name} of a round" + (" with faults" if code != INNER << KIND else "")
-    faults = f"overflow={code >> 2 & 3} disorder={code >> 1 & 1} illegal={code & 1}"
+    faults = f"overflow={code >> OVERFLOW & 3} disorder={code >> 1 & 1} illegal={code & 1}"
+    if code >> FAILED & 1:
+        faults += f" failed={code >> FAILED_CORE & 0xFFFF}"
     return f"STAR {name} {faults}" if kind == STAR else f"MARK {faults}"
 
 
@@ -170,7 +177,11 @@ class Reader:
             inner = get("inner") != 0
             # No mark has the flag: what has is neither a mark nor the star of a probe.
             stop = np.where(inner, np.where(is_mark, MATCH, INNER), stop)
-        code = np.where(kind == self.kinds["PAIR"], pair, pack(stop, *faults))
+        stops = pack(stop, *faults)
+        if "failed" in self.layout.fields:
+            failed = get("failed")
+            stops |= failed << FAILED | failed * self.core(get("failed_core")) << FAILED_CORE
+        code = np.where(kind == self.kinds["PAIR"], pair, stops)
         return kind, np.where(is_mark | no_side, 0, get("side")), code
 
 

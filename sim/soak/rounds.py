@@ -5,6 +5,8 @@ import numpy as np
 
 __all__ = ["round_size", "round_sizes", "rounds_with_stars"]
 
+NEVER = 1 << 62
+
 
 def round_size(storage, value):
     """Return how many tuples of a core are a round after INNER with a value; 0 for no rounds."""
@@ -51,25 +53,31 @@ def round_sizes(controls, turns, tuples):
     return np.array(sizes)[np.searchsorted(moments, tuples.moment) - 1]
 
 
-def rounds_with_stars(cores, size, begin, end):
+def rounds_with_stars(cores, answering, size, begin, end):
     """Return which rounds have stars, for probes that see tuples ``begin`` until before ``end``.
 
-    Tuple ``n`` is in the lap ``n // cores`` of the turns, and number ``n // cores`` of its core. A
-    star follows a round if a tuple of its last lap is in the window.
+    Tuple ``n`` has the turn ``n % cores`` of the lap ``n // cores``, which is its number in its
+    core. A star follows a round if the window has a tuple of its last lap, of a core that answers.
 
     Parameters
     ----------
     cores, size, begin, end : int64 arrays
-        For each probe: how many cores store, which is ``cores`` above, the size of a round, at
-        least one, and the tuples.
+        For each probe: how many cores store, the size of a round, at least one, and the tuples.
+    answering : bool array
+        For each probe, a row: of which turns the cores answer.
 
     Returns
     -------
     probe, number : int64 arrays
         One row for every star, those of a probe in a row.
     """
-    first = (begin // cores) // size  # the round of the first lap
-    after = np.where(end > begin, ((end - 1) // cores + 1) // size, first)
+    first, after = np.full(len(size), NEVER), np.zeros(len(size), np.int64)
+    for turn in range(answering.shape[1]):
+        # Laps in which a tuple of this turn is in the window, as the rounds that end with them.
+        low, high = (-((turn - n) // cores) // size for n in (begin, end))
+        some = answering[:, turn] & (low < high)
+        first = np.where(some, np.minimum(first, low), first)
+        after = np.where(some, np.maximum(after, high), after)
     count = np.maximum(after - first, 0)
     probe = np.repeat(np.arange(len(size)), count)
     offset = np.arange(len(probe)) - np.repeat(np.cumsum(count) - count, count)

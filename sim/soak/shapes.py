@@ -4,6 +4,7 @@
 import numpy as np
 
 from hdl.parameters import JoinParameters, KeyField
+from hdl.silence import longest_silence
 
 from .predicates import CUSTOM
 
@@ -110,7 +111,11 @@ def random_shape(seed, number):
         tuples_per_word=choose(random, [1, 1, 2]),
     )  # fmt: skip
     rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
-    return parameters.with_(rounds=True) if rounds else parameters
+    if rounds:
+        parameters = parameters.with_(rounds=True)
+    if random.random() < 0.5:
+        parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters
 
 
 def shape_facts(parameters):
@@ -126,6 +131,8 @@ def shape_facts(parameters):
         yield name.replace("_", " "), getattr(parameters, name)
     if parameters.engine == "scan" and not parameters.is_chain:
         yield "rounds", parameters.rounds
+    if not parameters.is_chain:
+        yield "gates", parameters.has_gates
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
     if parameters.engine == "index":

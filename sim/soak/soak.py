@@ -2,13 +2,14 @@
 """Runs of the soak: shapes after shapes, programs after programs, until the time is up."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import time
 
 import numpy as np
 
-from .bundles import built, manifest_of
+from .bundles import built, faulty, manifest_of
 from .checking import Checker
+from .failing import random_fault
 from .listing import listing
 from .programs import Programmer
 from .shapes import random_shape, shape_facts
@@ -23,6 +24,9 @@ MOST_RESULTS = 200_000
 SAMPLE = 8
 #: Words of a program that is long enough for a sample.
 LONG = 4000
+#: Part of the programs in which a core fails, where cores can; cycles of a word, more or less.
+FAILING = 0.7
+CYCLES = 6
 #: Words of a program that are printed.
 LISTED = 60
 
@@ -78,17 +82,25 @@ class Soak:
     def __init__(self, seed, report, effort=1_000_000):
         self.seed, self.report, self.effort = seed, report, effort
         self.tally = Tally()
+        self.failing = {}
         self.beat = time.monotonic()
 
     def shape(self, number):
         """Build a shape; return its parameters, manifest and :class:`Checker`."""
         parameters = random_shape(self.seed, number)
         self.report(f"shape {number}: {parameters}")
-        bundle = built(parameters, lambda text: None)
+        fails = self.can_fail(number, parameters)
+        bundle = (faulty if fails else built)(parameters, lambda text: None)
         manifest = manifest_of(bundle)
+        self.failing[number] = fails
         self.tally.shapes += 1
         self.tally.facts.update(shape_facts(parameters))
+        self.tally.facts["cores", "can fail" if fails else "never fail"] += 1
         return manifest, Checker(bundle / "splitjoin.so", manifest)
+
+    def can_fail(self, number, parameters):
+        """Return whether cores fail in some programs of a shape: in every other one with gates."""
+        return parameters.has_gates and bool(np.random.default_rng([number, self.seed]).integers(2))
 
     def program(self, number, which, manifest, checker):
         """Return a program of a shape, shortened if more results were to come than are of use."""
@@ -101,6 +113,11 @@ class Soak:
             program.words = program.words[: len(program.words) // 2]
         while checker.result_count(program.words) > MOST_RESULTS:
             program.words = program.words[: len(program.words) // 2]
+        if self.failing.get(number) and random.random() < FAILING:
+            cycles = CYCLES * (len(program.words) + 1)
+            fault = random_fault(random, manifest["storage"]["cores"], cycles)
+            program.feeding = replace(program.feeding, fault=fault)
+            program.facts.append(("fault", fault.kind.partition(" ")[0]))
         return program
 
     def case(self, number, which, manifest, checker):

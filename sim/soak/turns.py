@@ -69,6 +69,16 @@ class Turns:
         """Return how many cores store at each of some moments."""
         return np.array([len(live) for live in self.lives])[self.number(moments)]
 
+    def table(self):
+        """Return the cores of each segment, a row, in the order of their turns; then -1."""
+        most = len(self.lives[0])
+        return np.array([live + [-1] * (most - len(live)) for live in self.lives])
+
+    def answering(self, moments, masks):
+        """Tell of each turn at each of some moments, a row, whether a core has it and answers."""
+        core = self.table()[self.number(moments)]
+        return (core >= 0) & ~masks.of(moments[:, None], core)
+
     def places(self, history):
         """Return the :class:`Places` of the tuples of a :class:`sim.soak.history.History`."""
         moments = history.tuples.moment[history.stored]
@@ -78,9 +88,7 @@ class Turns:
         fresh = np.ones(len(moments), bool)
         fresh[1:] = (window[1:] != window[:-1]) | (segment[1:] != segment[:-1])
         turn = at - np.maximum.accumulate(np.where(fresh, at, 0))
-        lives = self.lives
-        table = np.array([live + [-1] * (len(lives[0]) - len(live)) for live in lives])
-        core = table[segment, turn % self.live(moments)]
+        core = self.table()[segment, turn % self.live(moments)]
         group = ranked(window, core)
         order = np.argsort(group, kind="stable")
         local = np.empty(len(moments), np.int64)

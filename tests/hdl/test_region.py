@@ -56,6 +56,16 @@ def digest_parameters(**changes):
     return region_parameters(comparator="equality", **{"digest_bits": 2, **changes})
 
 
+def events_among(keys):
+    """Tuples for a region, many of them with ``keys`` that often match, and control words."""
+    events = st.one_of(
+        st.tuples(st.integers(0, 1), keys),
+        st.tuples(st.integers(0, 1), st.integers(-32, 31)),
+        st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
+    )
+    return st.lists(events, max_size=60)
+
+
 @settings(max_examples=25)
 @given(
     digest_bits=st.sampled_from([1, 3, 5]),
@@ -76,12 +86,7 @@ def test_with_digests_only_equal_keys_match(
     size = data.draw(st.integers(1, parameters.capacity))
     model = Model(parameters, probe_side, data.draw(st.integers(0, cores - 1)), size, matches=equal)
     few = st.lists(st.integers(-32, 31), min_size=1, max_size=6).flatmap(st.sampled_from)
-    events = st.one_of(
-        st.tuples(st.integers(0, 1), few),
-        st.tuples(st.integers(0, 1), st.integers(-32, 31)),
-        st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
-    )
-    feed(model, data.draw(st.lists(events, max_size=60)))
+    feed(model, data.draw(events_among(few)))
     activity = {}
     assert drive(model, stalls=stalls, activity=activity) == model.answers
     assert activity["comparisons"] == model.comparisons
@@ -109,13 +114,7 @@ def test_with_digests_of_a_band_only_keys_in_range_match(
     size = data.draw(st.integers(1, parameters.capacity))
     position = data.draw(st.integers(0, cores - 1))
     model = Model(parameters, probe_side, position, size, cells=((0, shift),))
-    near = st.integers(-8, 8)
-    events = st.one_of(
-        st.tuples(st.integers(0, 1), near),
-        st.tuples(st.integers(0, 1), st.integers(-32, 31)),
-        st.sampled_from(["FLUSH", "WINDOW", "CLEAR"]),
-    )
-    feed(model, data.draw(st.lists(events, max_size=60)))
+    feed(model, data.draw(events_among(st.integers(-8, 8))))
     activity = {}
     assert drive(model, stalls=stalls, activity=activity) == model.answers
     assert activity["comparisons"] == model.comparisons

@@ -180,3 +180,43 @@ def test_results_pass_in_the_same_cycle_and_one_in_every_cycle():
     assert dut.latency == 0
     assert taken == sent
     assert taken[-1] - taken[0] == 28
+
+
+def word(parameters, kind, **flags):
+    """Return a star or mark of a region as a number."""
+    body = {"punctuation": flags}
+    return node_result(parameters, 0).const({"kind": kind, "body": body}).as_value().value
+
+
+def test_stars_of_rounds_pass_and_are_not_owed():
+    """The star of a round is neither the star that is owed nor wrong; the mark has its own flag."""
+    parameters = PARAMETERS.with_(rounds=True)
+    dut = OwedStops(parameters)
+    bench = StreamBench(dut, deadline=200)
+    shown = [
+        word(parameters, STAR, inner=1),
+        word(parameters, STAR, inner=1),
+        word(parameters, STAR, inner=0),
+        word(parameters, MARK, inner=1),
+    ]
+
+    async def work(ctx):
+        for entry in ({"star": 1}, {"mark": 1, "inner": 1}, {"star": 1, "mark": 1, "inner": 1}):
+            ctx.set(dut.stop, entry)
+            ctx.set(dut.add, 1)
+            await ctx.tick()
+        ctx.set(dut.add, 0)
+        for result in [*shown, shown[0]]:
+            ctx.set(Value.cast(dut.i.payload), result)
+            ctx.set(dut.i.valid, 1)
+            assert not ctx.get(dut.wrong)
+            await ctx.tick().until(dut.i.ready)
+            ctx.set(dut.i.valid, 0)
+        ctx.set(dut.failed, 1)
+        bench.done()
+
+    bench.spawn(work)
+    received = bench.sink(dut.o, 7)
+    bench.run(extra_cycles=10)
+    own = [word(parameters, STAR, failed=1), word(parameters, MARK, failed=1, inner=1)]
+    assert received == [*shown, shown[0], *own]

@@ -87,16 +87,3 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
 
     run(dut, bench)
     assert all(seen.values())
-
-
-def test_refusal_is_told_in_the_cycle_of_the_word():
-    dut = CoreLists(JoinParameters(cores=2, sub_window=3))
-    assert dut.latency == 0
-
-    async def bench(ctx):
-        ctx.set(dut.begin, 1)
-        assert ctx.get(dut.segment_refused) == 1  # the list is empty
-        ctx.set(dut.begin, 0)
-        assert ctx.get(dut.segment_refused) == 0
-
-    run(dut, bench)

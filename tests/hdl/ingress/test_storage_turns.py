@@ -4,6 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
+from hdl.ingress.core_lists import CoreLists
 from hdl.ingress.storage_turns import StorageTurns
 from hdl.parameters import JoinParameters
 from tests.hdl.turns_model import Turns
@@ -93,14 +94,15 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
     assert all(seen.values())
 
 
-def test_refusal_is_told_in_the_cycle_of_the_word():
-    dut = StorageTurns(JoinParameters(cores=2, sub_window=3))
+@pytest.mark.parametrize(("component", "word"), [(CoreLists, "begin"), (StorageTurns, "segment")])
+def test_refusal_is_told_in_the_cycle_of_the_word(component, word):
+    dut = component(JoinParameters(cores=2, sub_window=3))
     assert dut.latency == 0
 
     async def bench(ctx):
-        ctx.set(dut.segment, 1)
+        ctx.set(getattr(dut, word), 1)
         assert ctx.get(dut.segment_refused) == 1  # no core is listed
-        ctx.set(dut.segment, 0)
+        ctx.set(getattr(dut, word), 0)
         assert ctx.get(dut.segment_refused) == 0
 
     simulator = Simulator(dut)

@@ -4,7 +4,7 @@
 import pytest
 
 from sim.failures.trials import SHAPES, run_trial
-from sim.figures.failures import faulty
+from sim.soak.bundles import faulty
 
 TRIALS = 20
 

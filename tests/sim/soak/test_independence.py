@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[3] / "sim" / "soak"
 #: Modules that build what the model is compared with, or write the ledger.
-BUILDERS = {"bundles.py", "commands.py", "mutants.py", "shapes.py"}
+BUILDERS = {"bundles.py", "commands.py", "failing.py", "mutants.py", "shapes.py"}
 MODULES = sorted(path.name for path in FOLDER.glob("*.py") if path.name not in BUILDERS)
 
 

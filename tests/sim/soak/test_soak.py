@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from sim.failures.trials import SHAPES as GATED
 from sim.soak import commands
 from sim.soak import soak as soaking
 from sim.soak.bundles import built, manifest_of
@@ -24,6 +25,7 @@ SHAPES = {
     "scan": BUNDLES["groups"],
     "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
     "index, two in a word": PARAMETERS["index, two in a word"],
+    "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     **CHAINS,
 }
 PROGRAMS, EFFORT = 25, 20_000
