@@ -10,6 +10,7 @@ from . import (
     engine_queues,
     facts,
     failures,
+    flow,
     groups,
     merging,
     orders,
@@ -31,7 +32,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
     storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    chain_parts, failures, resets, rounds,
+    chain_parts, flow, failures, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
