@@ -12,12 +12,37 @@ from amaranth.utils import ceil_log2
 
 from .parameter_checks import check_key_field, check_parameters, require
 
-__all__ = ["JoinParameters", "KeyField"]
+__all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
 
 #: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
 TAG_BITS = 24
-#: Rows of a chain's ring beyond the sub-window (:mod:`hdl.baselines.segment`).
-CHAIN_SLACK = 14
+#: Rows of a handshake join's ring beyond the sub-window. Tests and the soak found it to be enough.
+HANDSHAKE_SLACK = 14
+
+
+def low_latency_slack(cores):
+    """Return the ring rows beyond the sub-window that a low-latency handshake join needs.
+
+    With so many, no core ever waits for a word that expires a tuple, in either lane:
+
+    - A tuple enters its lane when the other lane's words before it have been taken where they
+      enter. So when it is taken anywhere, the words that expire all tuples beyond one window of its
+      side are in the chain, or have passed.
+    - Between the core where they enter and one that is ``n`` cores on, there are at most ``4 * n``
+      of them: each link holds two words in the register where it begins, and two where it ends. So
+      a core has seen at most ``capacity + 4 * (cores - 1)`` tuples of a side that it has not seen
+      expire.
+    - Their numbers are consecutive, and every ``cores``-th of them is kept here. That makes at most
+      ``sub_window + 4 - 4 // cores`` rows.
+    - A core takes words while fewer than ``ring_rows - 9`` rows are in use
+      (:data:`hdl.baselines.ring_room.RING_RESERVE`), and :attr:`JoinParameters.ring_rows` has three
+      rows beside the slack.
+
+    Parameters
+    ----------
+    cores : int
+    """
+    return 4 - 4 // cores + 9 - 3 + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,11 +224,13 @@ class JoinParameters:
         They let tuples be stored while probes wait for their group to fill: the span of the group
         must survive these stores. Slots for three groups keep both regions of a core busy. A probe
         of an index is under way for longer than it takes to send the next one, so an index has more
-        slots. A chain has a fixed number of rows for tuples whose
-        expiry is still on its way.
+        slots. A chain has rows for tuples whose expiry is still
+        on its way (:func:`low_latency_slack`).
         """
+        if self.architecture == "low-latency-handshake":
+            return low_latency_slack(self.cores)
         if self.is_chain:
-            return CHAIN_SLACK
+            return HANDSHAKE_SLACK
         under_way = 32 if self.engine == "index" else 0
         return -(-(3 * self.probes + under_way) // self.cores) + 1
 

@@ -8,9 +8,12 @@ from . import (
     comparisons,
     distribution,
     engine_queues,
+    expedited_link,
     facts,
     failures,
+    flow,
     groups,
+    handshake_link,
     merging,
     orders,
     resets,
@@ -31,7 +34,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
     storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    chain_parts, failures, resets, rounds,
+    chain_parts, flow, handshake_link, expedited_link, failures, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accelerators of the cocotb benches: every engine, comparator and shape of a preset."""
+"""The accelerators of the cocotb benches: every engine, comparator, chain, shape of a preset."""
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
@@ -69,6 +69,13 @@ SHAPES = {
     "an index of equality": JoinParameters(
         cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
         comparator="equality", tuples_per_word=2,
+    ),
+    "a handshake join": JoinParameters(
+        cores=3, sub_window=8, keys=XY, timestamp_bits=16, fan_in=2, architecture="handshake",
+    ),
+    "a low-latency handshake join": JoinParameters(
+        cores=3, sub_window=8, keys=XY, timestamp_bits=16, fan_in=2, comparator="equality",
+        architecture="low-latency-handshake",
     ),
     **{
         name: small(PRESETS[name])

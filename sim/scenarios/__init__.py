@@ -6,6 +6,7 @@ The same scenarios run in Amaranth's simulator, in the simulator library and und
 
 from .answers import answer, assert_right, expected_results
 from .cases import Cases, Flow
+from .chain_answers import assert_chain_right, chain_answer
 from .hostile_words import hostile_scenario
 from .illegal import illegal_word
 from .random_words import random_scenario
@@ -17,7 +18,9 @@ __all__ = [
     "Flow",
     "Scenario",
     "answer",
+    "assert_chain_right",
     "assert_right",
+    "chain_answer",
     "expected_results",
     "hostile_scenario",
     "illegal_word",

@@ -205,7 +205,12 @@ class Writer:
                 self.control("WINDOW", side, size)
 
     def turns(self):
-        """Write a segment in which at least ``fewest`` cores take turns, in any order."""
+        """Write a segment in which at least ``fewest`` cores take turns, in any order.
+
+        The cores of a chain take no turns.
+        """
+        if "SEGMENT" not in self.manifest.operations:
+            return
         cores = self.manifest.storage.cores
         most = self.choose(
             [cores, self.fewest, int(self.generator.integers(self.fewest, cores + 1))]
