@@ -23,7 +23,8 @@ __all__ = ["main"]
 #: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
     "scan", "routed", "index", "skew", "direct", "host_runtime", "pipelines", "benches", "soak",
-    "netlist", "formal", "mutation", "cost_model", "evaluation", "segments", "failures",
+    "netlist", "formal", "mutation", "cost_model", "evaluation", "ports", "segments",
+    "failures",
 )  # fmt: skip
 
 

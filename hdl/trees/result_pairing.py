@@ -11,7 +11,7 @@ from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_layout
 
-from .side_result import elaborate_side_result
+from . import side_result
 
 __all__ = ["ResultPairing", "row_layout"]
 
@@ -126,7 +126,7 @@ class ResultPairing(wiring.Component):
         """Convert a word of the gathering tree to a result of this side."""
         word = self.i.payload
         m.d.comb += arriving.free.eq(word.body.punctuation.free)
-        elaborate_side_result(m, self.parameters, word, arriving.result, self.side)
+        side_result.elaborate_side_result(m, self.parameters, word, arriving.result, self.side)
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""

@@ -10,8 +10,8 @@ from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import node_result, result_layout, result_word
 
+from . import side_result
 from .result_pairing import ResultPairing
-from .side_result import elaborate_side_result
 
 __all__ = ["SideExit"]
 
@@ -71,7 +71,9 @@ class SideExit(wiring.Component):
             output.i.valid.eq(self.i.valid),
             self.i.ready.eq(output.i.ready),
         ]
-        elaborate_side_result(m, self.parameters, self.i.payload, output.i.payload, self.side)
+        side_result.elaborate_side_result(
+            m, self.parameters, self.i.payload, output.i.payload, self.side
+        )
 
     def elaborate_rows(self, m):
         """Emit the rows of the pairing, which come from its register, as words."""

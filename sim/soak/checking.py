@@ -93,7 +93,9 @@ class Checker:
         words, answer = self.answer(words)
         run = self.machine.run(words, int((answer.results.kind == MARK).sum()), feeding)
         results, wrong = read_results(self.manifest, run.words)
-        differs = difference(answer, results, self.manifest["parameters"]["engine"])
+        engine = self.manifest["parameters"]["engine"]
+        ports = len(self.manifest.get("result_ports", "o"))
+        differs = difference(answer, results, engine, ports=ports)
         troubles = [text for text in (run.trouble, wrong, differs) if text]
         if not troubles:
             troubles = self.miscounted(run.counters, answer, results)

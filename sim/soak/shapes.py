@@ -110,7 +110,8 @@ def random_shape(seed, number):
         tuples_per_word=choose(random, [1, 1, 2]),
     )  # fmt: skip
     rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
-    return parameters.with_(rounds=True) if rounds else parameters
+    ports = 2 if random.random() < 0.3 else 1
+    return parameters.with_(rounds=bool(rounds), result_streams=ports)
 
 
 def shape_facts(parameters):
@@ -126,6 +127,8 @@ def shape_facts(parameters):
         yield name.replace("_", " "), getattr(parameters, name)
     if parameters.engine == "scan" and not parameters.is_chain:
         yield "rounds", parameters.rounds
+    if not parameters.is_chain:
+        yield "result streams", parameters.result_streams
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
     if parameters.engine == "index":
