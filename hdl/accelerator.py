@@ -14,11 +14,13 @@ from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
 from .local_reset import reset_tree_within
+from .result_ports import result_ports
 from .trees.combiner import Combiner
 from .trees.distribution import DistributionTree
 from .trees.dual_combiner import DualCombiner
 from .trees.merger import MergerTree
 from .trees.order_queue import OrderQueue
+from .trees.side_exit import SideExit
 from .verilog.literal import literal
 from .words.inputs import input_word
 from .words.prepared import region_word
@@ -32,7 +34,9 @@ class Accelerator(wiring.Component):
 
     Input words and results are those of ``docs/architecture.md``, section 2. Every input goes
     directly to a register, and every output comes directly from one. With ``failure_cycles``, every
-    core has a gate (:class:`hdl.failures.core_gate.CoreGate`), which takes no cycle.
+    core has a gate (:class:`hdl.failures.core_gate.CoreGate`), which takes no cycle. With two
+    ``result_streams``, the results of each side's probes leave by a port of their own, and there is
+    no combiner.
 
     Latency: :attr:`latency` cycles, plus the rows that a probe's window covers in a region. This is
     the time from a tuple that closes its group to its star, when the accelerator is idle (the
@@ -49,6 +53,8 @@ class Accelerator(wiring.Component):
     -------
     i : In(stream.Signature(input_word(parameters)))
     o : Out(stream.Signature(result_word(parameters)))
+        With two result streams: ``o_r`` and ``o_s`` instead (:mod:`hdl.result_ports`). A port whose
+        words are not taken stops the other one after some time.
     counter_addr : In(4)
         Address of a counter, see :data:`hdl.counters.COUNTERS`.
     counter_data : Out(48)
@@ -71,19 +77,24 @@ class Accelerator(wiring.Component):
         self.cores = [JoinCore(parameters) for _ in range(parameters.cores)]
         self.gates = [CoreGate(parameters) for _ in self.cores if parameters.has_gates]
         self.gathering = [MergerTree(parameters) for _ in range(2)]
-        combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
-        self.combiner = combiner(parameters)
+        self.combiner, self.exits = None, []
+        if parameters.result_streams == 2:
+            self.exits = [SideExit(parameters, side=side) for side in range(2)]
+        else:
+            combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
+            self.combiner = combiner(parameters)
         self.latency = (
             self.ingress.latency
             + self.distribution.latency
             + self.cores[0].latency
             + self.gathering[0].latency
-            + self.combiner.latency
+            + (self.combiner or self.exits[0]).latency
         )
+        results = Out(stream.Signature(result_word(parameters)))
         super().__init__(
             {
                 "i": In(stream.Signature(input_word(parameters))),
-                "o": Out(stream.Signature(result_word(parameters))),
+                **dict.fromkeys(result_ports(parameters), results),
                 "counter_addr": In(4),
                 "counter_data": Out(COUNTER_BITS),
             }
@@ -93,28 +104,15 @@ class Accelerator(wiring.Component):
         m = Module()
         m.submodules.ingress = ingress = self.ingress
         m.submodules.distribution = distribution = self.distribution
-        m.submodules.order = order = OrderQueue(
-            turns_shape(self.parameters),
-            depth=self.ORDER_DEPTH,
-            per_word=self.parameters.tuples_per_word,
-        )
-        m.submodules.combiner = combiner = self.combiner
-        m.submodules.activity = activity = ActivityTree(self.parameters)
-
         connect(m, flipped(self.i), ingress.i)
         connect(m, ingress.o, distribution.i)
-        connect(m, order.o, combiner.order)
-        connect(m, combiner.o, flipped(self.o))
-        m.d.comb += [
-            order.push.eq(ingress.closing),
-            order.i.eq(ingress.closing_sides),
-            ingress.room.eq(order.room),
-        ]
-        for side, (name, tree) in enumerate(
-            zip(("gathering_r", "gathering_s"), self.gathering, strict=True)
+        ends = self.elaborate_exits(m) if self.exits else self.elaborate_combiner(m)
+        m.submodules.activity = activity = ActivityTree(self.parameters)
+        for name, tree, end in zip(
+            ("gathering_r", "gathering_s"), self.gathering, ends, strict=True
         ):
             m.submodules[name] = tree
-            connect(m, tree.o, combiner.i[side])
+            connect(m, tree.o, end)
         for n, core in enumerate(self.cores):
             m.submodules[f"core_{n}"] = core
             m.d.comb += core.position.eq(literal(n, core.position.shape()))
@@ -126,6 +124,34 @@ class Accelerator(wiring.Component):
         count_events(m, self, activity)
         self.elaborate_reset(m)
         return m
+
+    def elaborate_combiner(self, m):
+        """Join the results of both sides, in the order in which groups close; return the inputs."""
+        m.submodules.order = order = OrderQueue(
+            turns_shape(self.parameters),
+            depth=self.ORDER_DEPTH,
+            per_word=self.parameters.tuples_per_word,
+        )
+        m.submodules.combiner = combiner = self.combiner
+        connect(m, order.o, combiner.order)
+        connect(m, combiner.o, flipped(self.o))
+        m.d.comb += [
+            order.push.eq(self.ingress.closing),
+            order.i.eq(self.ingress.closing_sides),
+            self.ingress.room.eq(order.room),
+        ]
+        return combiner.i
+
+    def elaborate_exits(self, m):
+        """Let the results of each side leave by its port; return the inputs of the exits.
+
+        Nobody waits for turns, so there is always room for one.
+        """
+        for name, end in zip(result_ports(self.parameters), self.exits, strict=True):
+            m.submodules[f"exit{name[1:]}"] = end
+            connect(m, end.o, flipped(getattr(self, name)))
+        m.d.comb += self.ingress.room.eq(1)
+        return [end.i for end in self.exits]
 
     def elaborate_gate(self, m, n):
         """Put a gate in front of a core, if cores have gates; return its words and its results."""

@@ -8,8 +8,10 @@ from operator import or_
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from .local_reset import reset_nearby
+from .result_ports import results_per_cycle
 from .tree import tree_levels
 from .words.spans import activity_layout
 
@@ -164,10 +166,12 @@ class CounterBank(wiring.Component):
         Output of the :class:`ActivityTree`.
     accepted : In(2)
         A tuple of R (bit 0), of S (bit 1) was accepted.
-    kinds : In(3 * tuples_per_word)
-        How many pairs, stars and marks are emitted in this cycle, ``tuples_per_word`` bits each.
-    ingress, output : In(2)
+    kinds : In(3 * bits_for(results_per_cycle(parameters)))
+        How many pairs, stars and marks are emitted in this cycle, with as many bits each.
+    ingress : In(2)
         The port is busy (bit 0) or stalled (bit 1).
+    output : In(2 * result_streams)
+        How many result ports are busy, and how many are stalled, with as many bits each.
     disorder : In(1)
         Shown as it is, not counted.
     illegal : In(1)
@@ -180,14 +184,15 @@ class CounterBank(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 2
+        self._count_bits = bits_for(results_per_cycle(parameters))
         levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
         super().__init__(
             {
                 "activity": In(activity_layout(parameters, ActivityNode.ARITY**levels)),
                 "accepted": In(2),
-                "kinds": In(3 * parameters.tuples_per_word),
+                "kinds": In(3 * self._count_bits),
                 "ingress": In(2),
-                "output": In(2),
+                "output": In(2 * parameters.result_streams),
                 "disorder": In(1),
                 "illegal": In(1),
                 "address": In(4),
@@ -197,8 +202,9 @@ class CounterBank(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        results, stars, marks = (
-            self.kinds.word_select(n, self.parameters.tuples_per_word) for n in range(3)
+        results, stars, marks = (self.kinds.word_select(n, self._count_bits) for n in range(3))
+        busy, stalled = (
+            self.output.word_select(n, self.parameters.result_streams) for n in range(2)
         )
         increments = {
             "cycles": 1,
@@ -212,8 +218,8 @@ class CounterBank(wiring.Component):
             "region_stalled": self.activity.stalled,
             "ingress_busy": self.ingress[0],
             "ingress_stalled": self.ingress[1],
-            "output_busy": self.output[0],
-            "output_stalled": self.output[1],
+            "output_busy": busy,
+            "output_stalled": stalled,
             "illegal": self.illegal,
         }
         self.elaborate_counters(m, increments)

@@ -16,6 +16,7 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from .counters import COUNTERS
+from .result_ports import result_ports
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
 from .words.cells import cell_layout, digest_parts, has_cells
@@ -26,6 +27,8 @@ __all__ = ["describe", "fingerprint"]
 
 #: Version of the manifest's format. It is raised when a host must not read a manifest as before.
 FORMAT = 4
+#: Version for accelerators whose results leave by two ports, of which earlier hosts read only one.
+PORTS_FORMAT = 5
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock")
@@ -114,8 +117,9 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     unused = () if parameters.tuples_per_word == 2 else (InputKind.BOTH, ResultKind.NONE)
+    ports = result_ports(parameters)
     manifest = {
-        "format": FORMAT,
+        "format": FORMAT if len(ports) == 1 else PORTS_FORMAT,
         "kit": kit_version(),
         "hash": "",
         "parameters": parameters.to_dict(),
@@ -160,6 +164,8 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
             "parts": digest_parts(parameters),
             "cell": word(cell_layout(parameters)),
         }
+    if len(ports) > 1:
+        manifest["result_ports"] = list(ports)
     if parameters.is_chain:
         manifest["chain"] = chain(parameters, manifest["operations"])
     if clock is not None:

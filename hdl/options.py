@@ -22,6 +22,7 @@ NUMBERS = {
     "fan_in": "ports of a merger",
     "probe_bits": "width of a result's probe index",
     "tuples_per_word": "1, or 2 for a tuple of each side in an input word, and two results in one",
+    "result_streams": "1, or 2 for results of R's and of S's probes on ports of their own",
     "failure_cycles": "cycles without a sign of life after which a core has failed; 0: never",
     "tag_bits": "width of the numbers that results of a handshake join name tuples by",
 }

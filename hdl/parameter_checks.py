@@ -89,6 +89,11 @@ def check_numbers(parameters):
         parameters.tuples_per_word in (1, 2),
         f"Parameter 'tuples_per_word' must be 1 or 2, not {parameters.tuples_per_word!r}",
     )
+    require(
+        parameters.result_streams in (1, 2),
+        f"Parameter 'result_streams' must be 1, or 2 for a port of each side's probes, not"
+        f" {parameters.result_streams!r}",
+    )
 
 
 def check_keys(keys):
@@ -199,7 +204,10 @@ def check_architecture(parameters):
     if not parameters.is_chain:
         require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
         return
-    plain = {"engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1}
+    plain = {
+        "engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1,
+        "result_streams": 1,
+    }  # fmt: skip
     for name, value in plain.items():
         require(
             getattr(parameters, name) == value,

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from amaranth.utils import ceil_log2
 
-from .parameter_checks import check_key_field, check_parameters, require
+from .key_field import KeyField
+from .parameter_checks import check_parameters, require
 
 __all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
 
@@ -43,28 +44,6 @@ def low_latency_slack(cores):
     cores : int
     """
     return 4 - 4 // cores + 9 - 3 + 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeyField:
-    """One compared field of a tuple.
-
-    Parameters
-    ----------
-    name : str
-        Identifier; also the attribute that a custom ``predicate(r, s)`` reads.
-    bits : int
-        Width, 1 to 64.
-    signed : bool
-        Whether the field is in two's complement.
-    """
-
-    name: str
-    bits: int
-    signed: bool = True
-
-    def __post_init__(self):
-        check_key_field(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +105,10 @@ class JoinParameters:
         (:class:`hdl.failures.core_gate.CoreGate`), at least :func:`hdl.silence.longest_silence`.
         Zero, the default, leaves out the gates of cores: then the accelerator notices no failure,
         and no core can be masked.
+    result_streams : int
+        Number of ports that results leave by: 1, or 2 for a port of each side's probes. With 2,
+        each port takes a result word per cycle, and nothing is fixed of the order between them but
+        their marks (:mod:`hdl.result_ports`). Not for a chain.
     """
 
     cores: int = 4
@@ -147,6 +130,7 @@ class JoinParameters:
     tag_bits: int | None = None
     rounds: bool = False
     failure_cycles: int = 0
+    result_streams: int = 1
 
     def __post_init__(self):
         check_parameters(self)
@@ -246,14 +230,16 @@ class JoinParameters:
     def to_dict(self):
         """Return the parameters as JSON-compatible values.
 
-        Those of chains are there for a chain only, ``rounds`` only if there are any, and
-        ``failure_cycles`` if cores have gates.
+        Those of chains are there for a chain only, ``rounds`` only if there are any,
+        ``failure_cycles`` if cores have gates, and ``result_streams`` if there are two.
         """
         values = asdict(self)
         if not self.rounds:
             del values["rounds"]
         if not self.has_gates:
             del values["failure_cycles"]
+        if self.result_streams == 1:
+            del values["result_streams"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

@@ -25,8 +25,9 @@ __all__ = [
     "digest",
 ]
 
-#: Format number of the manifests that this version reads.
+#: Format number of the manifests that this version reads, and of those with two result ports.
 FORMAT = 4
+PORTS_FORMAT = 5
 
 #: Prefix of the names of fields that belong to the second result in a word.
 SECOND = "two."
@@ -222,6 +223,8 @@ class Manifest:
         Description of a handshake join; None if the accelerator is a SplitJoin.
     clock : RoutedClock or None
         Routed clock; None if neither the accelerator nor a twin was routed.
+    result_ports : tuple of str
+        Ports that results leave by: one, or that of R's probes and that of S's probes.
     path : Path or None
         Folder of the manifest file; None if the manifest was not read from a file.
     values : mapping
@@ -245,6 +248,7 @@ class Manifest:
     digests: Digests | None = None
     chain: Chain | None = None
     clock: RoutedClock | None = None
+    result_ports: tuple[str, ...] = ("o",)
     path: Path | None = None
     values: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -299,11 +303,11 @@ class Manifest:
         """
         if not isinstance(values, dict) or "format" not in values:
             raise ForeignManifestError(name, "has a manifest that is none of this kit")
-        if values["format"] != FORMAT:
+        if values["format"] not in (FORMAT, PORTS_FORMAT):
             raise ForeignManifestError(
                 name,
-                f"has a manifest of format {values['format']!r}, this kit reads {FORMAT}; "
-                f"generate it again",
+                f"has a manifest of format {values['format']!r}, this kit reads {FORMAT} and "
+                f"{PORTS_FORMAT}; generate it again",
             )
         try:
             return cls(
@@ -324,6 +328,7 @@ class Manifest:
                 digests=_digests(values["digests"]) if "digests" in values else None,
                 chain=_chain(values["chain"]) if "chain" in values else None,
                 clock=RoutedClock(**values["clock"]) if "clock" in values else None,
+                result_ports=_result_ports(values),
                 path=path,
                 values=values,
             )
@@ -421,6 +426,11 @@ def _digests(values: Mapping[str, Any]) -> Digests:
 
 def _chain(values: Mapping[str, Any]) -> Chain:
     return Chain(**{**values, "emptied_by": tuple(values["emptied_by"])})
+
+
+def _result_ports(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the result ports; those of the later format are in the manifest, which needs them."""
+    return tuple(values["result_ports"]) if values["format"] == PORTS_FORMAT else ("o",)
 
 
 def _storage(values: Mapping[str, Any]) -> Storage:

@@ -23,8 +23,8 @@ __all__ = ["main"]
 #: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
 MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
-    "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "segments",
-    "failures",
+    "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
+    "segments", "failures",
 )  # fmt: skip
 
 

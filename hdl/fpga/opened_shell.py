@@ -2,6 +2,7 @@
 """Extraction of an accelerator's netlist from the shell in which it is routed."""
 
 from hdl.counters import COUNTER_BITS
+from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
@@ -22,18 +23,13 @@ def port_widths(parameters):
     inputs, outputs : dict
         Port name, as in the Verilog of a bundle, to width in bits.
     """
-    inputs = {
-        "i_payload": input_word(parameters).size,
-        "i_valid": 1,
-        "o_ready": 1,
-        "counter_addr": ADDRESS_BITS,
-    }
-    outputs = {
-        "i_ready": 1,
-        "o_payload": result_word(parameters).size,
-        "o_valid": 1,
-        "counter_data": COUNTER_BITS,
-    }
+    inputs = {"i_payload": input_word(parameters).size, "i_valid": 1}
+    outputs = {"i_ready": 1}
+    for port in result_ports(parameters):
+        inputs[f"{port}_ready"] = 1
+        outputs |= {f"{port}_payload": result_word(parameters).size, f"{port}_valid": 1}
+    inputs["counter_addr"] = ADDRESS_BITS
+    outputs["counter_data"] = COUNTER_BITS
     return inputs, outputs
 
 

@@ -18,6 +18,7 @@ KEEP = (
     "activity_tree*", "cell_preparation*", "*combiner*", "counter_bank*", "distribution_node*",
     "distribution_tree*", "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*",
     "merger*", "order_queue*", "probe_preparation*", "*region*", "reset_node*",
+    "side_exit*",
 )  # fmt: skip
 
 #: Synthesizes every module by itself, without wide LUTs, as each module would spend them on its own

@@ -8,6 +8,7 @@ from . import (
     comparisons,
     distribution,
     engine_queues,
+    exits,
     expedited_link,
     facts,
     failures,
@@ -32,9 +33,9 @@ from . import (
 __all__ = ["PROOFS"]
 
 MODULES = (
-    streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
-    storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    chain_parts, flow, handshake_link, expedited_link, failures, resets, rounds,
+    streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
+    window, storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues,
+    cells, chain_parts, flow, handshake_link, expedited_link, failures, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -7,6 +7,7 @@ from hdl.trees import combiner as combiners
 from hdl.trees.combiner import Combiner
 from hdl.trees.dual_combiner import DualCombiner
 from hdl.trees.result_pairing import ResultPairing
+from hdl.trees.side_result import elaborate_side_result
 from hdl.words.results import ResultKind
 
 from .bench import Bench
@@ -15,7 +16,7 @@ from .proof import Proof
 from .small import SMALL
 from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "pairs"]
 
 
 def entering(word):
@@ -173,7 +174,10 @@ def dual_combiner():
 
 
 def pairs(bench, words, put, value, results):
-    """Make the claims of :func:`keeps_order` where up to two elements leave in a cycle."""
+    """Make the claims of :func:`keeps_order` where up to two elements leave in a cycle.
+
+    Return the number of elements inside.
+    """
     level, before = bench.register(5, "inside"), bench.register(5, "before")
     watching, watched = bench.register(1, "watching"), bench.register(len(value), "watched")
     choose = bench.wire(put & ~watching & bench.any(1, "choose"))
@@ -192,6 +196,7 @@ def pairs(bench, words, put, value, results):
         f"side {words} gives every result once, unchanged, in order", ~leaves | (seen == watched)
     )
     bench.cover(f"side {words} gives the result that is watched", leaves & (before != 0))
+    return level
 
 
 def turn_order(bench, put, turns, ends, words):
@@ -323,7 +328,7 @@ PROOFS = [
         component="ResultPairing",
         build=result_pairing,
         depth=8,
-        mutate=(ResultPairing,),
+        mutate=(ResultPairing, elaborate_side_result),
     ),
     Proof(
         name="dual-combiner",

@@ -19,6 +19,7 @@ from hdl.trees.distribution import DistributionNode, DistributionTree
 from hdl.trees.dual_combiner import DualCombiner
 from hdl.trees.merger import Merger, MergerTree
 from hdl.trees.order_queue import OrderQueue
+from hdl.trees.side_exit import SideExit
 from hdl.trees.turn_queue import TurnQueue
 from hdl.trees.turns import Turns
 from hdl.window.tracker import WindowTracker
@@ -132,6 +133,8 @@ def within(values):
     return (~values["take"] | values["filled"]) & (~values["add"] | (values["level"] < 4))
 
 
+#: Of a register at an output, with a long reset.
+READY = {"Signal(init=1)": "nothing is valid while reset lasts: it gets ready"}
 WORD = data.StructLayout({"early": 1, "rest": 1})
 
 PROOFS = [
@@ -223,6 +226,15 @@ PROOFS = [
     reset_proof(
         "dual-combiner", "DualCombiner", lambda: DualCombiner(SMALL.with_(tuples_per_word=2)),
         (DualCombiner,), cycles=LONG, after=STAGES, depth=LONG + STAGES + 7,
+    ),
+    reset_proof(
+        "side-exit", "SideExit", lambda: SideExit(SMALL, side=1), (StreamRegister,), cycles=LONG,
+        after=STAGES, depth=LONG + STAGES + 7, spared=READY,
+    ),
+    reset_proof(
+        "side-exit-two", "SideExit, two results in a word",
+        lambda: SideExit(SMALL.with_(tuples_per_word=2), side=1), (PointerQueue, StreamRegister),
+        cycles=LONG, after=STAGES, depth=LONG + STAGES + 7, spared=READY,
     ),
     reset_proof(
         "ingress", "Ingress, an equality", lambda: Ingress(ingress_parameters(timestamp_bits=2)),

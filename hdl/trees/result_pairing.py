@@ -11,6 +11,8 @@ from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_layout
 
+from . import side_result
+
 __all__ = ["ResultPairing", "row_layout"]
 
 #: Flags by which the combiner decides; all are zero while there is no row.
@@ -122,25 +124,9 @@ class ResultPairing(wiring.Component):
 
     def elaborate_result(self, m, arriving):
         """Convert a word of the gathering tree to a result of this side."""
-        word, result = self.i.payload, arriving.result
-        m.d.comb += [
-            result.kind.eq(word.kind),
-            result.side.eq(self.side * (word.kind != ResultKind.MARK)),
-            arriving.free.eq(word.body.punctuation.free),
-        ]
-        with m.If(word.kind == ResultKind.PAIR):
-            m.d.comb += result.body.pair.eq(word.body.pair)
-        with m.Else():
-            flags, own = word.body.punctuation, result.body.punctuation
-            m.d.comb += [
-                own.overflow[1 - self.side].eq(flags.overflow),  # of the side that is probed
-                own.disorder.eq(flags.disorder),
-                own.illegal.eq(flags.illegal),
-            ]
-            if self.parameters.rounds:
-                m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
-            if self.parameters.has_gates:
-                m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
+        word = self.i.payload
+        m.d.comb += arriving.free.eq(word.body.punctuation.free)
+        side_result.elaborate_side_result(m, self.parameters, word, arriving.result, self.side)
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""

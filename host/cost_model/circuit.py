@@ -34,9 +34,11 @@ class Circuit:
         Tuples that an input word, and results that a result word, can hold.
     timed : bool
         Whether there are timestamps.
+    ports : int
+        Ports that results leave by: one, or one for the probes of each side.
     ingress, region, combiner : int
         Cycles outside the trees, those of a region without its rows or walks: the paper's terms
-        leave them out.
+        leave them out. With two ports, ``combiner`` is the exit of a side.
     """
 
     engine: str
@@ -50,9 +52,10 @@ class Circuit:
     digest_parts: int
     per_word: int
     timed: bool
+    ports: int
     ingress: int
     region: int
-    combiner: int = 2
+    combiner: int
 
     #: T_link, T_CL in the paper: a node has a register at its input and one at every output.
     T_LINK = 2
@@ -89,8 +92,10 @@ class Circuit:
             digest_parts=0 if manifest.digests is None else len(manifest.digests.parts),
             per_word=manifest.tuples_per_word,
             timed=timed,
+            ports=len(manifest.result_ports),
             ingress=ingress,
             region=region,
+            combiner=2 if len(manifest.result_ports) == 1 else 1,
         )
 
     @property

@@ -40,8 +40,9 @@ def _order_wait(circuit: Circuit, load: Workload) -> float:
     The combiner keeps the order in which groups closed. With sides in turn, a group of S closes one
     tuple after that of R, and R's next group a whole group later; so many cycles after the other
     side's star, pairs need not wait. Those of other cores wait for their own side's stars anyway.
+    With two ports no side waits for the other one.
     """
-    if load.interval == IDLE or not load.ordered(circuit):
+    if load.interval == IDLE or not load.ordered(circuit) or circuit.ports == 2:
         return 0.0
     interval = max(load.interval, cycles_per_tuple(circuit, load))
     wait, group = 0.0, load.mean_group(circuit)

@@ -157,6 +157,13 @@ def _under_way(circuit: Circuit, load: Workload, side: int, share: float) -> flo
 
 
 def _results(circuit: Circuit, load: Workload) -> float:
-    """A cycle for each pair and star, or for two of them."""
+    """A cycle for each pair and star, or for two of them; of each side by itself, with two ports.
+
+    Two results that share a word at the port of a side come from its tree one by one.
+    """
+    if circuit.ports == 2:
+        return max(
+            load.share_of(side) * (load.matches + load.stars(circuit, side)) for side in (0, 1)
+        )
     words = load.matches + sum(load.share_of(side) * load.stars(circuit, side) for side in (0, 1))
     return words / circuit.per_word

@@ -3,7 +3,16 @@
 
 from host.words.bit_fields import pack_field, unpack_field
 from host.words.codec import WordCodec
+from host.words.port_merge import by_side, merge_ports
 from host.words.result_codec import ResultWords
 from host.words.tuple_writer import Blocks
 
-__all__ = ["Blocks", "ResultWords", "WordCodec", "pack_field", "unpack_field"]
+__all__ = [
+    "Blocks",
+    "ResultWords",
+    "WordCodec",
+    "by_side",
+    "merge_ports",
+    "pack_field",
+    "unpack_field",
+]

@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge
 import numpy as np
 
 from host.manifest import Manifest
-from host.words import WordCodec
+from host.words import WordCodec, merge_ports
 from sim.benches.streams import StreamSink, StreamSource
 from sim.scenarios import (
     Cases,
@@ -59,6 +59,25 @@ def rows(words, columns):
     return np.array(numbers, np.uint64).reshape(-1, columns)
 
 
+def last_of(marks):
+    """Return a function that tells of each word in turn whether it is the last of some marks."""
+    kind, seen = MANIFEST.result_word["kind"], 0
+
+    def is_last(word):
+        nonlocal seen
+        seen += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
+        return seen == marks
+
+    return is_last
+
+
+def joined(ports):
+    """Return the results of all ports, one per row; ``ports`` are the words of each."""
+    codec = WordCodec(MANIFEST)
+    results = [codec.split_words(rows(words, MANIFEST.result_word.columns))[0] for words in ports]
+    return results[0] if len(results) == 1 else merge_ports(codec, *results)
+
+
 @cocotb.test()
 @cocotb.parametrize(scenario=SCENARIOS, stalls=list(STALLS))
 async def accelerator_joins(dut, scenario, stalls):
@@ -71,28 +90,26 @@ async def accelerator_joins(dut, scenario, stalls):
     stall_in, stall_out = STALLS[stalls]
     dut._log.info(f"{scenario}, stalls {stalls}: {len(made.words)} words, seed {seed}")
     source = StreamSource(dut, "i", stalls=stall_in, seed=seed)
-    sink = StreamSink(dut, "o", stalls=stall_out, seed=seed)
+    sinks = [
+        StreamSink(dut, name, stalls=stall_out, seed=f"{seed}{name[1:]}")
+        for name in MANIFEST.result_ports
+    ]
     await start(dut)
-
-    kind, marks = MANIFEST.result_word["kind"], 0
-
-    def last_mark(word):
-        nonlocal marks
-        marks += word >> kind.offset & (1 << kind.bits) - 1 == MANIFEST.result_kinds["MARK"]
-        return marks == made.marks
 
     bundle, is_chain = SETTINGS["bundle"], MANIFEST.chain is not None
     expected = chain_answer(bundle, made) if is_chain else expected_results(bundle, made)
-    count = len(expected.results if is_chain else expected)
+    limit = deadline(made, len(expected.results if is_chain else expected))
     cocotb.start_soon(source.send(integers(made.words)))
-    words = await sink.receive(last_mark, deadline=deadline(made, count))
-    received = rows(words, MANIFEST.result_word.columns)
-    results = WordCodec(MANIFEST).split_words(received)[0]
+    receiving = [
+        cocotb.start_soon(sink.receive(last_of(made.marks), deadline=limit)) for sink in sinks
+    ]
+    results = joined([await words for words in receiving])
     if is_chain:
         assert_chain_right(bundle, results, expected)
     else:
         assert_right(bundle, made, results, expected=expected)
-    CASES.sample(made, results, Flow(source.withheld, source.refused, sink.untaken))
+    untaken = sum(sink.untaken for sink in sinks)
+    CASES.sample(made, results, Flow(source.withheld, source.refused, untaken))
     Path(SETTINGS["coverage"]).write_text(json.dumps(CASES.met))
 
 

@@ -47,11 +47,15 @@ class BenchRunner(Verilator):
         return [verilate, [*make, *(f"{name}={value}" for name, value in variables.items())]]
 
 
-def public_ports(folder):
-    """Write the Verilator configuration that makes the top module's ports visible to cocotb."""
+def public_ports(folder, results):
+    """Write the Verilator configuration that makes the top module's ports visible to cocotb.
+
+    ``results`` are the names of the result ports.
+    """
     path = folder / "ports.vlt"
     ports = ["clk", "rst", "counter_addr", "counter_data"]
-    ports += [f"{name}_{part}" for name in "io" for part in ("payload", "valid", "ready")]
+    names = ["i", *results]
+    ports += [f"{name}_{part}" for name in names for part in ("payload", "valid", "ready")]
     rules = [f'public_flat_rw -module "splitjoin" -var "{port}"' for port in ports]
     path.write_text("\n".join(["`verilator_config", *rules, ""]))
     return path
@@ -112,7 +116,8 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
 
 def build_bench(runner, name, bundle, build, waves):
     """Build the bench of a bundle in the folder ``build``."""
-    sources = [public_ports(build), bundle / Manifest.load(bundle).files["verilog"]]
+    manifest = Manifest.load(bundle)
+    sources = [public_ports(build, manifest.result_ports), bundle / manifest.files["verilog"]]
     # State that a reset does not set starts with random values.
     options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
     try:

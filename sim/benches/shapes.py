@@ -52,6 +52,13 @@ SHAPES = {
     "two in a word": JoinParameters(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=4, tuples_per_word=2,
     ),
+    "two ports": JoinParameters(
+        cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, fan_in=2, result_streams=2,
+    ),
+    "two ports of two in a word": JoinParameters(
+        cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
+        comparator="equality", tuples_per_word=2, result_streams=2,
+    ),
     "rounds": JoinParameters(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, fan_in=2, rounds=True,
     ),

@@ -72,6 +72,7 @@ class SaturatedRun:
         shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
         shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
         shape += "-two" if parameters.tuples_per_word == 2 else ""
+        shape += "-ports" if parameters.result_streams == 2 else ""
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)

@@ -102,7 +102,9 @@ class Checker:
             core = feeding.fault.core
             least = self.model.answer(words, mute=core)
             expected, found, told = after_failure(answer, least, results, core)
-        differs = difference(expected, found, self.manifest["parameters"]["engine"])
+        engine = self.manifest["parameters"]["engine"]
+        ports = len(self.manifest.get("result_ports", "o"))
+        differs = difference(expected, found, engine, ports=ports)
         troubles = [text for text in (run.trouble, wrong, told, differs) if text]
         if not troubles:
             troubles = self.miscounted(run.counters, answer, results)

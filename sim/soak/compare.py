@@ -58,6 +58,15 @@ def arranged(results, free, in_rows):
     return results[order]
 
 
+def by_port(results):
+    """Return results with those of R before those of S up to each mark; else they keep their order.
+
+    It is what is fixed of results that leave by two ports.
+    """
+    port = np.where(results.kind == MARK, 2, results.side)
+    return results[np.lexsort((port, results.marks_before()))]
+
+
 def out_of_turn(results, free):
     """Return where a pair of a group comes before one of an earlier core; None if nowhere."""
     segment = np.minimum(results.marks_before(), len(free) - 1)
@@ -74,11 +83,16 @@ def shown(results, at):
     return lines or ["(nothing)"]
 
 
-def difference(answer, actual, engine):
-    """Return a text that tells where ``actual`` results are no answer; None if they are one."""
+def difference(answer, actual, engine, *, ports=1):
+    """Return a text that tells where ``actual`` results are no answer; None if they are one.
+
+    ``ports`` is the number of ports by which they have left.
+    """
     expected, loose = without_void(answer.results, answer.loose, answer.void)
     actual, _ = without_void(actual, actual.code, answer.void)
     expected = found_of(expected, loose, actual)
+    if ports == 2:
+        expected, actual = by_port(expected), by_port(actual)
     in_rows = engine == "scan"
     if not in_rows and (at := out_of_turn(actual, answer.free)) is not None:
         return "\n".join([f"result {at}: cores out of turn", *shown(actual, at - 1)])

@@ -115,7 +115,7 @@ def random_shape(seed, number):
         parameters = parameters.with_(rounds=True)
     if random.random() < 0.5:
         parameters = parameters.with_(failure_cycles=longest_silence(parameters))
-    return parameters
+    return parameters.with_(result_streams=2 if random.random() < 0.3 else 1)
 
 
 def shape_facts(parameters):
@@ -133,6 +133,7 @@ def shape_facts(parameters):
         yield "rounds", parameters.rounds
     if not parameters.is_chain:
         yield "gates", parameters.has_gates
+        yield "result streams", parameters.result_streams
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
     if parameters.engine == "index":

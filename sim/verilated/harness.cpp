@@ -7,8 +7,12 @@
 //
 // `i_ready`, `o_valid` and `o_payload` of the accelerator come from registers. The transfers at a clock
 // edge are therefore known before the edge, and one evaluation per cycle suffices.
+//
+// Of an accelerator with two result ports, the words of both are put in the order in which they are taken,
+// those of R first. A port that has shown its mark waits for the mark of the other one, and both leave as one.
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 
 #include "Vsplitjoin.h"
@@ -22,6 +26,13 @@ namespace {
 constexpr unsigned input_rows = (INPUT_BITS + 63) / 64;
 constexpr unsigned result_rows = (RESULT_BITS + 63) / 64;
 constexpr unsigned no_counter = 15;  // an address without a counter
+
+#if RESULT_PORTS == 2
+#define OF_PORT(root, port, part) ((port) ? (root)->o_s_##part : (root)->o_r_##part)
+#else
+#define OF_PORT(root, port, part) ((root)->o_##part)
+#endif
+constexpr unsigned ports = RESULT_PORTS;
 
 [[maybe_unused]] constexpr uint64_t mask(unsigned bits) { return bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}; }
 
@@ -49,6 +60,21 @@ bool is_mark(const uint64_t* row) {
     return ((row[KIND_OFFSET / 64] >> (KIND_OFFSET % 64)) & mask(KIND_BITS)) == KIND_MARK;
 }
 
+// Clear some bits of a row.
+[[maybe_unused]] void clear(uint64_t* row, unsigned offset, unsigned bits) {
+    for (unsigned bit = offset; bit < offset + bits; ++bit) row[bit / 64] &= ~(uint64_t{1} << (bit % 64));
+}
+[[maybe_unused]] bool flag(const uint64_t* row, unsigned offset) { return (row[offset / 64] >> (offset % 64)) & 1; }
+
+// Join the marks of two ports: all faults of both, and the failed core of the first one that names any.
+void join_marks(uint64_t* row, const uint64_t* first, uint64_t* second) {
+    std::memcpy(row, first, 8 * result_rows);
+#ifdef FAILED_OFFSET
+    clear(flag(first, FAILED_OFFSET) ? second : row, FAILED_CORE_OFFSET, FAILED_CORE_BITS);
+#endif
+    for (unsigned n = 0; n < result_rows; ++n) row[n] |= second[n];
+}
+
 // Decides with a probability of rate / 256 to withhold a handshake signal in a cycle (xorshift64).
 class Stalls {
     uint64_t state;
@@ -74,6 +100,8 @@ struct Simulation {
     Stalls stall_in, stall_out;
     uint64_t cycle = 0;     // cycles since reset
     bool offering = false;  // a word was offered and not yet accepted; it stays offered
+    bool marked[2] = {};    // a port has shown its mark, and waits for the other one
+    uint64_t marks[2][result_rows];
 
     Simulation(uint64_t seed, uint32_t rate_in, uint32_t rate_out)
         : stall_in{2 * seed, rate_in}, stall_out{2 * seed + 1, rate_out} {
@@ -101,17 +129,33 @@ struct Simulation {
         ++cycle;
     }
 
+    // Offer nothing, and take nothing.
+    void rest() {
+        root->i_valid = 0;
+        for (unsigned port = 0; port < ports; ++port) OF_PORT(root, port, ready) = 0;
+    }
+
     void reset() {
-        root->i_valid = root->o_ready = 0;
+        rest();
         root->rst = 1;
         for (int n = 0; n < 16; ++n) clock();  // docs/architecture.md, section 4
         root->rst = 0;
         cycle = 0;
-        offering = false;
+        offering = marked[0] = marked[1] = false;
+    }
+
+    // Keep the mark of one of two ports; return whether both have shown theirs, which `row` gets as one.
+    bool pair_marks(unsigned port, uint64_t* row) {
+        std::memcpy(marks[port], row, 8 * result_rows);
+        marked[port] = true;
+        if (!marked[1 - port]) return false;
+        marked[0] = marked[1] = false;
+        join_marks(row, marks[0], marks[1]);
+        return true;
     }
 
     uint64_t counter(uint32_t address) {
-        root->i_valid = root->o_ready = 0;
+        rest();
         root->counter_addr = address;
         clock();
         clock();
@@ -154,9 +198,7 @@ void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, ui
     bool mark = false;
     while (s->cycle != last && row != rows_end && !mark) {
         offering = word != words_end && (offering || !s->stall_in.now());
-        const bool taking = !s->stall_out.now();
         root->i_valid = offering;
-        root->o_ready = taking;
         if (offering) {
             set(root->i_payload, word);
             if (root->i_ready) {
@@ -165,10 +207,14 @@ void splitjoin_exchange(Simulation* s, const uint64_t* words, uint64_t count, ui
                 offering = false;
             }
         }
-        if (taking && root->o_valid) {
-            get(root->o_payload, row);
-            if (produced_at) *produced_at++ = s->cycle;
+        for (unsigned port = 0; port < ports; ++port) {
+            const bool taking = !s->stall_out.now() && (ports == 1 || (!s->marked[port] && row != rows_end && !mark));
+            OF_PORT(root, port, ready) = taking;
+            if (!taking || !OF_PORT(root, port, valid)) continue;
+            get(OF_PORT(root, port, payload), row);
             mark = is_mark(row);
+            if (ports == 2 && mark && !(mark = s->pair_marks(port, row))) continue;
+            if (produced_at) *produced_at++ = s->cycle;
             row += result_rows;
         }
         s->clock();

@@ -55,8 +55,13 @@ def macros(manifest):
         "KIND_OFFSET": manifest.result_word["kind"].offset,
         "KIND_BITS": manifest.result_word["kind"].bits,
         "KIND_MARK": manifest.result_kinds["MARK"],
+        "RESULT_PORTS": len(manifest.result_ports),
         "BUNDLE_HASH": f'"{manifest.hash}"',
     }
+    if "failed" in manifest.result_word.fields:
+        core = manifest.result_word["failed_core"]
+        values["FAILED_OFFSET"] = manifest.result_word["failed"].offset
+        values |= {"FAILED_CORE_OFFSET": core.offset, "FAILED_CORE_BITS": core.bits}
     return [f"-D{name}={value}" for name, value in values.items()]
 
 

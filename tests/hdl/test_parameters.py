@@ -24,6 +24,15 @@ from hdl.presets import PRESETS, TWINS
             "Key field name 'timestamp' is taken by the timestamp",
         ),
         ({"tuples_per_word": 3}, "Parameter 'tuples_per_word' must be 1 or 2, not 3"),
+        (
+            {"result_streams": 3},
+            "Parameter 'result_streams' must be 1, or 2 for a port of each side's probes, not 3",
+        ),
+        ({"result_streams": 0}, "Parameter 'result_streams' must be 1, or 2"),
+        (
+            {"result_streams": 2, "architecture": "handshake"},
+            "Architecture 'handshake' needs parameter 'result_streams' to be 1, not 2",
+        ),
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
             {"comparator": "custom"},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accelerators and input scripts that every device must agree on."""
 
-from itertools import groupby
+from itertools import accumulate, groupby
 import json
 from types import SimpleNamespace
 
@@ -53,8 +53,23 @@ def new_naive(parameters):
 
 
 def expected(parameters, script):
-    """Return the result words of a script, as :class:`NaiveAccelerator` has them."""
-    return new_naive(parameters).run(script)
+    """Return the result words of a script, as :class:`NaiveAccelerator` has them.
+
+    Of two result ports, the order is that of :func:`side_by_side`, as in :func:`unpack`.
+    """
+    results = new_naive(parameters).run(script)
+    return results if parameters.result_streams == 1 else side_by_side(results)
+
+
+def side_by_side(results):
+    """Return results with those of R before those of S up to each mark.
+
+    It is what remains fixed where each side has a port of its own.
+    """
+    marks = list(accumulate((word[0] == "MARK" for word in results), initial=0))
+    lane = [2 if word[0] == "MARK" else word[1] for word in results]
+    order = sorted(range(len(results)), key=lambda n: (marks[n], lane[n]))
+    return [results[n] for n in order]
 
 
 def random_tuples(parameters, rng, count, *, spread=6, share_r=0.5, pace=2, start=0):
@@ -115,7 +130,10 @@ def pack(manifest, script):
 
 
 def unpack(manifest, words):
-    """Return result words in the form of :class:`NaiveAccelerator`."""
+    """Return result words in the form of :class:`NaiveAccelerator`.
+
+    Of two result ports, the order is that of :func:`side_by_side`.
+    """
     codec = WordCodec(manifest)
     fields = codec.unpack_results(codec.split_words(words)[0])
     results = []
@@ -129,7 +147,7 @@ def unpack(manifest, words):
             results.append(("STAR", side, *errors))
         else:
             results.append(("MARK", *errors))
-    return results
+    return results if len(manifest.result_ports) == 1 else side_by_side(results)
 
 
 def by_star(results):

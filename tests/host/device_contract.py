@@ -78,6 +78,9 @@ class DeviceContract:
     ``JoinParameters``; the test closes it.
     """
 
+    #: An accelerator with timestamps, for tests of which one is enough.
+    timed_parameters = BUNDLES["tiny"]
+
     @pytest.fixture(params=list(BUNDLES))
     def parameters(self, request):
         return BUNDLES[request.param]
@@ -89,7 +92,7 @@ class DeviceContract:
 
     @pytest.fixture
     def timed(self, open_bundle):
-        with open_bundle(BUNDLES["tiny"]) as device:
+        with open_bundle(self.timed_parameters) as device:
             yield device
 
     @pytest.mark.parametrize("window", ["one", "some", "full", "time"])
@@ -193,7 +196,7 @@ class DeviceContract:
         assert [*marks, *ask(device, healthy)] == want
 
     def test_capacity_itself_is_no_overflow(self, timed):
-        parameters = BUNDLES["tiny"]
+        parameters = self.timed_parameters
         full = [("R", {"x": 0}, 7)] * parameters.capacity
         script = [*configuration(parameters, windows=[("LIFESPAN", 0)] * 2), *full, FLUSH]
         assert ask(timed, script)[-1] == ("MARK", 0, False, False)
@@ -201,7 +204,7 @@ class DeviceContract:
 
     def test_disorder_drops_tuples_until_clear(self, timed):
         rng = np.random.default_rng(7)
-        parameters = BUNDLES["tiny"]
+        parameters = self.timed_parameters
         ordered = random_tuples(parameters, rng, 20, start=100)
         script = [*configuration(parameters), *ordered]
         script += [("S", {"x": 0}, 99), *random_tuples(parameters, rng, 5, start=900), FLUSH]
@@ -262,7 +265,7 @@ class DeviceContract:
         assert (done.accepted, done.produced) == (0, 0)
 
     def test_without_room_nothing_is_lost(self, timed):
-        parameters = BUNDLES["tiny"]
+        parameters = self.timed_parameters
         script = [*configuration(parameters), ("R", {"x": 1}, 0), ("S", {"x": 1}, 0), FLUSH]
         words = pack(timed.manifest, script)
         for _ in range(3):
@@ -273,7 +276,7 @@ class DeviceContract:
         assert unpack(timed.manifest, converse(timed, words, 3)) == expected(parameters, script)
 
     def test_stamps_never_decrease(self, timed):
-        parameters = BUNDLES["tiny"]
+        parameters = self.timed_parameters
         rng = np.random.default_rng(9)
         tuples = random_tuples(parameters, rng, 20, pace=0)
         words = pack(timed.manifest, [*configuration(parameters)[:-2], *tuples, FLUSH])
@@ -299,7 +302,7 @@ class DeviceContract:
             timed.exchange(words, np.zeros((1, 9), np.uint64), cycles=1)
 
     def test_a_closed_device_refuses_and_closes_again(self, open_bundle):
-        device = open_bundle(BUNDLES["tiny"])
+        device = open_bundle(self.timed_parameters)
         words, results = empty(device.manifest.input_word), empty(device.manifest.result_word, 1)
         device.close()
         device.close()

@@ -18,7 +18,15 @@ from host.device import Device, Stamps
 from host.device.thread import DeviceThread
 from host.errors import DeviceError
 from sim.scenarios import illegal_word
-from tests.host.bundles import FLUSH, by_star, new_naive, pack, random_tuples, unpack
+from tests.host.bundles import (
+    FLUSH,
+    by_star,
+    new_naive,
+    pack,
+    random_tuples,
+    side_by_side,
+    unpack,
+)
 from tests.host.device_contract import CYCLES, PATIENCE, empty, punctuation
 
 __all__ = ["DeviceMachine", "ThreadedDevice"]
@@ -104,7 +112,10 @@ class DeviceMachine(RuleBasedStateMachine):
             elif step[0] == "ILLEGAL":
                 self.taken["illegal"] += 1
             if naive.results and naive.results[-1][0] == "MARK":
-                self.segments.append(Segment(naive.results[:], free, overflowed))
+                results = naive.results[:]
+                if self.parameters.result_streams == 2:
+                    results = side_by_side(results)
+                self.segments.append(Segment(results, free, overflowed))
                 naive.results.clear()
         self.words = np.concatenate([self.words, pack(self.device.manifest, steps)])
 
@@ -220,6 +231,8 @@ class DeviceMachine(RuleBasedStateMachine):
             if word[0] == "MARK":
                 assert self.segments, "a mark that nothing asked for"
                 segment = self.segments.popleft()
+                if self.parameters.result_streams == 2:  # the words of a mark come in many calls
+                    self.got = side_by_side(self.got)
                 assert segment.fixed(self.got) == segment.fixed(segment.want)
                 self.got = []
 

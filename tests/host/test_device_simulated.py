@@ -24,6 +24,9 @@ SHAPES = [
 
 #: Two tuples in a word.
 PAIRED = BUNDLES["tiny"].with_(tuples_per_word=2)
+#: A result port for each side, for one result in a word and for two.
+TWO_PORTS = BUNDLES["tiny"].with_(result_streams=2)
+PAIRED_PORTS = PAIRED.with_(result_streams=2)
 
 # One worker builds each library once.
 
@@ -75,10 +78,27 @@ class TestTwoTuplesInAWord(DeviceContract):
         )
 
 
+class TestTwoResultPorts(DeviceContract):
+    """The same answers of each side, with stalls of each port by itself."""
+
+    timed_parameters = TWO_PORTS
+
+    @pytest.fixture(params=["tiny", pytest.param("groups", marks=pytest.mark.long)])
+    def parameters(self, request):
+        return BUNDLES[request.param].with_(result_streams=2)
+
+    @pytest.fixture
+    def open_bundle(self):
+        return lambda parameters: SimulatedDevice(
+            built(parameters), seed=7, stall_in=60, stall_out=90
+        )
+
+
 class SimulatedMachine(DeviceMachine):
     """Any use of simulated devices that others compile too, with stalls, at times by a thread."""
 
-    shapes = [*(BUNDLES[name] for name in ("tiny", "groups", "custom")), PAIRED]
+    shapes = [*(BUNDLES[name] for name in ("tiny", "groups", "custom"))]
+    shapes += [PAIRED, TWO_PORTS, PAIRED_PORTS]
 
     def open_device(self, parameters, seed):
         stalls = {"stall_in": seed % 3 * 90, "stall_out": seed // 3 % 3 * 90}

@@ -34,6 +34,7 @@ PARAMETERS = {
     "scan in rounds": ROUNDS,
     "index": INDEX,
     "index, two in a word": INDEX.with_(tuples_per_word=2),
+    "scan, two ports": SCAN.with_(result_streams=2),
 }
 
 
@@ -45,6 +46,7 @@ PARAMETERS = {
         "scan in rounds",
         pytest.param("index", marks=pytest.mark.long),
         "index, two in a word",
+        "scan, two ports",
     ],
 )
 def simulator(request, tmp_path_factory):

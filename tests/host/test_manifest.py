@@ -7,7 +7,7 @@ from hdl.manifest import describe
 from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
-from host.manifest import RoutedClock
+from host.manifest import FORMAT, PORTS_FORMAT, RoutedClock
 
 VERILOG = "module splitjoin; endmodule // née\n"
 
@@ -66,6 +66,22 @@ def test_a_foreign_file_is_refused(tmp_path, text):
     (tmp_path / "manifest.json").write_bytes(text)
     with pytest.raises(ForeignManifestError, match="manifest"):
         Manifest.load(tmp_path)
+
+
+def test_two_result_ports_have_a_format_of_their_own():
+    """So a host that knows one port only refuses them."""
+    one = describe(PRESETS["tiny"], "", verilog_file="")
+    assert one["format"] == FORMAT
+    assert "result_ports" not in one
+    assert "result_streams" not in one["parameters"]
+    assert Manifest.from_dict(one).result_ports == ("o",)
+    two = describe(PRESETS["tiny"].with_(result_streams=2), "", verilog_file="")
+    assert two["format"] == PORTS_FORMAT != FORMAT
+    assert two["parameters"]["result_streams"] == 2
+    assert Manifest.from_dict(two).result_ports == ("o_r", "o_s")
+    del two["result_ports"]
+    with pytest.raises(ForeignManifestError, match="result_ports.*generate it again"):
+        Manifest.from_dict(two)
 
 
 @pytest.mark.parametrize("part", ["storage", "input_word", "counters"])

@@ -35,6 +35,20 @@ def test_the_simulated_accelerator_answers_as_plain_python_does(spark, simulated
     assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", **window)
 
 
+def test_two_result_ports_have_the_answer_in_order(spark, two_port_bundle):
+    joined = stream_join(
+        *frames(spark, LEFT, RIGHT),
+        on="k",
+        band=BAND,
+        order="t",
+        within=60,
+        device=two_port_bundle,
+        partitions=1,
+    )
+    assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    assert metrics(joined).counters()["results"] == joined.count()
+
+
 def test_partitions_have_a_device_each(spark, simulated_bundle):
     joined = stream_join(
         *frames(spark, LEFT, RIGHT),

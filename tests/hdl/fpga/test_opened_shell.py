@@ -17,13 +17,15 @@ SMALLEST = JoinParameters(
 CLK, RST, DATA_IN, CAPTURE, DATA_OUT = range(2, 7)
 
 
+@pytest.mark.parametrize("streams", [1, 2])
 @pytest.mark.parametrize("name", ["tiny", "ecp5-default", "ecp5-equality"])
-def test_ports_are_those_of_the_accelerator_in_the_order_of_the_shell(name):
-    accelerator = Accelerator(PRESETS[name])
+def test_ports_are_those_of_the_accelerator_in_the_order_of_the_shell(name, streams):
+    parameters = PRESETS[name].with_(result_streams=streams)
+    accelerator = Accelerator(parameters)
     expected = ({}, {})
     for path, member, value in accelerator.signature.flatten(accelerator):
         expected[member.flow != In]["_".join(path)] = len(Value.cast(value))
-    found = port_widths(PRESETS[name])
+    found = port_widths(parameters)
     assert [list(ports.items()) for ports in found] == [list(ports.items()) for ports in expected]
 
 

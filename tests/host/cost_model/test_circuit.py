@@ -7,7 +7,13 @@ from hdl.accelerator import Accelerator
 from hdl.index.layouts import group_count
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
-from host.cost_model import Circuit, Workload, idle_processing_latency
+from host.cost_model import (
+    Circuit,
+    Workload,
+    bottleneck,
+    cycles_per_tuple,
+    idle_processing_latency,
+)
 from host.manifest import Manifest
 
 KEYS = (KeyField(name="x", bits=16), KeyField(name="y", bits=9, signed=False))
@@ -17,11 +23,13 @@ SCANS = [
     {"cores": 3, "fan_out": 2, "fan_in": 4, "probes": 4},
     {"cores": 4, "fan_out": 4, "fan_in": 2, "comparator": "equality", "tuples_per_word": 2},
     {"cores": 8, "fan_out": 8, "fan_in": 4, "comparator": "equality", "digest_bits": 6},
+    {"cores": 2, "fan_out": 2, "fan_in": 2, "result_streams": 2},
     {"cores": 2, "fan_out": 2, "fan_in": 2, "lanes": 3, "digest_bits": 6, "timestamp_bits": 3},
 ]
 INDICES = [
     {"cores": 1, "probes": 4, "timestamp_bits": 12},
     {"cores": 2, "comparator": "equality", "tuples_per_word": 2},
+    {"cores": 2, "comparator": "equality", "tuples_per_word": 2, "result_streams": 2},
     {"cores": 3, "probes": 16, "tuples_per_word": 2},
     {"cores": 4, "probes": 16, "comparator": "equality", "timestamp_bits": 12},
 ]
@@ -41,10 +49,21 @@ def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
     assert circuit.distribution == built.distribution.latency
     assert circuit.region == built.cores[0].latency
     assert circuit.gathering == built.gathering[0].latency
-    assert circuit.combiner == built.combiner.latency
+    assert circuit.combiner == (built.combiner or built.exits[0]).latency
     assert circuit.fixed == built.latency
     if parameters.engine == "index":
         assert circuit.groups_under_way == group_count(parameters)
+
+
+def test_two_result_ports_share_the_results_among_them():
+    """Half of the results leave by each port, and neither side waits for the other one."""
+    one = JoinParameters(cores=4, sub_window=64, keys=KEYS, probes=4, lanes=4)
+    load = Workload(windows=(256, 256), matches=40, period=4)
+    circuits = [circuit_of(one.with_(result_streams=ports)) for ports in (1, 2)]
+    cycles = [cycles_per_tuple(circuit, load) for circuit in circuits]
+    assert [bottleneck(circuit, load) for circuit in circuits] == ["results"] * 2
+    assert cycles[0] == 2 * cycles[1]
+    assert circuits[1].fixed == circuits[0].fixed - 1
 
 
 def test_an_idle_scan_takes_a_cycle_for_each_row_beside_them():

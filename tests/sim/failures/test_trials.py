@@ -7,12 +7,13 @@ from sim.failures.trials import SHAPES, run_trial
 from sim.soak.bundles import faulty
 
 TRIALS = 20
+PORTS = {"two ports": SHAPES["scan, arity 2"].with_(result_streams=2)}
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [*SHAPES, *PORTS])
 def test_exactly_the_listed_pairs_are_missing(shape):
-    bundle = faulty(SHAPES[shape], print)
+    bundle = faulty((SHAPES | PORTS)[shape], print)
     trials = [run_trial(bundle, seed) for seed in range(7_000, 7_000 + TRIALS)]
     assert [trial.text for trial in trials if not trial.right] == []
     assert sum(trial.failed for trial in trials) > TRIALS // 2

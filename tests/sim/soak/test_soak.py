@@ -15,6 +15,7 @@ from sim.soak.soak import Soak
 from sim.soak.workloads import KEYS, SIDES, TIMES
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
+from tests.host.test_device_simulated import TWO_PORTS
 from tests.host.test_driver_simulated import PARAMETERS
 
 CHAINS = {
@@ -24,6 +25,7 @@ CHAINS = {
 SHAPES = {
     "scan": BUNDLES["groups"],
     "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
+    "scan, two ports": TWO_PORTS,
     "index, two in a word": PARAMETERS["index, two in a word"],
     "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     **CHAINS,
