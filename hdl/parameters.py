@@ -101,6 +101,10 @@ class JoinParameters:
         (:class:`hdl.failures.core_gate.CoreGate`), at least :func:`hdl.silence.longest_silence`.
         Zero, the default, leaves out the gates of cores: then the accelerator notices no failure,
         and no core can be masked.
+    parity : bool
+        Whether the memories of stored tuples have parity bits
+        (:class:`hdl.memory.parity_column.ParityColumn`), so that a core that reads a flipped bit
+        counts as failed. It needs ``failure_cycles``.
     """
 
     cores: int = 4
@@ -122,6 +126,7 @@ class JoinParameters:
     tag_bits: int | None = None
     rounds: bool = False
     failure_cycles: int = 0
+    parity: bool = False
 
     def __post_init__(self):
         check_parameters(self)
@@ -219,14 +224,16 @@ class JoinParameters:
     def to_dict(self):
         """Return the parameters as JSON-compatible values.
 
-        Those of chains are there for a chain only, ``rounds`` only if there are any, and
-        ``failure_cycles`` if cores have gates.
+        Those of chains are there for a chain only, ``rounds`` only if there are any,
+        ``failure_cycles`` if cores have gates, and ``parity`` if there is any.
         """
         values = asdict(self)
         if not self.rounds:
             del values["rounds"]
         if not self.has_gates:
             del values["failure_cycles"]
+        if not self.parity:
+            del values["parity"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

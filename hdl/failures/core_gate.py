@@ -27,7 +27,8 @@ class CoreGate(wiring.Component):
 
     The core has *failed* if it owes a star or mark and shows no result for ``failure_cycles``, if
     it refuses a word for as long while none of its results waits to be taken, or if it shows a star
-    or mark that it does not owe. From then on it gets no words, and the gate also answers for words
+    or mark that it does not owe. With parity, it has also failed if it read a flipped bit: the gate
+    closes before a result that depends on that bit can reach it. From then on it gets no words, and the gate also answers for words
     that the core got before. Such answers have the fault ``failed``, up to the word MASK of this
     core.
 
@@ -60,6 +61,10 @@ class CoreGate(wiring.Component):
         Resets the core.
     failed : Out(1)
         The core has failed, and is not masked by a word; from a register.
+    wrong : In(2)
+        The core has read a flipped bit of its tuples of R (bit 0), of S (bit 1); only with parity.
+    fails : Out(1)
+        The core has just failed; for one cycle, from a register, only with parity.
     reset : In(1)
         Resets the gate.
     """
@@ -84,6 +89,7 @@ class CoreGate(wiring.Component):
                 "results": Out(results).array(2),
                 "core_reset": Out(1),
                 "failed": Out(1),
+                **({"wrong": In(2), "fails": Out(1)} if parameters.parity else {}),
                 "reset": In(1),
             }
         )
@@ -116,6 +122,8 @@ class CoreGate(wiring.Component):
             self.failed.eq(failed & ~masked),
         ]
         wrong = sides[0].wrong | sides[1].wrong
+        if self.parameters.parity:
+            wrong |= self.elaborate_parity(m, sides, failed, restore, watch.expired | wrong)
         with m.If(restore):
             m.d.sync += failed.eq(0)
         with m.Elif(watch.expired | wrong):
@@ -123,6 +131,18 @@ class CoreGate(wiring.Component):
         owes = sides[0].owes | sides[1].owes
         self.elaborate_orders(m, failed, masked, reviving, restore, owes)
         return reset_nearby(m, platform, reset=self.reset)
+
+    def elaborate_parity(self, m, sides, failed, restore, otherwise):
+        """Keep why the core has failed; return whether a flipped bit was told in the last cycle."""
+        told, cause = Signal(2), Signal(2)
+        fails = told.any() | otherwise
+        m.d.sync += [told.eq(self.wrong), self.fails.eq(fails & ~failed & ~restore)]
+        with m.If(restore):
+            m.d.sync += cause.eq(0)
+        with m.Elif(~failed):
+            m.d.sync += cause.eq(told)
+        m.d.comb += [side.parity.eq(cause) for side in sides]
+        return told.any()
 
     def elaborate_words(self, m, sides, closed, reviving, masked):
         """Offer a word to the core unless the core is cut off; note what the core owes for it."""

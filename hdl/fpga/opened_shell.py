@@ -26,7 +26,7 @@ def port_widths(parameters):
         "i_payload": input_word(parameters).size,
         "i_valid": 1,
         "o_ready": 1,
-        "counter_addr": ADDRESS_BITS,
+        "counter_addr": address_bits(parameters),
     }
     outputs = {
         "i_ready": 1,

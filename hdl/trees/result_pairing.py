@@ -141,6 +141,8 @@ class ResultPairing(wiring.Component):
                 m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
             if self.parameters.has_gates:
                 m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
+            if self.parameters.parity:
+                m.d.comb += own.failed_parity.eq(flags.failed_parity)
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""
