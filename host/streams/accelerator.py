@@ -23,6 +23,7 @@ from host.runtime import (
     Quantum,
     StreamResult,
 )
+from host.failure_record import cause_of
 from host.segments import Segment
 from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
@@ -435,11 +436,13 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             return [restart.keep(pairs) for pairs in parts]
         cores = run.decoder.take_failures().cores
         if cores:
-            note_failed(params.device, min(cores))
+            core = min(cores)
+            note_failed(params.device, core)
+            cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
             raise CoreFailureError(
                 params.device.uri,
-                min(cores),
-                "Run the join again, which leaves the core out, or let it go on after a failure "
+                core,
+                f"{cause}Run the join again, which leaves the core out, or let it go on after a failure "
                 "by on_failure='report' or 'replay'.",
             )
         return parts

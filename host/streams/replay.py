@@ -96,7 +96,7 @@ class Replay:
             How the execution goes on, if a core has failed.
         """
         told = decoder.take_failures()
-        new = sorted(told.cores - failed_cores(self._device))
+        new = sorted(told.cores.keys() - failed_cores(self._device))
         if not new:
             self.log.forget({side: decoder.sent_from(side) for side in Side})
             return None
@@ -115,8 +115,9 @@ class Replay:
             self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
             restarted.flush()
         for core in new:
+            replayed = sum(map(len, again.numbers.values()))
             self.record.failures.append(
-                CoreFailure(core, cycle, replayed=sum(map(len, again.numbers.values())))
+                CoreFailure(core, cycle, replayed=replayed, parity=told.cores[core])
             )
         return Restart(
             restarted, self._skip, {side: place for side, (_, place) in answered.items()}

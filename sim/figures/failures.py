@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of failures: whether exactly the listed pairs are missing after a core has failed."""
+"""The figures of failures: whether exactly the listed pairs are missing after a core has failed."""
 
 from host.errors import MissingToolError
+from sim.failures.flip_trials import FLIP_SHAPES, run_flip
+from sim.failures.flips import write_flippable
 from sim.failures.injection import write_faulty
 from sim.failures.trials import SHAPES, run_trial
 from sim.soak.bundles import FOLDER, built
@@ -12,6 +14,7 @@ from .registry import NotMeasured, Result, figure
 __all__ = []
 
 TRIALS = 1_000
+FLIPS = 3_000
 #: Seed of the first trial; every trial has the next one.
 SEED = 1
 
@@ -38,10 +41,43 @@ def failure_lost_pairs_exact(report):
     return Result(len(wrong), notes=(note, *wrong[:5]))
 
 
+@figure("failure.silent_flips", unit="wrong answers", goal="<= 0")
+def failure_silent_flips(report):
+    """Joins with a flipped bit whose answer was not the reference join without what they list."""
+    wrong, told = [], 0
+    try:
+        bundles = [flippable(parameters, report) for parameters in FLIP_SHAPES.values()]
+    except MissingToolError as error:
+        raise NotMeasured(str(error)) from error
+    for number in range(FLIPS):
+        trial = run_flip(bundles[number % len(bundles)], SEED + number)
+        told += trial.failed
+        if not trial.right:
+            wrong.append(trial.text)
+        if number % 250 == 249:
+            report(f"{number + 1} flips, {told} told, {len(wrong)} wrong answers")
+    harmless = FLIPS - told - len(wrong)
+    note = (
+        f"{FLIPS:,} flipped bits from seed {SEED} on: {told:,} told with core and side, "
+        f"{harmless:,} harmless, in rows that were not read before they were written again"
+    )
+    return Result(len(wrong), notes=(note, *wrong[:5]))
+
+
 def faulty(parameters, report):
     """Return a bundle of these parameters whose cores can fail, with its library."""
+    return changed(parameters, "faulty", write_faulty, report)
+
+
+def flippable(parameters, report):
+    """Return a bundle of these parameters in whose memories a bit can flip, with its library."""
+    return changed(parameters, "flippable", write_flippable, report)
+
+
+def changed(parameters, name, write, report):
+    """Return a changed copy of the bundle of these parameters, with its library."""
     bundle = built(parameters, report)
-    copy = FOLDER / f"{bundle.name}-faulty"
+    copy = FOLDER / f"{bundle.name}-{name}"
     if not (copy / "splitjoin.so").exists():
-        build_library(write_faulty(bundle, copy), plain=True, report=report)
+        build_library(write(bundle, copy), plain=True, report=report)
     return copy
