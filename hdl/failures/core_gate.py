@@ -13,6 +13,7 @@ from hdl.words.results import node_result
 
 from .deadline_watch import DeadlineWatch
 from .owed_stops import OwedStops
+from .parity_watch import ParityWatch
 
 __all__ = ["CoreGate"]
 
@@ -28,9 +29,9 @@ class CoreGate(wiring.Component):
     The core has *failed* if it owes a star or mark and shows no result for ``failure_cycles``, if
     it refuses a word for as long while none of its results waits to be taken, or if it shows a star
     or mark that it does not owe. With parity, it has also failed if it read a flipped bit: the gate
-    closes before a result that depends on that bit can reach it. From then on it gets no words, and the gate also answers for words
-    that the core got before. Such answers have the fault ``failed``, up to the word MASK of this
-    core.
+    closes before a result that depends on that bit can reach it. From then on it gets no words, and
+    the gate also answers for words that the core got before. Such answers have the fault
+    ``failed``, up to the word MASK of this core.
 
     UNMASK waits until everything owed is answered, resets the core, and lets words pass again. It
     does nothing to a core that is neither masked nor failed. Afterwards the core is as after reset,
@@ -134,15 +135,16 @@ class CoreGate(wiring.Component):
 
     def elaborate_parity(self, m, sides, failed, restore, otherwise):
         """Keep why the core has failed; return whether a flipped bit was told in the last cycle."""
-        told, cause = Signal(2), Signal(2)
-        fails = told.any() | otherwise
-        m.d.sync += [told.eq(self.wrong), self.fails.eq(fails & ~failed & ~restore)]
-        with m.If(restore):
-            m.d.sync += cause.eq(0)
-        with m.Elif(~failed):
-            m.d.sync += cause.eq(told)
-        m.d.comb += [side.parity.eq(cause) for side in sides]
-        return told.any()
+        m.submodules.parity = parity = ParityWatch()
+        m.d.comb += [
+            parity.wrong.eq(self.wrong),
+            parity.otherwise.eq(otherwise),
+            parity.failed.eq(failed),
+            parity.restore.eq(restore),
+            self.fails.eq(parity.fails),
+            *(side.parity.eq(parity.cause) for side in sides),
+        ]
+        return parity.told
 
     def elaborate_words(self, m, sides, closed, reviving, masked):
         """Offer a word to the core unless the core is cut off; note what the core owes for it."""

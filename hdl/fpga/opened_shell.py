@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extraction of an accelerator's netlist from the shell in which it is routed."""
 
-from hdl.counters import COUNTER_BITS
+from hdl.counters import COUNTER_BITS, address_bits
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
@@ -10,8 +10,6 @@ from .shell import SHELL
 __all__ = ["open_shell", "port_widths"]
 
 REGISTER = "TRELLIS_FF"
-#: Width of a counter's address.
-ADDRESS_BITS = 4
 
 
 def port_widths(parameters):

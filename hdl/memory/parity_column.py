@@ -50,7 +50,7 @@ class ParityColumn(wiring.Component):
     Every part of a row has a parity bit beside it. An odd number of bits that have flipped in a
     part and its parity bit is noticed; an even number is not. A read counts if it is ``checked``
     and the row is not written in the cycle in which it is read, as such a read may show anything.
-    The memory begins with zeros, whose parity is right, so a row that was never written counts, too.
+    The memory begins with zeros, whose parity is right: a row that was never written counts, too.
 
     Latency: that of the memory to ``data``, and 1 cycle more to ``wrong``. Throughput: 1 row read
     and 1 row written per cycle.

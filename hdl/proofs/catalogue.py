@@ -13,6 +13,7 @@ from . import (
     groups,
     merging,
     orders,
+    parity,
     resets,
     rounds,
     serializers,
@@ -31,7 +32,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, window_parts, told_window, window,
     storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues, cells,
-    chain_parts, failures, resets, rounds,
+    chain_parts, failures, parity, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

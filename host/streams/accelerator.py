@@ -12,7 +12,7 @@ from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import CoreFailureError, DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
-from host.failure_record import FailureRecord
+from host.failure_record import FailureRecord, cause_of
 from host.join_type import JoinType
 from host.on_failure import OnFailure
 from host.precision_record import PrecisionRecord
@@ -23,7 +23,6 @@ from host.runtime import (
     Quantum,
     StreamResult,
 )
-from host.failure_record import cause_of
 from host.segments import Segment
 from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
@@ -442,8 +441,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             raise CoreFailureError(
                 params.device.uri,
                 core,
-                f"{cause}Run the join again, which leaves the core out, or let it go on after a failure "
-                "by on_failure='report' or 'replay'.",
+                f"{cause}Run the join again, which leaves the core out, or let it go on after a "
+                "failure by on_failure='report' or 'replay'.",
             )
         return parts
 

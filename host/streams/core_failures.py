@@ -30,7 +30,8 @@ class _Episode:
     ``begins`` gives, by side, the number of the first probe whose answer may lack something, and
     the place of that probe among all tuples. Results of the arrivals from ``hold`` on are held.
     ``cores`` are the failed cores, with the cycles of the device when they were noticed, and
-    ``parity`` says of whose tuples each of them read a flipped bit. ``mark`` is the number of the mark that ends the episode.
+    ``parity`` says of whose tuples each of them read a flipped bit. ``mark`` is the number of the
+    mark that ends the episode.
     """
 
     begins: dict[Side, tuple[int, int]]

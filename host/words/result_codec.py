@@ -158,7 +158,8 @@ class ResultCodec:
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
         # A chain has no places, few accelerators have rounds, and fewer tell of failures.
-        fields = dict.fromkeys((*PLACE, *FAILURE, PARITY, "inner"), np.zeros(len(results), np.int64))
+        absent = np.zeros(len(results), np.int64)
+        fields = dict.fromkeys((*PLACE, *FAILURE, PARITY, "inner"), absent)
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(

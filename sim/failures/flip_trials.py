@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins in which a random bit of a memory flips at a random moment, judged by the reference join."""
+"""Joins in which a random bit of a memory flips at some moment, judged by the reference join."""
 
 from functools import cache
 
