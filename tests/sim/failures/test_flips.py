@@ -3,12 +3,18 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from hdl.bundle import generate
+from host.device.simulated import SimulatedDevice
+from host.driver import TableJoin
+from host.errors import CoreFailureError
+from host.query import JoinQuery, Term
+from host.window import CountWindow
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
-from sim.failures.trials import SHAPES
+from sim.failures.trials import SHAPES, tables
 from sim.figures.failures import flippable
 
 TRIALS = 60
@@ -50,3 +56,31 @@ def test_no_flip_makes_a_silent_wrong_answer(shape):
     assert [trial.text for trial in trials if not trial.right] == []
     assert sum(trial.failed for trial in trials) > 0
     assert sum(trial.missing for trial in trials) > 0
+
+
+@pytest.mark.timeout(600)
+def test_a_join_that_must_not_go_on_names_the_cause():
+    """The lowest bits of all heads of core 1 that hold tuples of S; they are read at once."""
+    parameters = FLIP_SHAPES["equality index"]
+    bundle = flippable(parameters, print)
+    memories = memories_of((bundle / "splitjoin.v").read_text("utf-8"))
+    heads = next(
+        n
+        for n, memory in enumerate(memories)
+        if (memory.core, memory.side, memory.rows) == (1, 1, 16)
+    )
+    left, right = tables(np.random.default_rng(1))
+    query = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(60))
+    told = []
+    for row in range(16):
+        with flipping(heads, row, 0, 300), SimulatedDevice(bundle) as device:
+            try:
+                TableJoin(left, right, query, device).run()
+            except CoreFailureError as error:
+                told.append(str(error))
+                counters = device.counters()
+                assert counters["failures"] == 1
+                assert counters["parity_errors"] > 0
+    assert told
+    assert all("Core 1 " in text for text in told)
+    assert all("It read a flipped bit in its tuples of S. Run the join" in text for text in told)
