@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .counted_events import count_events
-from .counters import COUNTER_BITS, ActivityTree
+from .counters import COUNTER_BITS, ActivityTree, address_bits
 from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
@@ -55,8 +55,8 @@ class Accelerator(wiring.Component):
     o : Out(stream.Signature(result_word(parameters)))
         With two result streams: ``o_r`` and ``o_s`` instead (:mod:`hdl.result_ports`). A port whose
         words are not taken stops the other one after some time.
-    counter_addr : In(4)
-        Address of a counter, see :data:`hdl.counters.COUNTERS`.
+    counter_addr : In(4), In(5) with parity
+        Address of a counter, see :func:`hdl.counters.counters_of`.
     counter_data : Out(48)
         Value of that counter, two cycles later.
     """
@@ -95,7 +95,7 @@ class Accelerator(wiring.Component):
             {
                 "i": In(stream.Signature(input_word(parameters))),
                 **dict.fromkeys(result_ports(parameters), results),
-                "counter_addr": In(4),
+                "counter_addr": In(address_bits(parameters)),
                 "counter_data": Out(COUNTER_BITS),
             }
         )
@@ -163,6 +163,9 @@ class Accelerator(wiring.Component):
         m.d.comb += gate.position.eq(literal(n, gate.position.shape()))
         for side in range(2):
             connect(m, core.results[side], gate.core_results[side])
+        if self.parameters.parity:
+            # The left region, which probes with R, stores tuples of S.
+            m.d.comb += gate.wrong.eq(Cat(core.activity[1].wrong, core.activity[0].wrong))
         return gate.words, gate.results
 
     def elaborate_reset(self, m):

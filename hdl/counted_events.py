@@ -57,6 +57,8 @@ def count_events(m, accelerator, activity):
         counters.address.eq(accelerator.counter_addr),
         accelerator.counter_data.eq(counters.data),
     ]
+    if parameters.parity:
+        m.d.comb += counters.fails.eq(Cat(gate.fails for gate in accelerator.gates))
 
 
 def results_of(port):

@@ -8,14 +8,23 @@ from operator import or_
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
+from amaranth.utils import bits_for, ceil_log2
 
 from .local_reset import reset_nearby
 from .result_ports import results_per_cycle
 from .tree import tree_levels
 from .words.spans import activity_layout
 
-__all__ = ["COUNTERS", "COUNTER_BITS", "ActivityNode", "ActivityTree", "Counter", "CounterBank"]
+__all__ = [
+    "COUNTERS",
+    "COUNTER_BITS",
+    "ActivityNode",
+    "ActivityTree",
+    "Counter",
+    "CounterBank",
+    "address_bits",
+    "counters_of",
+]
 
 #: Width of every counter in bits. At 250 MHz, a counter wraps after 13 days.
 COUNTER_BITS = 48
@@ -31,7 +40,7 @@ class Counter:
     bits: int = COUNTER_BITS
 
 
-#: The counter map. All counters count from reset on; readers take differences.
+#: The counter map of every accelerator. All counters count from reset on; readers take differences.
 COUNTERS = tuple(
     Counter(name, address, description)
     for address, (name, description) in enumerate(
@@ -54,6 +63,33 @@ COUNTERS = tuple(
         ]
     )
 )
+
+
+#: Addresses of :data:`COUNTERS` and spare ones.
+ADDRESSES = 16
+
+#: What is counted besides if the memories of stored tuples have parity.
+PARITY_COUNTERS = tuple(
+    Counter(name, address, description)
+    for address, (name, description) in enumerate(
+        [
+            ("failures", "failures of cores that were noticed"),
+            ("parity_errors", "cycles in which a region had read a flipped bit, likewise"),
+        ],
+        # The simulator gives an address below that no counter has while it reads none.
+        start=ADDRESSES,
+    )
+)
+
+
+def counters_of(parameters):
+    """Return the counters of an accelerator with these parameters."""
+    return COUNTERS + PARITY_COUNTERS if parameters.parity else COUNTERS
+
+
+def address_bits(parameters):
+    """Return the number of bits of a counter's address."""
+    return ceil_log2(max(ADDRESSES, counters_of(parameters)[-1].address + 1))
 
 
 class ActivityNode(wiring.Component):
@@ -150,7 +186,7 @@ class ActivityTree(wiring.Component):
 
 
 class CounterBank(wiring.Component):
-    """All counters of :data:`COUNTERS`, read through one address.
+    """All counters of :func:`counters_of`, read through one address.
 
     Latency: 2 cycles from ``address`` to ``data``; an event is counted 1 cycle late. Throughput:
     every counter counts every cycle.
@@ -176,7 +212,9 @@ class CounterBank(wiring.Component):
         Shown as it is, not counted.
     illegal : In(1)
         An illegal word was dropped.
-    address : In(4)
+    fails : In(cores)
+        These cores have failed; only with parity.
+    address : In(4), In(5) with parity
     data : Out(48)
         Zero for an address that is not in the map.
     """
@@ -195,7 +233,8 @@ class CounterBank(wiring.Component):
                 "output": In(2 * parameters.result_streams),
                 "disorder": In(1),
                 "illegal": In(1),
-                "address": In(4),
+                **({"fails": In(parameters.cores)} if parameters.parity else {}),
+                "address": In(address_bits(parameters)),
                 "data": Out(COUNTER_BITS),
             }
         )
@@ -222,6 +261,11 @@ class CounterBank(wiring.Component):
             "output_stalled": stalled,
             "illegal": self.illegal,
         }
+        if self.parameters.parity:
+            increments |= {
+                "failures": sum(self.fails),
+                "parity_errors": self.activity.wrong,
+            }
         self.elaborate_counters(m, increments)
         return reset_nearby(m, platform)
 
@@ -232,9 +276,10 @@ class CounterBank(wiring.Component):
         While no counter is selected, the outputs of the counters are not evaluated, which saves
         simulation time.
         """
-        chosen = Signal(len(COUNTERS))
+        counters = counters_of(self.parameters)
+        chosen = Signal(len(counters))
         choices = []
-        for counter in COUNTERS:
+        for own, counter in zip(chosen, counters, strict=True):
             if counter.name == "disorder":
                 value = self.disorder
             else:
@@ -242,7 +287,6 @@ class CounterBank(wiring.Component):
                 increment = Value.cast(increments[counter.name])
                 registered = Signal(increment.shape(), name=f"{counter.name}_increment")
                 m.d.sync += [registered.eq(increment), value.eq(value + registered)]
-            own = chosen[counter.address]
             m.d.sync += own.eq(self.address == counter.address)
             choices.append(value & own.replicate(len(value)))
         with m.If(chosen.any()):

@@ -15,7 +15,7 @@ import amaranth
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from .counters import COUNTERS
+from .counters import counters_of
 from .result_ports import result_ports
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
@@ -148,7 +148,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
                 "bits": counter.bits,
                 "description": counter.description,
             }
-            for counter in COUNTERS
+            for counter in counters_of(parameters)
         ],
         "files": {"verilog": verilog_file} | {part: file for part, file, _ in others},
         "checksums": {part: hashlib.sha256(text.encode()).hexdigest() for part, _, text in others},

@@ -59,6 +59,11 @@ def add_parameter_options(parser):
         help="let a scan send the results of a probe in the order of its stored tuples",
     )  # fmt: skip
     group.add_argument(
+        "--parity", action="store_true", default=None,
+        help="check parity bits in the memories of stored tuples; a core that reads a flipped bit"
+        " has failed",
+    )  # fmt: skip
+    group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
     )
 
@@ -74,7 +79,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate", "rounds"]
+    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate", "rounds", "parity"]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

@@ -66,6 +66,7 @@ def check_parameters(parameters):
     check_rounds(parameters)
     if parameters.failure_cycles:
         check_failures(parameters)
+    check_parity(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -187,6 +188,27 @@ def check_failures(parameters):
         parameters.failure_cycles >= least,
         f"Parameter 'failure_cycles' must be at least {least}, for so long a core of this shape may"
         f" show nothing while it works, not {parameters.failure_cycles}",
+    )
+
+
+def check_parity(parameters):
+    """Check that cores whose memories have parity bits also have gates."""
+    require(
+        isinstance(parameters.parity, bool),
+        f"Parameter 'parity' must be True or False, not {parameters.parity!r}",
+    )
+    if not parameters.parity:
+        return
+    require(
+        not parameters.is_chain,
+        f"Parameter 'parity' must be False for architecture {parameters.architecture!r}, not True:"
+        " only the cores of 'splitjoin' have gates that close when a bit has flipped",
+    )
+    require(
+        parameters.failure_cycles,
+        "Parameter 'parity' needs 'failure_cycles', not 0: a core that reads a flipped bit counts"
+        " as failed, and only a core with a gate can fail; set 'failure_cycles' to at least"
+        f" {longest_silence(parameters)}",
     )
 
 

@@ -109,6 +109,10 @@ class JoinParameters:
         Number of ports that results leave by: 1, or 2 for a port of each side's probes. With 2,
         each port takes a result word per cycle, and nothing is fixed of the order between them but
         their marks (:mod:`hdl.result_ports`). Not for a chain.
+    parity : bool
+        Whether the memories of stored tuples have parity bits
+        (:class:`hdl.memory.parity_column.ParityColumn`), so that a core that reads a flipped bit
+        counts as failed. It needs ``failure_cycles``.
     """
 
     cores: int = 4
@@ -131,6 +135,7 @@ class JoinParameters:
     rounds: bool = False
     failure_cycles: int = 0
     result_streams: int = 1
+    parity: bool = False
 
     def __post_init__(self):
         check_parameters(self)
@@ -231,7 +236,8 @@ class JoinParameters:
         """Return the parameters as JSON-compatible values.
 
         Those of chains are there for a chain only, ``rounds`` only if there are any,
-        ``failure_cycles`` if cores have gates, and ``result_streams`` if there are two.
+        ``failure_cycles`` if cores have gates, ``parity`` if there is any, and ``result_streams``
+        if there are two.
         """
         values = asdict(self)
         if not self.rounds:
@@ -240,6 +246,8 @@ class JoinParameters:
             del values["failure_cycles"]
         if self.result_streams == 1:
             del values["result_streams"]
+        if not self.parity:
+            del values["parity"]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

@@ -114,6 +114,8 @@ class Region(wiring.Component):
             engine.stop.eq(tracker.stop),
             self.activity.eq(engine.activity),
         ]
+        if self.parameters.parity:
+            m.d.comb += self.activity.wrong.eq(engine.activity.wrong | tracker.wrong)
         m.d.sync += [engine.close.eq(closing), takes.eq(self.takes_next(engine, closing))]
 
     def elaborate_arrival(self, m):

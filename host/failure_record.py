@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from host.side import Side
 
-__all__ = ["CoreFailure", "FailureRecord", "LostTuples"]
+__all__ = ["CoreFailure", "FailureRecord", "LostTuples", "cause_of"]
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,26 @@ class CoreFailure:
         What is missing; empty if the window was sent again.
     replayed : int
         Number of tuples that were sent again.
+    parity : tuple of Side
+        Sides of whose tuples the core read a flipped bit in its memory, if that is why it failed;
+        empty if it stopped.
     """
 
     core: int
     cycle: int
     lost: tuple[LostTuples, ...] = ()
     replayed: int = 0
+    parity: tuple[Side, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.parity:
+            return str(self.core)
+        return f"{self.core} ({cause_of(self.parity)})"
+
+
+def cause_of(parity: tuple[Side, ...]) -> str:
+    """Return why a core failed that read flipped bits in its tuples of these sides."""
+    return f"a flipped bit in its tuples of {' and '.join(side.name for side in parity)}"
 
 
 @dataclass
@@ -80,7 +94,7 @@ class FailureRecord:
     def __str__(self) -> str:
         if not self.failures:
             return "no core failed"
-        cores = ", ".join(str(failure.core) for failure in self.failures)
+        cores = ", ".join(map(str, self.failures))
         text = f"failed cores: {cores}"
         if self.replayed:
             text += f"; {self.replayed:,} tuples sent again, nothing is missing"

@@ -13,6 +13,7 @@ from hdl.words.results import node_result
 
 from .deadline_watch import DeadlineWatch
 from .owed_stops import OwedStops
+from .parity_watch import ParityWatch
 
 __all__ = ["CoreGate"]
 
@@ -27,9 +28,10 @@ class CoreGate(wiring.Component):
 
     The core has *failed* if it owes a star or mark and shows no result for ``failure_cycles``, if
     it refuses a word for as long while none of its results waits to be taken, or if it shows a star
-    or mark that it does not owe. From then on it gets no words, and the gate also answers for words
-    that the core got before. Such answers have the fault ``failed``, up to the word MASK of this
-    core.
+    or mark that it does not owe. With parity, it has also failed if it read a flipped bit: the gate
+    closes before a result that depends on that bit can reach it. From then on it gets no words, and
+    the gate also answers for words that the core got before. Such answers have the fault
+    ``failed``, up to the word MASK of this core.
 
     UNMASK waits until everything owed is answered, resets the core, and lets words pass again. It
     does nothing to a core that is neither masked nor failed. Afterwards the core is as after reset,
@@ -60,6 +62,10 @@ class CoreGate(wiring.Component):
         Resets the core.
     failed : Out(1)
         The core has failed, and is not masked by a word; from a register.
+    wrong : In(2)
+        The core has read a flipped bit of its tuples of R (bit 0), of S (bit 1); only with parity.
+    fails : Out(1)
+        The core has just failed; for one cycle, from a register, only with parity.
     reset : In(1)
         Resets the gate.
     """
@@ -84,6 +90,7 @@ class CoreGate(wiring.Component):
                 "results": Out(results).array(2),
                 "core_reset": Out(1),
                 "failed": Out(1),
+                **({"wrong": In(2), "fails": Out(1)} if parameters.parity else {}),
                 "reset": In(1),
             }
         )
@@ -116,6 +123,8 @@ class CoreGate(wiring.Component):
             self.failed.eq(failed & ~masked),
         ]
         wrong = sides[0].wrong | sides[1].wrong
+        if self.parameters.parity:
+            wrong |= self.elaborate_parity(m, sides, failed, restore, watch.expired | wrong)
         with m.If(restore):
             m.d.sync += failed.eq(0)
         with m.Elif(watch.expired | wrong):
@@ -123,6 +132,19 @@ class CoreGate(wiring.Component):
         owes = sides[0].owes | sides[1].owes
         self.elaborate_orders(m, failed, masked, reviving, restore, owes)
         return reset_nearby(m, platform, reset=self.reset)
+
+    def elaborate_parity(self, m, sides, failed, restore, otherwise):
+        """Keep why the core has failed; return whether a flipped bit was told in the last cycle."""
+        m.submodules.parity = parity = ParityWatch()
+        m.d.comb += [
+            parity.wrong.eq(self.wrong),
+            parity.otherwise.eq(otherwise),
+            parity.failed.eq(failed),
+            parity.restore.eq(restore),
+            self.fails.eq(parity.fails),
+            *(side.parity.eq(parity.cause) for side in sides),
+        ]
+        return parity.told
 
     def elaborate_words(self, m, sides, closed, reviving, masked):
         """Offer a word to the core unless the core is cut off; note what the core owes for it."""

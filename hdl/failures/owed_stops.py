@@ -58,6 +58,9 @@ class OwedStops(wiring.Component):
         There is room for an entry; from a register.
     failed : In(1)
         The core has failed.
+    parity : In(2)
+        The sides of whose tuples the core read a flipped bit, if that is why it has failed; only
+        with parity.
     masked : In(1)
         The core gets no word that comes in this cycle or later; their entries are ``excused``.
     restore : In(1)
@@ -89,6 +92,7 @@ class OwedStops(wiring.Component):
                 "add": In(1),
                 "stop": In(owed_layout(parameters)),
                 "failed": In(1),
+                **({"parity": In(2)} if parameters.parity else {}),
                 "masked": In(1),
                 "restore": In(1),
                 "i": In(result),
@@ -151,7 +155,15 @@ class OwedStops(wiring.Component):
                 if self.parameters.rounds
                 else []
             ),
+            *self.cause_of(own, first),
             Value.cast(self.o.payload).eq(
                 Mux(answers, Value.cast(own), Value.cast(self.i.payload))
             ),
         ]
+
+    def cause_of(self, own, first):
+        """Return the assignments that tell why results are missing."""
+        if not self.parameters.parity:
+            return []
+        cause = self.parity & (~first.excused).replicate(2)
+        return [own.body.punctuation.failed_parity.eq(cause)]

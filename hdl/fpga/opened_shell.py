@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extraction of an accelerator's netlist from the shell in which it is routed."""
 
-from hdl.counters import COUNTER_BITS
+from hdl.counters import COUNTER_BITS, address_bits
 from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
@@ -11,8 +11,6 @@ from .shell import SHELL
 __all__ = ["open_shell", "port_widths"]
 
 REGISTER = "TRELLIS_FF"
-#: Width of a counter's address.
-ADDRESS_BITS = 4
 
 
 def port_widths(parameters):
@@ -28,7 +26,7 @@ def port_widths(parameters):
     for port in result_ports(parameters):
         inputs[f"{port}_ready"] = 1
         outputs |= {f"{port}_payload": result_word(parameters).size, f"{port}_valid": 1}
-    inputs["counter_addr"] = ADDRESS_BITS
+    inputs["counter_addr"] = address_bits(parameters)
     outputs["counter_data"] = COUNTER_BITS
     return inputs, outputs
 

@@ -9,10 +9,10 @@ from .region_rams import by_region, mixed
 __all__ = ["scan_floorplan"]
 
 #: Hierarchical name of a block RAM of a scan: in a key ring or, with digests, in one of two key
-#: rings or in the pass table.
+#: rings or in the pass table. With parity, there is a component around each column.
 NAME = re.compile(
     r"\.core_(\d+)\.(left|right)\.engine\.(ring|verifier\.ring|passes\.probes)"
-    r"(?:\.column_\d+)?\.block_\d+\."
+    r"(?:\.column_\d+(?:\.rows)?)?\.block_\d+\."
 )
 #: Hierarchical name of a block RAM of a chain of cores: in the ring of a segment.
 CHAIN = re.compile(r"\.chain\.core_(\d+)\.segment_([rs])\.(ring)\.block_\d+\.")

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import at_hand, engine_members, keep_from
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.parity_column import stored_column
 from hdl.streams.delay import delayed
 from hdl.words.inputs import Control
 from hdl.words.prepared import is_own_criterion, stored_layout
@@ -77,11 +77,11 @@ class IndexEngine(wiring.Component):
         parameters = self.parameters
         m.submodules.heads = heads = HeadTable(parameters)
         rows = parameters.ring_rows
-        m.submodules.keys = keys = KeyColumn(
-            width=stored_layout(parameters).size, depth=rows, late=True
+        m.submodules.keys = keys = stored_column(
+            parameters, width=stored_layout(parameters).size, depth=rows, late=True
         )
-        m.submodules.links = links = KeyColumn(
-            width=link_layout(parameters).size, depth=rows, late=True
+        m.submodules.links = links = stored_column(
+            parameters, width=link_layout(parameters).size, depth=rows, late=True
         )
         m.submodules.table = table = ProbeTable(parameters)
         m.submodules.sequencer = sequencer = CellSequencer(parameters)
@@ -132,6 +132,13 @@ class IndexEngine(wiring.Component):
             self.activity.busy.eq(walker.busy),
             self.activity.stalled.eq(walker.stalled),
         ]
+        if parameters.parity:
+            m.d.comb += [
+                keys.checked.eq(walker.busy),
+                links.checked.eq(walker.busy),
+                heads.visits.eq(sequencer.begun),
+            ]
+            m.d.sync += self.activity.wrong.eq(keys.wrong | links.wrong | heads.wrong)
         head = self.elaborate_head(m)
         self.elaborate_storing(m, heads, keys, links, head)
         self.elaborate_probes(m, table)

@@ -8,6 +8,8 @@ from amaranth.lib.wiring import In, Out
 from hdl.ecp5 import is_ecp5
 from hdl.memory.block_ram import fits
 from hdl.memory.key_column import KeyColumn
+from hdl.memory.parity_column import parity_of
+from hdl.verilog.zeroed import ZEROED
 
 __all__ = ["HeadBank"]
 
@@ -30,6 +32,8 @@ class HeadBank(wiring.Component):
     ----------
     width, bits : int
         Bits of a head, and of a bucket number.
+    parity : bool
+        Whether the heads in the memory have parity bits.
 
     Members
     -------
@@ -44,13 +48,19 @@ class HeadBank(wiring.Component):
         Bucket that is visited.
     newest : Out(width)
         Head of the bucket ``visited``.
+    visits : In(1)
+        ``visited`` counts; only with parity.
+    wrong : Out(1)
+        A head that was read for a store or for a visit holds a flipped bit; in the cycle in which
+        the head is ``previous`` or ``newest``, only with parity.
     """
 
     LATENCY = KeyColumn.LATENCY + 1
 
-    def __init__(self, *, width, bits):
+    def __init__(self, *, width, bits, parity=False):
         self.width = width
         self.bits = bits
+        self.parity = parity
         self.latency = self.LATENCY
         super().__init__(
             {
@@ -60,6 +70,7 @@ class HeadBank(wiring.Component):
                 "previous": Out(width),
                 "visited": In(bits),
                 "newest": Out(width),
+                **({"visits": In(1), "wrong": Out(1)} if parity else {}),
             }
         )
 
@@ -73,7 +84,9 @@ class HeadBank(wiring.Component):
         for cycle in range(KeyColumn.LATENCY):
             before, later = later, Signal.like(head, name=f"head_{cycle + 1}", reset_less=True)
             m.d.sync += later.eq(before)
-        readers = self.elaborate_memory(m, platform, write, place, head)
+        row = Cat(head, parity_of(head)) if self.parity else head
+        readers = self.elaborate_memory(m, platform, write, place, row)
+        wrong = []
         for name, bucket, found, output in zip(
             ("store", "visit"),
             (self.bucket, self.visited),
@@ -85,10 +98,26 @@ class HeadBank(wiring.Component):
             for cycle in range(KeyColumn.LATENCY):
                 before, met = met, Signal(name=f"{name}_met_{cycle}", reset_less=True)
                 m.d.sync += met.eq(before)
+            if self.parity:
+                counts = self.store if name == "store" else self.visits
+                wrong.append(self.elaborate_check(m, name, counts, found, met))
+                found = found[: self.width]
             here = Signal.like(output, name=f"{name}_head", reset_less=True)
             m.d.sync += here.eq(Mux(met, later, found))
             m.d.comb += output.eq(here)
+        if self.parity:
+            m.d.comb += self.wrong.eq(Cat(wrong).any())
         return m
+
+    def elaborate_check(self, m, name, counts, found, met):
+        """Return, in a register, whether a row that counts, and was not ``met``, is wrong."""
+        for cycle in range(KeyColumn.LATENCY):
+            before, counts = counts, Signal(name=f"{name}_counts_{cycle}")
+            m.d.sync += counts.eq(before)
+        head, parity = found[: self.width], found[self.width :]
+        wrong = Signal(name=f"{name}_wrong")
+        m.d.sync += wrong.eq(counts & ~met & (parity_of(head) != parity))
+        return wrong
 
     def elaborate_memory(self, m, platform, write, place, head):
         """Return what a store and a visit read, with the latency of a ``KeyColumn``."""
@@ -96,7 +125,9 @@ class HeadBank(wiring.Component):
         outputs = []
         if is_ecp5(platform) and fits(depth):
             for name, bucket in (("store", self.bucket), ("visit", self.visited)):
-                m.submodules[f"{name}_copy"] = column = KeyColumn(width=len(head), depth=depth)
+                m.submodules[f"{name}_copy"] = column = KeyColumn(
+                    width=len(head), depth=depth, zeroed=self.parity
+                )
                 m.d.comb += [
                     column.write.eq(write),
                     column.place.eq(place),
@@ -105,7 +136,8 @@ class HeadBank(wiring.Component):
                 ]
                 outputs.append(column.data)
             return outputs
-        m.submodules.memory = heads = memory.Memory(shape=head.shape(), depth=depth, init=[])
+        heads = memory.Memory(shape=head.shape(), depth=depth, init=[])
+        m.submodules[ZEROED if self.parity else "memory"] = heads
         port = heads.write_port()
         m.d.comb += [port.addr.eq(place), port.data.eq(head), port.en.eq(write)]
         for name, bucket in (("store", self.bucket), ("visit", self.visited)):

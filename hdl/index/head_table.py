@@ -41,6 +41,10 @@ class HeadTable(wiring.Component):
         bank.
     newest : Out(head_shape(parameters)).array(banks)
         Heads of the buckets ``visited``.
+    visits : In(banks)
+        Banks whose ``visited`` counts; only with parity.
+    wrong : Out(1)
+        A head that was read, and counted, holds a flipped bit; only with parity.
     """
 
     LATENCY = HeadBank.LATENCY
@@ -57,6 +61,7 @@ class HeadTable(wiring.Component):
                 "previous": Out(head),
                 "visited": In(bank_bits(parameters)).array(banks),
                 "newest": Out(head).array(banks),
+                **({"visits": In(banks), "wrong": Out(1)} if parameters.parity else {}),
             }
         )
 
@@ -68,10 +73,12 @@ class HeadTable(wiring.Component):
         for cycle in range(self.latency):
             before, stored = stored, Signal.like(own, name=f"stored_{cycle + 1}", reset_less=True)
             m.d.sync += stored.eq(before)
-        previous = []
+        previous, wrong = [], []
         for n in range(banks):
             m.submodules[f"bank_{n}"] = bank = HeadBank(
-                width=len(self.head), bits=bank_bits(self.parameters)
+                width=len(self.head),
+                bits=bank_bits(self.parameters),
+                parity=self.parameters.parity,
             )
             m.d.comb += [
                 bank.store.eq(self.store & (own == n)),
@@ -81,5 +88,10 @@ class HeadTable(wiring.Component):
                 self.newest[n].eq(bank.newest),
             ]
             previous.append(bank.previous)
+            wrong.append(bank.wrong if self.parameters.parity else Const(0))
+            if self.parameters.parity:
+                m.d.comb += bank.visits.eq(self.visits[n])
         m.d.comb += self.previous.eq(Array(previous)[stored] if banks > 1 else previous[0])
+        if self.parameters.parity:
+            m.d.comb += self.wrong.eq(Cat(wrong).any())
         return m

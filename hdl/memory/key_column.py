@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
 from hdl.streams.delay import delayed
+from hdl.verilog.zeroed import ZEROED
 
 from .block_ram import BlockRAM, LateBlockRAM, fits, widest_word
 
@@ -33,6 +34,8 @@ class KeyColumn(wiring.Component):
     late : bool
         Rows are written a cycle late, from registers beside each block RAM. This is for memories of
         so many block RAMs that they are far from each other.
+    zeroed : bool
+        Rows are zero before they are written; otherwise they may be anything.
 
     Members
     -------
@@ -47,10 +50,11 @@ class KeyColumn(wiring.Component):
 
     LATENCY = 2
 
-    def __init__(self, *, width, depth, late=False):
+    def __init__(self, *, width, depth, late=False, zeroed=False):
         self.width = width
         self.depth = depth
         self.late = late
+        self.zeroed = zeroed
         self.latency = self.LATENCY
         super().__init__(
             {
@@ -81,9 +85,8 @@ class KeyColumn(wiring.Component):
                     self.data[bits].eq(block.data),
                 ]
             return m
-        m.submodules.memory = rows = memory.Memory(
-            shape=unsigned(self.width), depth=self.depth, init=[]
-        )
+        rows = memory.Memory(shape=unsigned(self.width), depth=self.depth, init=[])
+        m.submodules[ZEROED if self.zeroed else "memory"] = rows
         write, read = rows.write_port(), rows.read_port()
         written = {"write": self.write, "place": self.place, "row": self.row}
         if self.late:

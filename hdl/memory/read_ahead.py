@@ -26,6 +26,8 @@ class ReadAhead(wiring.Component):
         Shape of a row.
     depth : int
         Rows of the memory, a power of two.
+    tells : bool
+        Whether there is the output ``reads``.
 
     Members
     -------
@@ -41,13 +43,16 @@ class ReadAhead(wiring.Component):
     first : Out(shape)
     take : In(1)
         Advance to the next row; only while ``filled``.
+    reads : Out(1)
+        The row at ``address`` is read, and will be used; only if ``tells``.
     """
 
     #: Places of the queue: rows that may be read before they are taken.
     AHEAD = 8
 
-    def __init__(self, shape, *, depth):
+    def __init__(self, shape, *, depth, tells=False):
         self.shape = shape
+        self.tells = tells
         self.depth = depth
         self.latency = KeyColumn.LATENCY + 1
         super().__init__(
@@ -58,6 +63,7 @@ class ReadAhead(wiring.Component):
                 "filled": Out(1),
                 "first": Out(shape),
                 "take": In(1),
+                **({"reads": Out(1)} if tells else {}),
             }
         )
 
@@ -89,4 +95,6 @@ class ReadAhead(wiring.Component):
         ]
         with m.If(read):
             m.d.sync += following.eq(following + 1)
+        if self.tells:
+            m.d.comb += self.reads.eq(read)
         return m

@@ -17,6 +17,7 @@ from . import (
     handshake_link,
     merging,
     orders,
+    parity,
     resets,
     rounds,
     serializers,
@@ -35,7 +36,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
     window, storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues,
-    cells, chain_parts, flow, handshake_link, expedited_link, failures, resets, rounds,
+    cells, chain_parts, flow, handshake_link, expedited_link, failures, parity, resets, rounds,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

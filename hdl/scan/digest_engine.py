@@ -55,6 +55,10 @@ class DigestEngine(ScanEngine):
         """Return what a pass compares of a key or a criterion: the digest."""
         return key.digest
 
+    def elsewhere_wrong(self):
+        """Return whether the ring of whole keys has shown a flipped bit."""
+        return self._verifier.wrong
+
     def verified(self, key, layout):
         """Return what the verifier compares of a key or a criterion, in this layout."""
         if not has_cells(self.parameters):

@@ -90,6 +90,9 @@ class ScanEngine(wiring.Component):
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
+        if self.parameters.parity:
+            m.d.comb += ring.checked.eq(scanner.reading)
+            m.d.sync += self.activity.wrong.eq(ring.wrong | self.elsewhere_wrong())
         pending, oldest = self.elaborate_passes(m, collector)
         m.d.comb += self.idle.eq(collector.ready & ~pending)
         collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
@@ -100,6 +103,10 @@ class ScanEngine(wiring.Component):
     def scanned(self, key):
         """Return what a pass compares of a key or a criterion: all of it."""
         return key
+
+    def elsewhere_wrong(self):
+        """Return whether a memory other than the scanned ring has shown a flipped bit."""
+        return Const(0)
 
     def elaborate_passes(self, m, collector):
         """Connect the collector to the scanner.

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.memory.block_ram import widest_word
 from hdl.memory.key_column import KeyColumn
+from hdl.memory.parity_column import ParityColumn, parity_width
 from hdl.words.spans import pointer_layout
 
 from .layouts import row_layout
@@ -38,6 +39,9 @@ class KeyRing(wiring.Component):
     shape : shape-like
         Shape of what is stored of a key.
 
+    With parity, each key has parity bits of its own (at most 32 bits of a key share one), which
+    count for how many lanes share a block RAM.
+
     Members
     -------
     store : In(1)
@@ -50,6 +54,10 @@ class KeyRing(wiring.Component):
     keys : Out
     written : Out(1)
         The row at ``address`` is stored to in this cycle; only if :attr:`shared`.
+    checked : In(1)
+        The row at ``address`` counts; only with parity.
+    wrong : Out(1)
+        A row that counted holds a flipped bit, a cycle after its ``keys``; only with parity.
     """
 
     LATENCY = KeyColumn.LATENCY
@@ -58,8 +66,9 @@ class KeyRing(wiring.Component):
         self.parameters = parameters
         self.latency = self.LATENCY
         size = Shape.cast(shape).width
+        parity = parity_width(size) if parameters.parity else 0
         #: Lanes per column.
-        self.share = max(1, widest_word(parameters.ring_rows) // size)
+        self.share = max(1, widest_word(parameters.ring_rows) // (size + parity))
         #: Whether any two lanes share a column.
         self.shared = min(self.share, parameters.lanes) > 1
         super().__init__(
@@ -70,6 +79,7 @@ class KeyRing(wiring.Component):
                 "address": In(range(parameters.ring_rows)),
                 "keys": Out(row_layout(parameters, shape)),
                 **({"written": Out(1)} if self.shared else {}),
+                **({"checked": In(1), "wrong": Out(1)} if parameters.parity else {}),
             }
         )
 
@@ -78,13 +88,15 @@ class KeyRing(wiring.Component):
         lanes, depth = self.parameters.lanes, self.parameters.ring_rows
         key, keys = Value.cast(self.key), Value.cast(self.keys)
         share = self.share
+        columns = []
         if self.shared:
             row = self.place.row[: len(self.address)]
             m.d.comb += self.written.eq(self.store & (row == self.address))
         for n, first in enumerate(range(0, lanes, share)):
             members = range(first, min(first + share, lanes))
-            column = KeyColumn(width=len(members) * len(key), depth=depth)
+            column = self.column(len(members), len(key), depth)
             m.submodules[f"column_{n}"] = column
+            columns.append(column)
             mine = self.store
             if first > 0:
                 mine &= self.place.lane >= first
@@ -103,4 +115,15 @@ class KeyRing(wiring.Component):
                     m.d.sync += earlier.eq(key)
                 row.append(Mux(self.place.lane == lane, key, earlier))
             m.d.comb += column.row.eq(Cat(row, key))
+        if self.parameters.parity:
+            m.d.comb += [
+                *(column.checked.eq(self.checked) for column in columns),
+                self.wrong.eq(Cat(column.wrong for column in columns).any()),
+            ]
         return m
+
+    def column(self, lanes, size, depth):
+        """Return the memory of neighbouring lanes, whose keys have parity bits of their own."""
+        if self.parameters.parity:
+            return ParityColumn(width=lanes * size, depth=depth, part=size)
+        return KeyColumn(width=lanes * size, depth=depth)

@@ -57,6 +57,8 @@ class Verifier(wiring.Component):
         Candidates.
     o : Out(stream.Signature(lane_matches_layout(parameters, probes)))
         Verified lanes.
+    wrong : Out(1)
+        A row read for a candidate holds a flipped bit; only with parity.
     """
 
     #: Cycles until the key of a lane is selected, less those that reading a probe takes.
@@ -79,6 +81,7 @@ class Verifier(wiring.Component):
                 "passes": In(pass_reading(parameters)),
                 "i": In(stream.Signature(lane_matches_layout(parameters, 1))),
                 "o": Out(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
+                **({"wrong": Out(1)} if parameters.parity else {}),
             }
         )
 
@@ -88,6 +91,11 @@ class Verifier(wiring.Component):
         room = Signal()
         stages = self.elaborate_steps(m, room & ~ring.written if ring.shared else room)
         *_, read, few, chosen, compared = stages
+        if self.parameters.parity:
+            m.d.comb += [
+                ring.checked.eq(stages[0]["step"] & stages[0]["candidate"]),
+                self.wrong.eq(ring.wrong),
+            ]
         m.d.comb += [
             ring.store.eq(self.store),
             ring.place.eq(self.place),

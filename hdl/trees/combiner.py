@@ -155,3 +155,7 @@ class Combiner(wiring.Component):
                         Mux(r_failed, r.failed_core, Mux(s_failed, s.failed_core, 0))
                     ),
                 ]
+                if self.parameters.parity:
+                    m.d.comb += chosen.body.punctuation.failed_parity.eq(
+                        Mux(r_failed, r.failed_parity, Mux(s_failed, s.failed_parity, 0))
+                    )

@@ -127,6 +127,10 @@ class DualCombiner(wiring.Component):
                         Mux(of_r.failed, of_r.failed_core, of_s.failed_core)
                     ),
                 ]
+                if self.parameters.parity:
+                    m.d.comb += word.one.body.punctuation.failed_parity.eq(
+                        Mux(of_r.failed, of_r.failed_parity, of_s.failed_parity)
+                    )
         with m.Else():
             m.d.comb += word.one.eq(Mux(s_leads, s.one, r.one))
             with m.If(both):

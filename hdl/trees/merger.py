@@ -157,10 +157,14 @@ class Merger(wiring.Component):
         """Name the first core whose results are missing, by a digit for the port."""
         stops = [word.body.punctuation for word in words]
         bits = len(stops[0].failed_core)
-        first = Const(0, bits + self._digit_bits)
+        first, cause = Const(0, bits + self._digit_bits), Const(0, 2)
         for n, stop in reversed(list(enumerate(stops))):
             core = Cat(stop.failed_core, Const(n, self._digit_bits))
             first = Mux(stop.failed, core, first)
+            if self.parameters.parity:
+                cause = Mux(stop.failed, stop.failed_parity, cause)
+        if self.parameters.parity:
+            m.d.comb += chosen.failed_parity.eq(cause)
         m.d.comb += [
             chosen.failed.eq(Cat(stop.failed for stop in stops).any()),
             chosen.failed_core.eq(first),

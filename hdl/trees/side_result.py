@@ -39,3 +39,5 @@ def elaborate_side_result(m, parameters, word, result, side):
             m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
         if parameters.has_gates:
             m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
+        if parameters.parity:
+            m.d.comb += own.failed_parity.eq(flags.failed_parity)

@@ -17,6 +17,7 @@ from amaranth.lib.wiring import In
 
 from .collector import without_collector
 from .sharing import share_modules, snake_case
+from .zeroed import with_zeros, without_contents
 
 __all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
 
@@ -108,8 +109,8 @@ def converted(component, name, platform, script):
 
 
 def from_first_module(verilog):
-    """Return the Verilog from its first module on."""
-    return verilog[verilog.index("\nmodule ") + 1 :]
+    """Return the Verilog from its first module on, with the contents of zeroed memories."""
+    return with_zeros(verilog[verilog.index("\nmodule ") + 1 :])
 
 
 def to_verilog(component, *, name=TOP, platform=None):
@@ -156,9 +157,7 @@ def compact(netlist):
     modules = json.loads(netlist)["modules"]
     for module in modules.values():
         for cell in module["cells"].values():
-            init = cell["parameters"].get("INIT", "")
-            if init and not init.strip("x"):
-                cell["parameters"]["INIT"] = "x"
+            without_contents(cell)
     lines = [
         f"{json.dumps(name)}: {json.dumps(module, separators=(',', ':'))}"
         for name, module in modules.items()

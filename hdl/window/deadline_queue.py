@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.key_column import KeyColumn
+from hdl.memory.parity_column import ParityColumn
 from hdl.memory.read_ahead import ReadAhead
 from hdl.streams.delay import delayed
 from hdl.streams.registers import StreamRegister
@@ -35,6 +36,8 @@ class DeadlineQueue(wiring.Component):
         Bits of a number.
     depth : int
         Numbers that the memory holds, a power of two.
+    parity : bool
+        Whether the memory has parity bits.
 
     Members
     -------
@@ -45,11 +48,15 @@ class DeadlineQueue(wiring.Component):
         Remove the ``oldest`` number; only while it is valid.
     oldest, following : Out(width)
     oldest_valid, following_valid : Out(1)
+    wrong : Out(1)
+        A number that was read holds a flipped bit; from a register, only with parity. It is told in
+        the cycle in which the number is the first one that was read ahead, or earlier.
     """
 
-    def __init__(self, width, *, depth):
+    def __init__(self, width, *, depth, parity=False):
         self.width = width
         self.depth = depth
+        self.parity = parity
         # A number is registered (1), goes to the memory (1), is written late (2), is read ahead,
         # and moves up (2).
         self.latency = 4 + (KeyColumn.LATENCY + 1) + 2
@@ -62,6 +69,7 @@ class DeadlineQueue(wiring.Component):
                 "following": Out(width),
                 "oldest_valid": Out(1),
                 "following_valid": Out(1),
+                **({"wrong": Out(1)} if parity else {}),
             }
         )
 
@@ -95,8 +103,11 @@ class DeadlineQueue(wiring.Component):
 
         A number that is added while the memory holds none is passed on directly.
         """
-        m.submodules.numbers = memory = KeyColumn(width=self.width, depth=self.depth, late=True)
-        m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth)
+        column = ParityColumn if self.parity else KeyColumn
+        m.submodules.numbers = memory = column(width=self.width, depth=self.depth, late=True)
+        m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth, tells=self.parity)
+        if self.parity:
+            m.d.comb += [memory.checked.eq(ahead.reads), self.wrong.eq(memory.wrong)]
         head, come, written = (
             Signal.like(ahead.head, name=name) for name in ("head", "come", "written")
         )

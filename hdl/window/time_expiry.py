@@ -57,6 +57,8 @@ class TimeExpiry(wiring.Component):
         The oldest key leaves.
     settled : Out(1)
         No key is left to be removed on behalf of the tuple at hand.
+    wrong : Out(1)
+        A deadline that was read from memory holds a flipped bit; only with parity.
 
     If ``parameters.side_by_side``, also:
 
@@ -86,6 +88,7 @@ class TimeExpiry(wiring.Component):
                 "vacant": In(1),
                 "aged": Out(1),
                 "settled": Out(1),
+                **({"wrong": Out(1)} if parameters.parity else {}),
             }
         )
 
@@ -97,8 +100,14 @@ class TimeExpiry(wiring.Component):
             m.d.sync += lifespan.eq(self.size)
         emptied = ResetInserter(self.restart)
         m.submodules.deadlines = deadlines = emptied(
-            DeadlineQueue(bits + 1, depth=1 << ceil_log2(self.parameters.sub_window))
+            DeadlineQueue(
+                bits + 1,
+                depth=1 << ceil_log2(self.parameters.sub_window),
+                parity=self.parameters.parity,
+            )
         )
+        if self.parameters.parity:
+            m.d.comb += self.wrong.eq(deadlines.wrong)
         m.submodules.flags = flags = emptied(AgeFlags(bits, self.coming.shape().length))
         m.d.comb += [
             deadlines.add.eq(self.store & self.timed),

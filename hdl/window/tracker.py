@@ -78,6 +78,11 @@ class WindowTracker(wiring.Component):
     timestamps of the words in the region's input register and, if ``parameters.side_by_side``,
     which of the two tuples at hand comes first.
 
+    With parity, also:
+
+    wrong : Out(1)
+        A deadline that was read from memory holds a flipped bit.
+
     If ``parameters.side_by_side``, also:
 
     after : In(1)
@@ -109,6 +114,7 @@ class WindowTracker(wiring.Component):
                 "forget": In(1),
                 "size": In(control_layout(parameters)["value"].shape),
                 **(self.paired_members() if parameters.side_by_side else {}),
+                **({"wrong": Out(1)} if parameters.parity else {}),
             }
         )
 
@@ -170,6 +176,7 @@ class WindowTracker(wiring.Component):
             # A tuple may be about to become the first key, and may have to leave before the tuple
             # at hand.
             by_time.vacant.eq(occupancy.vacant & ~self.store),
+            *([self.wrong.eq(by_time.wrong)] if self.parameters.parity else []),
             aged.eq(by_time.aged),
             self.settled.eq(by_time.settled),
             *(

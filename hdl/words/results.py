@@ -58,8 +58,14 @@ def failure_members(parameters, core_bits):
     """Return the members of a star or mark that tell of a failed core, if cores have gates.
 
     ``failed``: results of at least one core are missing. ``failed_core``: the first of these cores.
+    ``failed_parity``, with parity: why that core has failed. Bit 0 is set if it read a flipped bit
+      of its tuples of R, bit 1 if it read one of its tuples of S; zero if it stopped.
     """
-    return {"failed": 1, "failed_core": core_bits} if parameters.has_gates else {}
+    if not parameters.has_gates:
+        return {}
+    parity = {"failed_parity": 2} if parameters.parity else {}
+    # The number of the core is above the others: every merger adds a digit above it.
+    return {"failed": 1, **parity, "failed_core": core_bits}
 
 
 def pair_layout(parameters, core_bits):

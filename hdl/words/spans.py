@@ -61,12 +61,13 @@ def activity_layout(parameters, regions=1):
 
     ``comparisons`` counts comparisons of a probe with a key of its window. ``busy`` counts regions
     that read a row. ``stalled`` counts regions that could not read a row because of back-pressure
-    on their results.
+    on their results. With parity, ``wrong`` counts regions that had read a flipped bit.
     """
     return data.StructLayout(
         {
             "comparisons": range(parameters.lanes * parameters.probes * regions + 1),
             "busy": range(regions + 1),
             "stalled": range(regions + 1),
+            **({"wrong": range(regions + 1)} if parameters.parity else {}),
         }
     )

@@ -12,7 +12,7 @@ from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import CoreFailureError, DisorderError, IllegalWordError, WindowOverflowError
 from host.exact import UInt64s
-from host.failure_record import FailureRecord
+from host.failure_record import FailureRecord, cause_of
 from host.join_type import JoinType
 from host.on_failure import OnFailure
 from host.precision_record import PrecisionRecord
@@ -435,12 +435,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             return [restart.keep(pairs) for pairs in parts]
         cores = run.decoder.take_failures().cores
         if cores:
-            note_failed(params.device, min(cores))
+            core = min(cores)
+            note_failed(params.device, core)
+            cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
             raise CoreFailureError(
                 params.device.uri,
-                min(cores),
-                "Run the join again, which leaves the core out, or let it go on after a failure "
-                "by on_failure='report' or 'replay'.",
+                core,
+                f"{cause}Run the join again, which leaves the core out, or let it go on after a "
+                "failure by on_failure='report' or 'replay'.",
             )
         return parts
 

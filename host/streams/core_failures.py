@@ -28,13 +28,15 @@ class _Episode:
 
     ``begins`` gives, by side, the number of the first probe whose answer may lack something, and
     the place of that probe among all tuples. Results of the arrivals from ``hold`` on are held.
-    ``cores`` are the failed cores, with the cycles of the device when they were noticed. ``mark``
-    is the number of the mark that ends the episode.
+    ``cores`` are the failed cores, with the cycles of the device when they were noticed, and
+    ``parity`` says of whose tuples each of them read a flipped bit. ``mark`` is the number of the
+    mark that ends the episode.
     """
 
     begins: dict[Side, tuple[int, int]]
     hold: int
     cores: dict[int, int] = field(default_factory=dict[int, int])
+    parity: dict[int, tuple[Side, ...]] = field(default_factory=dict[int, tuple[Side, ...]])
     mark: int = 0
 
 
@@ -112,6 +114,7 @@ class CoreFailures:
             episode.begins[side] = min(episode.begins[side], begin)
         if new:
             episode.cores |= dict.fromkeys(new, cycle)
+            episode.parity |= {core: told.cores[core] for core in new}
             self._send(episode, new, flushed=flushed)
         for core in episode.cores:
             self._dropped[core] = {side: place for side, (_, place) in episode.begins.items()}
@@ -141,7 +144,8 @@ class CoreFailures:
                 for side, begin in episode.begins.items()
                 for part in self._lost(core, side, begin)
             ]
-            self.record.failures.append(CoreFailure(core, cycle, tuple(lost)))
+            parity = episode.parity[core]
+            self.record.failures.append(CoreFailure(core, cycle, tuple(lost), parity=parity))
         self._decoder.frozen = False
         self._episode = None
 

@@ -108,8 +108,9 @@ class Replay:
             self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
             restarted.flush()
         for core in new:
+            replayed = sum(map(len, again.numbers.values()))
             self.record.failures.append(
-                CoreFailure(core, cycle, replayed=sum(map(len, again.numbers.values())))
+                CoreFailure(core, cycle, replayed=replayed, parity=told.cores[core])
             )
         return Restart(
             restarted, self._skip, {side: place for side, (_, place) in answered.items()}

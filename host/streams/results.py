@@ -55,14 +55,14 @@ class ToldFailures:
 
     Parameters
     ----------
-    cores : set of int
-        Failed cores.
+    cores : dict of int to tuple of Side
+        By failed core: the sides of whose tuples it read a flipped bit; none if it stopped.
     begins : dict of Side to tuple of int
         By side: the number of the first probe whose group lacks something, and its place among all
         arrivals.
     """
 
-    cores: set[int] = field(default_factory=set[int])
+    cores: dict[int, tuple[Side, ...]] = field(default_factory=dict[int, tuple[Side, ...]])
     begins: dict[Side, tuple[int, int]] = field(default_factory=dict[Side, tuple[int, int]])
 
 
@@ -222,7 +222,7 @@ class ResultDecoder:
             if len(at):
                 parts.append(self._pairs(results, side, at, stars, stamps))
             latencies.append(self._advance(side, stars, stamps))
-        self._told.cores |= set(punctuation.failed_core[punctuation.failed].tolist())
+        self._note_cores(punctuation)
         if not (self.frozen or self._told.cores):
             self._forget()
         return parts, StarLatency(
@@ -241,6 +241,14 @@ class ResultDecoder:
             return
         begin = int(self.stars.ends[side][int(np.argmax(failed))])
         self._told.begins[side] = (begin, self.place(side, begin))
+
+    def _note_cores(self, punctuation: ResultWords) -> None:
+        """Note the cores that have failed, and why."""
+        at = np.flatnonzero(punctuation.failed)
+        causes = zip(punctuation.failed_core[at], punctuation.failed_parity[at], strict=True)
+        for core, parity in causes:
+            sides = tuple(side for side in Side if int(parity) >> side & 1)
+            self._told.cores.setdefault(int(core), sides)
 
     def _pairs(
         self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from host.exact import UInt64s
 from host.words.bit_fields import pack_field, unpack_field
-from host.words.result_codec import FAILURE, ResultCodec
+from host.words.result_codec import FAILURE, PARITY, ResultCodec
 
 __all__ = ["by_side", "merge_ports"]
 
@@ -90,7 +90,9 @@ def _marks_of_both(codec: ResultCodec, r: UInt64s, s: UInt64s) -> UInt64s:
     failed, core = FAILURE
     if failed in layout.fields:
         of_r, of_s = (unpack_field(some, layout[failed]) for some in (r, s))
-        cores = [unpack_field(some, layout[core]) for some in (r, s)]
         pack_field(marks, layout[failed], of_r | of_s)
-        pack_field(marks, layout[core], np.where(of_r != 0, cores[0], cores[1] * of_s))
+        for name in (core, PARITY):
+            if name in layout.fields:
+                told = [unpack_field(some, layout[name]) for some in (r, s)]
+                pack_field(marks, layout[name], np.where(of_r != 0, told[0], told[1] * of_s))
     return marks

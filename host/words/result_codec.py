@@ -19,6 +19,8 @@ Int64s = npt.NDArray[np.int64]
 PLACE = ("probe", "lane", "row", "core")
 #: Fields of a star or mark that only an accelerator has whose cores have gates.
 FAILURE = ("failed", "failed_core")
+#: Field of these that only an accelerator has whose memories have parity.
+PARITY = "failed_parity"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,9 @@ class ResultWords:
         Whether results of a failed core are missing since the last star or mark; False for pairs.
     failed_core : array of int64
         Number of that core; meaningful where ``failed`` is set.
+    failed_parity : array of int64
+        Why that core has failed: bit 0 for a flipped bit in its tuples of R, bit 1 for one in its
+        tuples of S; zero if it stopped, or where ``failed`` is not set.
     """
 
     kind: Int64s
@@ -59,6 +64,7 @@ class ResultWords:
     inner: npt.NDArray[np.bool_]
     failed: npt.NDArray[np.bool_]
     failed_core: Int64s
+    failed_parity: Int64s
 
     def __len__(self) -> int:
         return len(self.kind)
@@ -152,7 +158,8 @@ class ResultCodec:
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
         # A chain has no places, few accelerators have rounds, and fewer tell of failures.
-        fields = dict.fromkeys((*PLACE, *FAILURE, "inner"), np.zeros(len(results), np.int64))
+        absent = np.zeros(len(results), np.int64)
+        fields = dict.fromkeys((*PLACE, *FAILURE, PARITY, "inner"), absent)
         fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
         punctuation = fields["kind"] != self.pair
         return ResultWords(
@@ -168,6 +175,7 @@ class ResultCodec:
             inner=(fields["inner"] != 0) & (fields["kind"] == self.star),
             failed=(fields["failed"] != 0) & punctuation,
             failed_core=self.core_number(fields["failed_core"]),
+            failed_parity=fields[PARITY] * punctuation * (fields["failed"] != 0),
         )
 
     def pack_pairs(

@@ -14,7 +14,15 @@ import re
 
 from hdl.manifest import fingerprint
 
-__all__ = ["CoreFault", "VARIABLE", "failing", "with_faults", "write_faulty"]
+__all__ = [
+    "CoreFault",
+    "VARIABLE",
+    "failing",
+    "variables",
+    "with_faults",
+    "write_changed",
+    "write_faulty",
+]
 
 #: Environment variable: number of the core, the fault and the cycle, as one number.
 VARIABLE = "SPLITJOIN_CORE_FAULT"
@@ -54,15 +62,23 @@ def code_of(core, fault, cycle):
 @contextmanager
 def failing(core, fault, cycle):
     """Let a core fail in the devices that are opened meanwhile, after so many cycles."""
-    before = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = str(code_of(core, fault, cycle))
+    with variables({VARIABLE: str(code_of(core, fault, cycle))}):
+        yield
+
+
+@contextmanager
+def variables(values):
+    """Set environment variables meanwhile; they are then as before."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def disturbed(verilog, instance, pins, first):
@@ -116,10 +132,23 @@ def write_faulty(bundle, folder):
 
     It has no netlist, so its library is made from the Verilog.
     """
+    return write_changed(bundle, folder, with_faults)
+
+
+def write_changed(bundle, folder, change):
+    """Write a copy of a bundle with changed Verilog and without a netlist; return its folder.
+
+    Parameters
+    ----------
+    bundle, folder : Path
+        The bundle; the folder of the copy.
+    change : callable
+        Called with the Verilog and the number of cores; returns the changed Verilog.
+    """
     manifest = json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
     source = manifest["files"]["verilog"]
     verilog = (bundle / source).read_text(encoding="utf-8")
-    verilog = with_faults(verilog, manifest["storage"]["cores"])
+    verilog = change(verilog, manifest["storage"]["cores"])
     manifest["files"] = {"verilog": source}
     manifest["checksums"] = {}
     manifest["hash"] = fingerprint(manifest, verilog)

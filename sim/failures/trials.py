@@ -10,6 +10,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.device.simulated import SimulatedDevice
 from host.driver import Deadline, TableJoin
+from host.on_failure import OnFailure
 from host.query import JoinQuery, Term
 from host.verification import reference_pairs
 from host.window import CountWindow, TimeWindow
@@ -17,7 +18,7 @@ from host.window import CountWindow, TimeWindow
 from .expectation import arrivals, without_lost
 from .injection import CoreFault, failing
 
-__all__ = ["SHAPES", "Trial", "run_trial"]
+__all__ = ["SHAPES", "Trial", "judged", "run_trial", "tables"]
 
 ROWS = 250
 #: Cycles in which a core fails, at the most; the joins take about as many.
@@ -85,16 +86,39 @@ def run_trial(bundle, seed):
     fault = list(CoreFault)[int(rng.integers(len(CoreFault)))]
     moment = int(rng.integers(CYCLES))
     rates = {"stall_in": int(rng.integers(100)), "stall_out": int(rng.integers(100))}
-    pairs = [column.tolist() for column in reference_pairs(left, right, query)]
-    expected = list(zip(*pairs, strict=True))
     with SimulatedDevice(bundle) as device:
         cores = device.manifest.storage.cores
     core = int(rng.integers(cores))
     text = f"seed {seed}: core {core}, {fault.name} from cycle {moment} on, {query}, {policy}"
     with failing(core, fault, moment), SimulatedDevice(bundle, seed=seed + 1, **rates) as device:
-        deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
-        join = TableJoin(left, right, query, device, record=True, deadline=deadline)
-        join.run()
+        return judged((left, right), query, device, core, text)
+
+
+def judged(both, query, device, core, text, parity=()):
+    """Run one join of two tables on a device of which a core may fail; return a Trial.
+
+    Parameters
+    ----------
+    both : tuple of Table
+        The left and the right table.
+    query : JoinQuery
+        With the policy ``report`` or ``replay``.
+    device : Device
+        The device.
+    core : int
+        The core that may fail.
+    text : str
+        How the trial can be repeated.
+    parity : tuple of Side
+        Sides of whose tuples the core may read a flipped bit.
+    """
+    left, right = both
+    pairs = [column.tolist() for column in reference_pairs(left, right, query)]
+    expected = list(zip(*pairs, strict=True))
+    cores = device.manifest.storage.cores
+    deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
+    join = TableJoin(left, right, query, device, record=True, deadline=deadline)
+    join.run()
     found = list(zip(*(column.tolist() for column in join.pairs), strict=True))
     record = join.failures
     wanted, missing = without_lost(expected, record, arrivals(left, right))
@@ -105,8 +129,10 @@ def run_trial(bundle, seed):
         for number in np.linspace(part.first, part.last, part.count).astype(int)
     ]
     right_place = all(number % cores == core for number in lost)
-    right_core = all(failure.core == core for failure in record.failures)
-    complete = policy == "report" or not missing
+    right_core = all(
+        failure.core == core and failure.parity == parity for failure in record.failures
+    )
+    complete = query.on_failure is OnFailure.REPORT or not missing
     return Trial(
         found == wanted and right_place and right_core and complete,
         bool(record.failures),

@@ -13,7 +13,7 @@ from .netlist import (
     UnknownNetlist,
 )
 
-__all__ = ["ports_of", "shape_of"]
+__all__ = ["initial_of", "ports_of", "shape_of"]
 
 #: Parameters that must be zero. They stand for a first row other than zero, ports wider than the
 #: memory, transparent read ports, and priorities between write ports.
@@ -31,7 +31,7 @@ def number(cell, name):
 def check(cell, ports):
     """Raise :exc:`UnknownNetlist` if a memory uses a feature that the rewriter does not know."""
     unknown = [name for name in UNKNOWN if "1" in cell["parameters"].get(name, "")]
-    if set(cell["parameters"]["INIT"]) != {"x"}:
+    if cell["parameters"]["INIT"] != "0" and set(cell["parameters"]["INIT"]) != {"x"}:
         unknown.append("INIT")
     for kind in ("RD_ARST", "RD_SRST"):
         unknown += [kind] if ports[kind].value != 0 else []
@@ -94,6 +94,11 @@ def write_port(cell, ports, place, memory):
             target = Target(memory, address, low, width)
             found.append(Register(edge, [Clause(condition, target, value)]))
     return found
+
+
+def initial_of(cell):
+    """Return what every row of a memory holds after power-up: zero, or None for anything."""
+    return 0 if cell["parameters"]["INIT"] == "0" else None
 
 
 def shape_of(cell):

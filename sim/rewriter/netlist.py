@@ -28,7 +28,8 @@ class UnknownNetlist(Exception):
 class Signal:
     """A signal of ``width`` bits, or a memory with rows of ``width`` bits.
 
-    ``initial`` is the value of a register after power-up; None if any value will do.
+    ``initial`` is the value of a register, or of every row of a memory, after power-up; None if any
+    value will do. Memories begin with zeros or with any values.
     """
 
     width: int

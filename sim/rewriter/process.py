@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print a module with one process as Verilog."""
 
+from hdl.verilog.zeroed import zeros
+
 from .bits import Bits
 from .groups import Group
 from .netlist import Signal, unused
@@ -74,10 +76,14 @@ class ModuleText:
         for name, signal in self.signals.items():
             if name in self.logic.ports:
                 continue
-            kind, rows = "wire" if name in wires else "reg", ""
+            kind = "wire" if name in wires else "reg"
             if signal.rows is not None:
                 rows = f" [{signal.rows - 1}:0]"
-            lines.append(f"  {kind} {size(signal.width)}{name}{rows}{self.initial(name)};")
+                lines.append(f"  {kind} {size(signal.width)}{name}{rows};")
+                if signal.initial is not None:
+                    lines += zeros(name, signal.rows, signal.width)
+                continue
+            lines.append(f"  {kind} {size(signal.width)}{name}{self.initial(name)};")
         return lines
 
     def initial(self, name):

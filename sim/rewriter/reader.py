@@ -10,7 +10,7 @@ import re
 
 from .bits import Bits, Run
 from .cells import CLOCKED, expression, register
-from .memories import ports_of, shape_of
+from .memories import initial_of, ports_of, shape_of
 from .netlist import Instance, Module, Signal, UnknownNetlist, unused
 
 __all__ = ["read_netlist"]
@@ -131,7 +131,7 @@ class Reader:
         """Declare a memory and a signal for each of its read ports; return their names."""
         memory = self.own_name((), plain(cell["parameters"]["MEMID"].removeprefix("\\")))
         rows, width = shape_of(cell)
-        self.module.signals[memory] = Signal(width, rows=rows)
+        self.module.signals[memory] = Signal(width, initial_of(cell), rows)
         bits = cell["connections"]["RD_DATA"]
         parts = [bits[start : start + width] for start in range(0, len(bits), width)]
         return [

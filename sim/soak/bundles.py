@@ -7,10 +7,11 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
+from sim.failures.flips import write_flippable
 from sim.failures.injection import write_faulty
 from sim.verilated.library import build_library
 
-__all__ = ["built", "faulty", "manifest_of"]
+__all__ = ["built", "faulty", "flippable", "manifest_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "soak"
@@ -45,8 +46,18 @@ def built(parameters, report, folder=FOLDER):
 
 def faulty(parameters, report, folder=FOLDER):
     """Return a bundle of some parameters whose cores can fail, with its library."""
+    return changed(parameters, "faulty", write_faulty, report, folder)
+
+
+def flippable(parameters, report, folder=FOLDER):
+    """Return a bundle of some parameters in whose memories a bit can flip, with its library."""
+    return changed(parameters, "flippable", write_flippable, report, folder)
+
+
+def changed(parameters, name, write, report, folder):
+    """Return a changed copy of the bundle of some parameters, with its library."""
     bundle = built(parameters, report, folder)
-    copy = folder / f"{bundle.name}-faulty"
+    copy = folder / f"{bundle.name}-{name}"
     if not (copy / "splitjoin.so").exists():
-        build_library(write_faulty(bundle, copy), plain=True, report=report)
+        build_library(write(bundle, copy), plain=True, report=report)
     return copy

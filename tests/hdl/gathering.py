@@ -10,11 +10,11 @@ from hdl.words.results import ResultKind, node_result
 __all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair", "region_words"]
 
 
-def gathering_parameters(cores, fan_in, *, gates=False):
+def gathering_parameters(cores, fan_in, *, gates=False, parity=False):
     """Parameters of a small accelerator, whose cores may have gates."""
     parameters = JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
-    if gates:
-        return parameters.with_(failure_cycles=longest_silence(parameters))
+    if gates or parity:
+        return parameters.with_(failure_cycles=longest_silence(parameters), parity=parity)
     return parameters
 
 

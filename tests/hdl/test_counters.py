@@ -3,8 +3,16 @@ from amaranth.hdl import Value
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.counters import COUNTERS, ActivityNode, ActivityTree, CounterBank
+from hdl.counters import (
+    COUNTERS,
+    ActivityNode,
+    ActivityTree,
+    CounterBank,
+    address_bits,
+    counters_of,
+)
 from hdl.parameters import JoinParameters, KeyField
+from hdl.silence import longest_silence
 from hdl.tree import tree_levels
 from hdl.words.inputs import input_word
 from tests.hdl.input_words import control_word, integer, tuple_word
@@ -14,6 +22,18 @@ from tests.hdl.stream_bench import StreamBench
 def test_addresses_are_the_order_of_the_map():
     assert [counter.address for counter in COUNTERS] == list(range(len(COUNTERS)))
     assert len({counter.name for counter in COUNTERS}) == len(COUNTERS) <= 16
+
+
+def test_parity_adds_counters_behind_the_address_of_none():
+    parameters = JoinParameters()
+    assert (counters_of(parameters), address_bits(parameters)) == (COUNTERS, 4)
+    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    added = counters_of(parameters)[len(COUNTERS) :]
+    assert [(counter.name, counter.address) for counter in added] == [
+        ("failures", 16),
+        ("parity_errors", 17),
+    ]
+    assert address_bits(parameters) == 5
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])

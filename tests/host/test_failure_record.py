@@ -16,3 +16,12 @@ def test_a_record_says_what_is_missing_or_was_sent_again():
     again = FailureRecord([CoreFailure(1, 10, replayed=1500)])
     assert (again.replayed, again.lost_tuples) == (1500, 0)
     assert str(again) == "failed cores: 1; 1,500 tuples sent again, nothing is missing"
+
+
+def test_a_record_says_of_whose_tuples_a_bit_had_flipped():
+    both = (Side.R, Side.S)
+    record = FailureRecord([CoreFailure(2, 9, parity=(Side.S,)), CoreFailure(3, 9, parity=both)])
+    assert str(record) == (
+        "failed cores: 2 (a flipped bit in its tuples of S), 3 (a flipped bit in its tuples of R "
+        "and S)"
+    )

@@ -67,9 +67,11 @@ def test_overflow_names_the_side_that_is_stored():
 
 def told_of_failures(sides, order, count, combine, word_of):
     """Run a combiner of a core with a gate; return (failed, core) of its stars and marks."""
-    parameters = gathering_parameters(1, 2, gates=True)
+    parameters = gathering_parameters(1, 2, parity=True)
     words = combine(sides, order, count, parameters=parameters)
     flags = [word_of(word).body.punctuation for word in words]
+    for told in flags:  # the cause goes with the core
+        assert told.failed_parity * told.failed == (1 + told.failed_core) * told.failed
     return [(told.failed, told.failed_core * told.failed) for told in flags]
 
 
@@ -85,7 +87,10 @@ FAILURES = [
 @pytest.mark.parametrize(("r", "s", "told"), FAILURES)
 def test_a_failure_is_told_by_the_side_and_by_marks(r, s, told):
     sides = [
-        [punctuation(kind, failed=failed, failed_core=core) for kind in (STAR, MARK)]
+        [
+            punctuation(kind, failed=failed, failed_core=core, failed_parity=failed * (1 + core))
+            for kind in (STAR, MARK)
+        ]
         for failed, core in (r, s)
     ]
     assert told_of_failures(sides, [3], 3, combine, lambda word: word) == told

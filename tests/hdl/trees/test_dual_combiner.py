@@ -115,7 +115,10 @@ def test_a_mark_tells_of_both_windows():
 
 @pytest.mark.parametrize(("r", "s", "told"), FAILURES)
 def test_a_mark_tells_of_a_failure_of_either_side(r, s, told):
-    sides = [[punctuation(MARK, failed=failed, failed_core=core)] for failed, core in (r, s)]
+    sides = [
+        [punctuation(MARK, failed=failed, failed_core=core, failed_parity=failed * (1 + core))]
+        for failed, core in (r, s)
+    ]
     assert told_of_failures(sides, [], 1, combine, lambda word: word.one) == told[2:]
 
 

@@ -86,6 +86,22 @@ def test_a_star_names_the_first_core_that_has_failed(cores, fan_in):
                 assert told.failed_core == core_digits(min(failed), fan_in, dut.levels)
 
 
+@pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (3, 2), (5, 4)])
+def test_a_star_says_why_the_first_core_has_failed(cores, fan_in):
+    parameters = gathering_parameters(cores, fan_in, parity=True)
+    for failed in [set(), {0}, {cores // 2, cores - 1}, set(range(cores))]:
+        dut = MergerTree(parameters)
+        causes = [(core + 1) % 4 * (core in failed) for core in range(cores)]
+        words = [[punctuation(kind, failed=core in failed, failed_parity=causes[core])
+                  for kind in (STAR, MARK)] for core in range(cores)]  # fmt: skip
+        for stop in gather(dut, parameters, words, 2, stalls=0.2):
+            told = stop.body.punctuation
+            assert told.failed == bool(failed)
+            if failed:
+                assert told.failed_core == core_digits(min(failed), fan_in, dut.levels)
+            assert told.failed_parity == ((min(failed) + 1) % 4 if failed else 0)
+
+
 def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
     parameters = gathering_parameters(2, 2)
     dut = MergerTree(parameters)

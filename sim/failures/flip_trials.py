@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins in which a random bit of a memory flips at some moment, judged by the reference join."""
+
+from functools import cache
+
+import numpy as np
+
+from hdl.parameters import JoinParameters, KeyField
+from hdl.silence import longest_silence
+from host.device.simulated import SimulatedDevice
+from host.manifest import Manifest
+from host.query import JoinQuery, Term
+from host.side import Side
+from host.window import CountWindow, TimeWindow
+
+from .flips import flipping, memories_of
+from .trials import judged, tables
+
+__all__ = ["FLIP_SHAPES", "run_flip"]
+
+#: Cycles within which a bit flips; the joins take about as many.
+CYCLES = 1_000
+#: Largest lifespan of a window, in the unit of the timestamps: a side has one tuple in each.
+LIFESPAN = 20
+
+
+def checked(**options):
+    """Return parameters of a small accelerator whose memories have parity."""
+    chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
+    parameters = JoinParameters(**{**chosen, **options})
+    return parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+
+
+#: Accelerators of the trials: both engines, with and without digests, of both comparators.
+FLIP_SHAPES = {
+    "scan": checked(cores=4, probes=2, lanes=2),
+    "digests": checked(cores=3, probes=3, lanes=3, comparator="equality", digest_bits=6),
+    "band digests": checked(cores=3, probes=2, lanes=2, digest_bits=6, fan_in=2),
+    "index": checked(cores=3, probes=4, engine="index", bucket_bits=5, tuples_per_word=2),
+    "equality index": checked(
+        cores=3, probes=2, engine="index", comparator="equality", bucket_bits=4
+    ),
+}
+
+
+@cache
+def stored_memories(bundle):
+    """Return the memories of a bundle in which a bit can flip."""
+    return memories_of((bundle / Manifest.load(bundle).files["verilog"]).read_text("utf-8"))
+
+
+def run_flip(bundle, seed):
+    """Run one join on a bundle of :func:`sim.failures.flips.write_flippable`; return a Trial."""
+    rng = np.random.default_rng(seed)
+    both = tuple(tables(rng))
+    manifest = Manifest.load(bundle)
+    storage, equal = manifest.storage, manifest.parameters["comparator"] == "equality"
+    most = (storage.cores - 1) * storage.sub_window  # fits the cores that are left
+    by_count = rng.random() < 0.5
+    window = CountWindow(int(rng.integers(1, most))) if by_count else TimeWindow(LIFESPAN)
+    policy = ["report", "replay"][int(rng.integers(2))]
+    term = Term("x", "x") if equal else Term("x", "x", -1, 1)
+    query = JoinQuery(terms=(term,), order=("t", "t"), window=window, on_failure=policy)
+    memories = stored_memories(bundle)
+    number = int(rng.integers(len(memories)))
+    memory = memories[number]
+    place = (int(rng.integers(memory.rows)), int(rng.integers(memory.bits)))
+    moment = int(rng.integers(CYCLES))
+    rates = {"stall_in": int(rng.integers(100)), "stall_out": int(rng.integers(100))}
+    text = f"seed {seed}: {memory.path} {place} in cycle {moment}, {query}, {policy}"
+    with (
+        flipping(number, *place, moment),
+        SimulatedDevice(bundle, seed=seed + 1, **rates) as device,
+    ):
+        return judged(both, query, device, memory.core, text, parity=(Side(memory.side),))
