@@ -7,6 +7,7 @@ import pytest
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
+from hdl.silence import longest_silence
 from host import Manifest
 from host.manifest import WordField
 from host.words import WordCodec, pack_field, tuple_writer, unpack_field
@@ -211,6 +212,23 @@ def test_stars_and_marks_carry_the_errors():
     pairs = codec.unpack_results(codec.pack_pairs(0, *rng.integers(0, 2, (4, 50))))
     for name in ("overflow", "disorder", "illegal"):
         assert not getattr(pairs, name).any()
+
+
+def test_a_star_tells_why_a_core_has_failed():
+    parameters = JoinParameters(cores=3)
+    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    codec = WordCodec(manifest_of(parameters))
+    stops = codec.pack_punctuation([codec.star, codec.mark], 0, 0, False, failed=2)
+    pack_field(stops, codec.result["failed_parity"], np.array([0, 2]))
+    told = codec.unpack_results(stops)
+    assert told.failed_core.tolist() == [2, 2]
+    assert told.failed_parity.tolist() == [0, 2]
+    pairs = codec.unpack_results(codec.pack_pairs(0, *np.full((4, 5), 1)))
+    assert not pairs.failed_parity.any()
+    plain = WordCodec(manifest_of(parameters.with_(parity=False)))
+    assert "failed_parity" not in plain.result.fields
+    lone = plain.unpack_results(plain.pack_punctuation(plain.star, 0, 0, False, failed=1))
+    assert lone.failed_parity.tolist() == [0]
 
 
 def test_a_result_of_a_chain_has_no_place():
