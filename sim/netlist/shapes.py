@@ -40,6 +40,9 @@ SHAPES = {
         cores=2, sub_window=20, keys=XY, timestamp_bits=48, lanes=2, probes=2, fan_in=2,
         tuples_per_word=2,
     ),
+    "scan band, 2 cores, two ports": JoinParameters(
+        cores=2, sub_window=12, keys=X, probes=2, fan_in=2, result_streams=2,
+    ),
     "index equality": JoinParameters(
         cores=1, sub_window=40, keys=X, probes=3, engine="index", comparator="equality",
     ),
