@@ -9,6 +9,7 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.presets import PRESETS
+from hdl.silence import longest_silence
 from hdl.verilog.conversion import to_netlist, to_verilog
 from hdl.verilog.lint import WAIVERS, lint
 
@@ -103,6 +104,17 @@ def test_more_cores_need_no_more_modules():
 def test_generated_verilog_is_clean(tiny, tmp_path):
     path = tmp_path / "splitjoin.v"
     path.write_text(tiny)
+    assert lint(path) == ""
+
+
+@pytest.mark.parametrize("engine", ["scan", "index"])
+def test_verilog_with_parity_is_clean(tmp_path, engine):
+    parameters = PRESETS["tiny"].with_(engine=engine, comparator="equality")
+    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    verilog = to_verilog(Accelerator(parameters))
+    assert "initial for (zeroed_row = 0;" in verilog
+    path = tmp_path / "splitjoin.v"
+    path.write_text(verilog)
     assert lint(path) == ""
 
 
