@@ -115,6 +115,7 @@ def random_shape(seed, number):
         parameters = parameters.with_(rounds=True)
     if random.random() < 0.5:
         parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+        parameters = parameters.with_(parity=random.random() < 0.4)
     return parameters.with_(result_streams=2 if random.random() < 0.3 else 1)
 
 
@@ -133,6 +134,7 @@ def shape_facts(parameters):
         yield "rounds", parameters.rounds
     if not parameters.is_chain:
         yield "gates", parameters.has_gates
+        yield "parity", parameters.parity
         yield "result streams", parameters.result_streams
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits

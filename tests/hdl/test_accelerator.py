@@ -147,14 +147,14 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
     )  # fmt: skip
     path = write_manifest(parameters, tmp_path)
     codec = WordCodec(Manifest.load(path))
-    tuples = codec.pack_tuples(np.arange(240) % 2, {"x": np.arange(240) // 7 % 4})
+    tuples = codec.pack_tuples(np.arange(96) % 2, {"x": np.arange(96) // 7 % 4})
     words = [codec.pack_control("PRECISION", 0, 0), tuples, codec.pack_control("FLUSH")]
     scenario = Scenario(np.concatenate([np.atleast_2d(some) for some in words]), marks=2, free=True)
     expected = expected_results(path, scenario)
     received = answer(parameters, scenario, len(expected), stalls=0.3)
     assert_right(path, scenario, received, expected=expected)
     results = codec.unpack_results(received)
-    assert (results.kind == codec.pair).sum() > 1_000
+    assert (results.kind == codec.pair).sum() > 300
     stars = np.flatnonzero(results.kind == codec.star)
     assert results.side[stars].tolist() == [0, 1]
     assert len(results.kind) - 1 - stars[-1] < 60  # FLUSH came behind nearly all pairs
@@ -468,17 +468,16 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
 
 
 @pytest.mark.parametrize(
-    ("cores", "engine", "options"),
+    ("cores", "engine", "options", "stalls"),
     [
-        (1, "scan", {}),
-        (2, "scan", {"timestamp_bits": 16}),
-        (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}),
-        (3, "index", {"tuples_per_word": 2}),
-        (4, "scan", {"digest_bits": 3, "comparator": "equality", "tuples_per_word": 2}),
-        pytest.param(5, "index", {"timestamp_bits": 16}, marks=pytest.mark.long),
+        (1, "scan", {}, 0.3),
+        (2, "scan", {"timestamp_bits": 16}, 0.0),
+        (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}, 0.3),
+        (3, "index", {"tuples_per_word": 2}, 0.3),
+        (4, "scan", {"digest_bits": 3, "comparator": "equality", "tuples_per_word": 2}, 0.0),
+        pytest.param(5, "index", {"timestamp_bits": 16}, 0.3, marks=pytest.mark.long),
     ],
 )
-@pytest.mark.parametrize("stalls", [0.0, 0.3])
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path, cores, engine, options, stalls):
     parameters = JoinParameters(
         cores=cores,

@@ -123,7 +123,7 @@ def always():
         yield True
 
 
-@settings(max_examples=18)
+@settings(max_examples=10)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -192,7 +192,7 @@ class TimedModel(PairModel):
         assert before <= len(self.born)
 
 
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(
     lifespan=st.sampled_from([0, 1, 5, 20]),
     cores=st.sampled_from([1, 2, 3]),

@@ -19,7 +19,7 @@ def lopsided(r, s):
     return r.x - s.x > 2
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     lanes=st.sampled_from([1, 2, 3]),
     probes=st.sampled_from([1, 2, 3, 5]),
@@ -66,7 +66,7 @@ def events_among(keys):
     return st.lists(events, max_size=60)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     digest_bits=st.sampled_from([1, 3, 5]),
     lanes=st.sampled_from([1, 2, 5]),
@@ -92,7 +92,7 @@ def test_with_digests_only_equal_keys_match(
     assert activity["comparisons"] == model.comparisons
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(
     digest_bits=st.sampled_from([2, 3, 7]),
     shift=st.sampled_from([0, 1, 2, 2, 3, 6]),

@@ -105,11 +105,19 @@ SHAPES = {
     "index": {"cores": 2, "engine": "index", "bucket_bits": 1, "tuples_per_word": 2},
 }
 FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
-#: Large shapes see few of the faults; an index may be silent for long.
-CASES = [
-    *((shape, fault) for shape in ("one", "three") for fault in FAULTS),
-    *((shape, fault) for shape in ("two", "index") for fault in (Fault.DEAD, Fault.RIGHT_SILENT)),
+FEW = (Fault.DEAD, Fault.LEFT_SILENT, Fault.REFUSES)
+#: An index may be silent for long, and many cores take long to simulate.
+LONG = [
+    *(("three", fault) for fault in FAULTS if fault not in FEW),
     ("five", Fault.REFUSES),
+    ("index", Fault.DEAD),
+]
+CASES = [
+    *(("one", fault) for fault in FAULTS),
+    *(("three", fault) for fault in FEW),
+    *(("two", fault) for fault in (Fault.DEAD, Fault.RIGHT_SILENT)),
+    ("index", Fault.RIGHT_SILENT),
+    *(pytest.param(*case, marks=pytest.mark.long) for case in LONG),
 ]
 
 

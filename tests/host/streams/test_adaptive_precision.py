@@ -129,7 +129,7 @@ def furthest_back(pairs, left, right):
     return most
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data())
 def test_whatever_is_measured_the_answer_and_its_order_are_as_promised(bundles, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))

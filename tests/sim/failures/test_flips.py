@@ -49,7 +49,9 @@ def test_the_flip_is_set_for_devices_that_are_opened_meanwhile():
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shape", ["digests", "equality index"])
+@pytest.mark.parametrize(
+    "shape", ["equality index", pytest.param("digests", marks=pytest.mark.long)]
+)
 def test_no_flip_makes_a_silent_wrong_answer(shape):
     bundle = flippable(FLIP_SHAPES[shape], print)
     trials = [run_flip(bundle, seed) for seed in range(9_000, 9_000 + TRIALS)]

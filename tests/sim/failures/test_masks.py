@@ -46,7 +46,7 @@ def emitted(bundle, words, marks):
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", ["scan", pytest.param("scan, arity 2", marks=pytest.mark.long)])
 def test_gates_cost_no_cycle(shape):
     with_gates = built(SHAPES[shape], print)
     without = built(SHAPES[shape].with_(failure_cycles=0), print)

@@ -72,7 +72,7 @@ SHAPES = {
         cores=1, sub_window=1 << 12, keys=(X, Y), engine="index", probes=32,
     ),
 }  # fmt: skip
-QUICK = {"scan", "index"}
+QUICK = {"index"}
 #: Cycles of a conversation, its rounds, and words in each.
 CYCLES, ROUNDS, WORDS = 40_000, 6, 250
 
