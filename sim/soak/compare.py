@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of an accelerator beside those of the model, as far as their order is fixed."""
 
+from collections import Counter
+
 import numpy as np
 
 from .results import MARK, PAIR, describe
@@ -21,15 +23,25 @@ def without_void(results, extra, void):
 
 
 def found_of(expected, loose, actual):
-    """Leave out pairs that may be missing, and are."""
+    """Leave out pairs that may be missing, and are.
+
+    Without stars, the numbers of probes begin again, so several expected pairs may look alike. Of
+    these, those that must not be missing are found first.
+    """
     if not loose.any():
         return expected
-    there = set(zip(actual.probes().tolist(), actual.code.tolist(), strict=True))
-    at = np.flatnonzero(loose)
-    probes, codes = expected.probes()[at].tolist(), expected.code[at].tolist()
-    keep = np.ones(len(expected), bool)
-    keep[at] = [both in there for both in zip(probes, codes, strict=True)]
+    pairs, keep = identities(expected), ~loose
+    left = Counter(identities(actual))
+    left.subtract(pairs[at] for at in np.flatnonzero(keep))
+    for at in np.flatnonzero(loose):
+        keep[at] = left[pairs[at]] > 0
+        left[pairs[at]] -= 1
     return expected[keep]
+
+
+def identities(results):
+    """Return what tells each result from others: its probe and its code."""
+    return list(zip(results.probes().tolist(), results.code.tolist(), strict=True))
 
 
 def arranged(results, free, in_rows):
