@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from amaranth.hdl import Value
 import pytest
 
 from hdl.accelerator import Accelerator
@@ -15,6 +14,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from hdl.tree import tree_levels
 from hdl.words.inputs import input_word
+from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
@@ -169,19 +169,7 @@ def test_the_counters_count_what_happened(probes):
     bench = StreamBench(dut, deadline=2_000, stalls=0.3, seed=2)
     bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
     received = bench.sink(dut.o, 8 + 16 // probes + 2)
-    found = {}
-
-    async def read(ctx):
-        while bench._pending > 1:
-            await ctx.tick()
-        await ctx.tick().repeat(10)
-        for counter in COUNTERS:
-            ctx.set(dut.counter_addr, counter.address)
-            await ctx.tick().repeat(CounterBank(parameters).latency)
-            found[counter.name] = ctx.get(Value.cast(dut.counter_data))
-        bench.done()
-
-    bench.spawn(read)
+    found = counters_at_the_end(bench, dut)
     bench.run()
     assert found["tuples_r"] == found["tuples_s"] == found["results"] == 8
     assert found["comparisons"] == 8 * 8  # S never meets anything

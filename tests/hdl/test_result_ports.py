@@ -19,6 +19,7 @@ from hdl.words.results import ResultKind, result_word
 from host.manifest import Manifest
 from host.words import WordCodec, merge_ports
 from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
+from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import (
     RESET_CYCLES,
@@ -136,19 +137,7 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
         bench.sink(getattr(dut, name), 1, begin=400, weight=lambda word: marks_in(parameters, word))
         for name in result_ports(parameters)
     ]
-    found = {}
-
-    async def read(ctx):
-        while bench._pending > 1:
-            await ctx.tick()
-        await ctx.tick().repeat(10)
-        for counter in COUNTERS:
-            ctx.set(dut.counter_addr, counter.address)
-            await ctx.tick().repeat(CounterBank(parameters).latency)
-            found[counter.name] = ctx.get(Value.cast(dut.counter_data))
-        bench.done()
-
-    bench.spawn(read)
+    found = counters_at_the_end(bench, dut)
     bench.run()
     kinds = np.concatenate(
         [codec.unpack_results(as_results(parameters, words)).kind for words in ports]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.counters import CounterBank, counters_of
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.manifest import Manifest
 from host.words import WordCodec
 from sim.scenarios import Scenario, expected_results
+from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.failures.test_core_gate import compare, groups_of, stops_in
 from tests.hdl.flipping_column import flip_columns
 from tests.hdl.stream_bench import StreamBench
@@ -62,20 +62,11 @@ def run(parameters, words, count, flips, seed, counted=None):
         bench.simulator.add_testbench(flip, background=True)
     bench.source(dut.i, as_integers(words))
     received = bench.sink(dut.o, count, weight=lambda word: stops_in(parameters, word))
-
-    async def read(ctx):
-        while bench._pending > 1:
-            await ctx.tick()
-        await ctx.tick().repeat(60)
-        for counter in counters_of(parameters):
-            ctx.set(dut.counter_addr, counter.address)
-            await ctx.tick().repeat(CounterBank(parameters).latency)
-            counted[counter.name] = ctx.get(dut.counter_data)
-        bench.done()
-
     if counted is not None:
-        bench.spawn(read)
+        found = counters_at_the_end(bench, dut, rest=60)
     bench.run(extra_cycles=60)
+    if counted is not None:
+        counted.update(found)
     return as_results(parameters, received)
 
 
