@@ -213,8 +213,8 @@ class JoinParameters:
         They let tuples be stored while probes wait for their group to fill: the span of the group
         must survive these stores. Slots for three groups keep both regions of a core busy. A probe
         of an index is under way for longer than it takes to send the next one, so an index has more
-        slots. A chain has rows for tuples whose expiry is still
-        on its way (:func:`low_latency_slack`).
+        slots. A chain has rows for tuples whose expiry is still on its way
+        (:func:`low_latency_slack`).
         """
         if self.architecture == "low-latency-handshake":
             return low_latency_slack(self.cores)
