@@ -54,11 +54,11 @@ def timed_window():
         (words.o.ready, accepted),
     ):  # fmt: skip
         bench.set(port, value)
-    follow_window(bench, dut, begins, size, present, time, store, arrival)
+    follow_window(bench, dut, begins, size, present, time, accepted, store, arrival)
     return bench
 
 
-def follow_window(bench, dut, begins, size, present, time, store, arrival):
+def follow_window(bench, dut, begins, size, present, time, accepted, store, arrival):
     """Claim what leaves and what stays, by a list of the timestamps of the stored tuples."""
     lifespan = bench.register(BITS, "lifespan")
     bench.next(lifespan.eq(Mux(begins["begin_time"], size, lifespan)))
@@ -66,7 +66,7 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
     times = [bench.register(BITS, f"time_{n}") for n in range(KEYS)]
     count = bench.register(range(KEYS + 2), "count")
     tail = Value.cast(dut.span.tail)
-    leaves = bench.inside(dut, "keys").leaves
+    leaves = bench.inside(dut, "by_time").aged
     stays = bench.wire(count - leaves)[: len(count)]
     moved = [Mux(leaves, after, now) for now, after in zip(times, [*times[1:], C(0)], strict=True)]
     bench.next(
@@ -89,7 +89,14 @@ def follow_window(bench, dut, begins, size, present, time, store, arrival):
     stale = (count == 0) & dut.stored & (arrival + lifespan < time)
     bench.claim("… nor on its way in", ~settled | ~stale)
     span = (Value.cast(dut.span.head) - tail)[: len(tail)]
-    bench.claim("the span has as many keys as there are", ~known | clears | (span == count))
+    bench.claim(
+        "the span has as many keys as there are, and the one that left a cycle ago",
+        ~known | clears | (span == count + bench.past(leaves)),
+    )
+    bench.claim(
+        "a tuple that takes effect sees as many keys as there are",
+        ~(known & bench.past(accepted)) | clears | (span == count),
+    )
     full = bench.wire(count == KEYS)
     bench.claim("a tuple is stored while there is room", ~known | (dut.stored == (store & ~full)))
     overflow = bench.register(1, "overflow")
@@ -137,9 +144,23 @@ PROOFS = [
         component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
         build=timed_window,
         depth=13,
-        mutate=(TimeExpiry, AgeFlags),
+        mutate=(TimeExpiry, AgeFlags, WindowTracker),
         spared={
-            "without flags.ageless": "all windows of this bench are time-based",
+            **dict.fromkeys(
+                (
+                    "without flags.ageless",
+                    "without begin_count.eq(self.begin_count)",
+                    "without timed.eq(0)",
+                    "timed.eq(0) -> timed.eq(1)",
+                    "If(begin_time) -> If(1)",
+                ),
+                "all windows of this bench are time-based",
+            ),
+            **dict.fromkeys(
+                ("without displaced.eq", "~occupancy.vacant -> occupancy.vacant"),
+                "no key of a time-based window is displaced",
+            ),
+            "init=1 -> init=0": "a window begins in the first cycle of this bench",
         },
     ),
     Proof(

@@ -18,9 +18,9 @@ __all__ = ["WindowTracker"]
 class WindowTracker(wiring.Component):
     """Keep the region's share of a side's window (Algorithms 2 and 4).
 
-    ``span`` is always this share. The ingress says of every tuple which region stores it and, for a
-    count-based window that is full, which region's oldest tuple leaves for it
-    (:class:`hdl.ingress.side_turns.SideTurns`).
+    ``span`` is this share when an accepted tuple takes effect, one cycle after it has settled. The
+    ingress says of every tuple which region stores it and, for a count-based window that is full,
+    which region's oldest tuple leaves for it (:class:`hdl.ingress.side_turns.SideTurns`).
 
     A time-based window expires actively. Every tuple of either side that is at hand first removes
     the keys whose lifespan has passed at its timestamp, one key per cycle. ``settled`` is high when
@@ -143,16 +143,17 @@ class WindowTracker(wiring.Component):
         m.submodules.occupancy = occupancy = Occupancy(self.parameters)
         m.submodules.keys = keys = MovingSpan(self.parameters)
         aged = Signal()  # the oldest key leaves because its lifespan has passed
+        departed = Signal()  # `aged`, delayed by one cycle
         displaced = Signal()  # the oldest key leaves because another tuple comes
         m.d.comb += [
             displaced.eq(self.store & self.displaces & ~occupancy.vacant),
             occupancy.restart.eq(empty),
             occupancy.comes.eq(keys.comes),
-            occupancy.leaves.eq(keys.leaves),
+            occupancy.leaves.eq(aged | displaced),
             self.stored.eq(self.store & self.mine & (~occupancy.full | self.displaces)),
             keys.restart.eq(empty),
             keys.comes.eq(self.stored),
-            keys.leaves.eq(aged | displaced),
+            keys.leaves.eq(departed | displaced),
             *(getattr(self, name).eq(getattr(keys, name)) for name in ("span", "second", "stop")),
         ]
         if self.parameters.side_by_side:
@@ -184,6 +185,10 @@ class WindowTracker(wiring.Component):
                 for name in ("size", "present", "arrival")
             ),
         ]
+        # No tuple takes effect in the cycle after a key has aged, because the tuple at hand has not
+        # settled. So the span, which many registers of the engine depend on, may follow a cycle
+        # later.
+        m.d.sync += departed.eq(aged)
         for name, member in time_members(self.parameters).items():
             here, there = getattr(self, name), getattr(by_time, name)
             m.d.comb += there.eq(here) if member.flow == In else here.eq(there)
