@@ -1,195 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest: everything that host code knows about one generated accelerator."""
+"""The manifest as a whole."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-import hashlib
 import json
 from pathlib import Path
 import shlex
 from typing import Any
 
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+from host.manifest.identity import digest
+from host.manifest.parts import Chain, Counter, Digests, Index, RoutedClock, Storage
+from host.manifest.word_layout import SECOND, KeyField, Word
 
-__all__ = [
-    "FORMAT",
-    "Chain",
-    "Counter",
-    "Index",
-    "KeyField",
-    "Manifest",
-    "RoutedClock",
-    "Storage",
-    "Word",
-    "WordField",
-    "digest",
-]
+__all__ = ["FORMAT", "PORTS_FORMAT", "Manifest"]
 
 #: Format number of the manifests that this version reads, and of those with two result ports.
 FORMAT = 4
 PORTS_FORMAT = 5
-
-#: Prefix of the names of fields that belong to the second result in a word.
-SECOND = "two."
-
-
-@dataclass(frozen=True)
-class WordField:
-    """Place of a field in a word; zero bits wide if the accelerator lacks the field."""
-
-    offset: int
-    bits: int
-    signed: bool = False
-
-
-@dataclass(frozen=True)
-class Word:
-    """Layout of an input or result word."""
-
-    bits: int
-    fields: Mapping[str, WordField]
-
-    @property
-    def columns(self) -> int:
-        """Number of 64-bit numbers that hold one word."""
-        return max(1, -(-self.bits // 64))
-
-    def __getitem__(self, name: str) -> WordField:
-        return self.fields[name]
-
-
-@dataclass(frozen=True)
-class KeyField:
-    """A compared field: its name, width in bits and signedness, and the range of its integers."""
-
-    name: str
-    bits: int
-    signed: bool = True
-
-    @property
-    def low(self) -> int:
-        """Smallest value."""
-        return -(1 << (self.bits - 1)) if self.signed else 0
-
-    @property
-    def high(self) -> int:
-        """Largest value."""
-        return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
-
-
-@dataclass(frozen=True)
-class Storage:
-    """The storage rule of the cores, and the encoding of a core in a result."""
-
-    cores: int
-    sub_window: int
-    lanes: int
-    ring_rows: int
-    slack: int
-    gather_arity: int
-    gather_digit_bits: int
-    gather_levels: int
-
-    @property
-    def capacity(self) -> int:
-        """Number of tuples of one side that all cores together hold."""
-        return self.cores * self.sub_window
-
-
-@dataclass(frozen=True)
-class Index:
-    """The buckets of an index engine: bits of their numbers, and layout of COORDINATE values."""
-
-    bucket_bits: int
-    coordinate: Word
-
-
-@dataclass(frozen=True)
-class Digests:
-    """The digests of a band: bits of each of their parts, and layout of CELL values."""
-
-    parts: tuple[int, ...]
-    cell: Word
-
-
-@dataclass(frozen=True)
-class Chain:
-    """What an accelerator whose cores are a chain answers differently from SplitJoin.
-
-    Parameters
-    ----------
-    architecture : str
-        ``"handshake"`` or ``"low-latency-handshake"``.
-    ordinal_bits : int
-        Width of the numbers that its pairs name tuples by.
-    order : str
-        ``"none"``: pairs come in no order and without stars, up to the mark.
-    emptied_by : tuple of str
-        Operations that empty both windows, after all pairs in them have been found.
-    """
-
-    architecture: str
-    ordinal_bits: int
-    order: str
-    emptied_by: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Counter:
-    """A performance counter."""
-
-    name: str
-    address: int
-    bits: int
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class RoutedClock:
-    """The clock that the accelerator, or its twin, has on a device after place and route.
-
-    Parameters
-    ----------
-    preset : str
-        The preset that was routed.
-    twin : bool
-        Whether the accelerator is not that preset itself but its stand-in for simulation.
-    capacity : int
-        Number of tuples of one side that the preset holds.
-    device, speed : str, int
-        The device and its speed grade.
-    mhz : float
-        Clock of the slowest seed in MHz.
-    report : str
-        Path of the routing report in the kit's checkout.
-    earlier_design : str or None
-        The earlier design that the report describes; None if the report describes the design of
-        the kit that generated the bundle.
-    """
-
-    preset: str
-    twin: bool
-    capacity: int
-    device: str
-    speed: int
-    mhz: float
-    report: str
-    earlier_design: str | None = None
-
-
-#: Parts of a manifest that its hash does not cover.
-_UNHASHED = ("hash", "tools", "clock")
-
-
-def digest(values: Mapping[str, Any], verilog: str) -> str:
-    """Return the hash that a manifest with these ``values`` must contain.
-
-    The hash covers the manifest without ``hash``, ``tools`` and ``clock``, as JSON with sorted keys
-    and no spaces, then a zero byte, then the Verilog.
-    """
-    rest = {name: value for name, value in values.items() if name not in _UNHASHED}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,19 +142,19 @@ class Manifest:
                 kit=values["kit"],
                 hash=values["hash"],
                 parameters=values["parameters"],
-                input_word=_word(values["input_word"]),
-                result_word=_word(values["result_word"]),
+                input_word=Word.from_dict(values["input_word"]),
+                result_word=Word.from_dict(values["result_word"]),
                 input_kinds=values["input_kinds"],
                 result_kinds=values["result_kinds"],
                 operations=values["operations"],
                 indices=values["indices"],
-                storage=_storage(values["storage"]),
+                storage=Storage.from_dict(values["storage"]),
                 counters=tuple(Counter(**counter) for counter in values["counters"]),
                 files=values["files"],
                 tools=values.get("tools", {}),
-                index=_index(values["index"]) if "index" in values else None,
-                digests=_digests(values["digests"]) if "digests" in values else None,
-                chain=_chain(values["chain"]) if "chain" in values else None,
+                index=Index.from_dict(values["index"]) if "index" in values else None,
+                digests=Digests.from_dict(values["digests"]) if "digests" in values else None,
+                chain=Chain.from_dict(values["chain"]) if "chain" in values else None,
                 clock=RoutedClock(**values["clock"]) if "clock" in values else None,
                 result_ports=_result_ports(values),
                 path=path,
@@ -411,37 +239,6 @@ class Manifest:
         return None if reference is None else str(reference)
 
 
-def _word(values: Mapping[str, Any]) -> Word:
-    fields = {name: WordField(**place) for name, place in values["fields"].items()}
-    return Word(values["bits"], fields)
-
-
-def _index(values: Mapping[str, Any]) -> Index:
-    return Index(values["bucket_bits"], _word(values["coordinate"]))
-
-
-def _digests(values: Mapping[str, Any]) -> Digests:
-    return Digests(tuple(values["parts"]), _word(values["cell"]))
-
-
-def _chain(values: Mapping[str, Any]) -> Chain:
-    return Chain(**{**values, "emptied_by": tuple(values["emptied_by"])})
-
-
 def _result_ports(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the result ports; those of the later format are in the manifest, which needs them."""
     return tuple(values["result_ports"]) if values["format"] == PORTS_FORMAT else ("o",)
-
-
-def _storage(values: Mapping[str, Any]) -> Storage:
-    gather = values["gather"]
-    return Storage(
-        cores=values["cores"],
-        sub_window=values["sub_window"],
-        lanes=values["lanes"],
-        ring_rows=values["ring_rows"],
-        slack=values["slack"],
-        gather_arity=gather["arity"],
-        gather_digit_bits=gather["digit_bits"],
-        gather_levels=gather["levels"],
-    )
