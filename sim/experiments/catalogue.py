@@ -5,7 +5,7 @@ from .accelerators import CORES
 from .figure import Plot, Series
 from .point import Point
 
-__all__ = ["ORDERINGS", "PLOTS", "WINDOWS", "load_interval", "plots"]
+__all__ = ["ORDERINGS", "PLOTS", "ROUNDS", "WINDOWS", "load_interval", "plots"]
 
 #: Windows of the figures over cores, in tuples per side.
 WINDOWS = (1 << 10, 1 << 11, 1 << 12)
@@ -19,6 +19,8 @@ ORDERINGS = {
     "none": 0, "relaxed(256)": 256, "relaxed(64)": 64, "relaxed(16)": 16, "relaxed(4)": 4,
     "outer": 1,
 }  # fmt: skip
+#: Stored tuples of a core per round of each inner order; a core holds 512.
+ROUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 #: Place of the results without stars on the axis of probes per star.
 NO_STARS = 1 << 10
 PER_CYCLES = "tuples per 1,000 cycles"
@@ -159,6 +161,13 @@ def plots(*, quick=False):
                                  Point(f"sj-{k}", size, period=period, tuples=1200))
                                 for period in ORDERINGS.values()), PER_CYCLES)
                    for k, size in ((8, 1 << 12), (8, 1 << 13), (most, window)))),
+        Plot("19-inner", "19: throughput over the stored tuples per round, inner order",
+             "stored tuples of a core per round", PER_CYCLES,
+             f"Saturated, count-based window of 2^12, 8 cores; one probe per pass; {few}. A star"
+             " after each round of a probe.",
+             tuple(Series(label, tuple((q, Point(name, 1 << 12, rounds=q)) for q in ROUNDS),
+                          PER_CYCLES)
+                   for label, name in (("one lane", "rounds-8"), ("four lanes", "rounds-8x4")))),
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],

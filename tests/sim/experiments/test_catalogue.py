@@ -2,7 +2,7 @@
 import pytest
 
 from sim.experiments.accelerators import ACCELERATORS, ARCHITECTURES
-from sim.experiments.catalogue import ORDERINGS, load_interval, plots
+from sim.experiments.catalogue import ORDERINGS, ROUNDS, load_interval, plots
 from sim.experiments.figure import QUANTITIES
 
 
@@ -18,6 +18,8 @@ def test_every_figure_of_the_paper_is_there_and_fits_its_accelerators(quick):
             assert point.window <= parameters.capacity
             assert parameters.timestamp_bits or not point.timed
             assert point.period <= 1 << parameters.probe_bits
+            assert parameters.rounds or not point.rounds
+            assert point.rounds <= parameters.sub_window
 
 
 def test_quick_figures_need_no_large_accelerator():
@@ -41,3 +43,10 @@ def test_the_load_leaves_a_core_idle_for_a_part_of_the_time():
 
 def test_orderings_have_the_fewest_stars_and_one_for_every_probe():
     assert {0, 1} <= set(ORDERINGS.values())
+
+
+def test_rounds_go_from_one_stored_tuple_to_all_that_a_core_holds():
+    points = plots()["19-inner"].points
+    assert {point.rounds for point in points} == set(ROUNDS)
+    cores = {ACCELERATORS[point.accelerator].cores for point in points}
+    assert {1, *(point.window // k for point in points for k in cores)} <= set(ROUNDS)
