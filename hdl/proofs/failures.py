@@ -22,15 +22,23 @@ class FewOwedStops(OwedStops):
     DEPTH = 2
 
 
-def gated():
+def gated(**changes):
     """Return the smallest parameters of a core with a gate."""
-    return SMALL.with_(failure_cycles=longest_silence(SMALL))
+    return SMALL.with_(failure_cycles=longest_silence(SMALL), **changes)
 
 
-def owed_stops():
+def is_passage(result, parameters):
+    """Return whether a result is no stop: a pair or, with rounds, the star of a round."""
+    passage = result.kind == ResultKind.PAIR
+    if parameters.rounds:
+        passage |= (result.kind == ResultKind.STAR) & result.body.punctuation.inner
+    return passage
+
+
+def owed_stops(parameters):
     """A region that shows anything at any time, and fails at any time."""
     bench = Bench()
-    dut = bench.add(FewOwedStops(gated()))
+    dut = bench.add(FewOwedStops(parameters))
     put = bench.wire(bench.any(1, "offered") & dut.room)
     stop = bench.view(dut.stop, bench.any(len(dut.stop.as_value()), "stop"))
     bench.assume(stop.star | stop.mark)
@@ -46,12 +54,12 @@ def owed_stops():
     bench.set(dut.masked, masked)
     offer(bench, dut.i)
     shown = dut.i.payload
-    shows_pair = bench.wire(dut.i.valid & (shown.kind == ResultKind.PAIR))
+    shows_passage = bench.wire(dut.i.valid & is_passage(shown, parameters))
     bench.assume(shown.kind.as_value() != ResultKind.NONE.value)
-    bench.assume(shows_pair | ~shown.body.punctuation.failed)
+    bench.assume((shown.kind == ResultKind.PAIR) | ~shown.body.punctuation.failed)
     got = take(bench, dut.o, "output")
     word = dut.o.payload
-    got_stop = bench.wire(got & (word.kind != ResultKind.PAIR))
+    got_stop = bench.wire(got & ~is_passage(word, parameters))
     cut = bench.register(1, "cut")
     bench.next(cut.eq(cut | (failed & ~(dut.o.valid & ~dut.o.ready))))
     own = bench.wire(~bench.wire(dut.i.valid & dut.i.ready) | bench.inside(dut, "standing"))
@@ -59,7 +67,7 @@ def owed_stops():
     from_region = dut.i.valid & dut.i.ready & (Value.cast(word) == Value.cast(shown))
     bench.claim(
         "a pair is one that the region shows in this cycle",
-        ~(got & ~got_stop) | (from_region & shows_pair),
+        ~(got & ~got_stop) | (from_region & shows_passage),
     )
     bench.claim(
         "the fault is told only after the core has failed",
@@ -72,9 +80,9 @@ def owed_stops():
     works = ~cut & ~masked & ~bench.past(masked)
     bench.claim(
         "a pair of a working region passes at once",
-        ~(works & shows_pair) | (dut.o.valid & (dut.i.ready == dut.o.ready)),
+        ~(works & shows_passage) | (dut.o.valid & (dut.i.ready == dut.o.ready)),
     )
-    region_owes(bench, dut, inside, works, shows_pair)
+    region_owes(bench, dut, inside, works, shows_passage)
     answers_within(
         bench, "what is owed is answered once the core has failed",
         failed & (inside != 0) & dut.o.ready & ~got_stop, 2,
@@ -87,18 +95,25 @@ def owed_stops():
     )  # fmt: skip
     bench.cover("a failed region's star is answered", got_stop & word.body.punctuation.failed)
     bench.cover("an excused star is answered", got_stop & own & ~word.body.punctuation.failed)
-    bench.cover("a failed region goes on", dut.i.valid & dut.i.ready & cut & shows_pair)
+    bench.cover("a failed region goes on", dut.i.valid & dut.i.ready & cut & shows_passage)
+    if parameters.rounds:
+        is_round = got & (word.kind == ResultKind.STAR) & word.body.punctuation.inner
+        bench.cover("the star of a round passes", is_round)
     return bench
 
 
 def owed_sequence(bench, put, stop, got, word, own):
     """Claim that every star and mark that is owed leaves once, in order, with its faults."""
-    said = word.body.punctuation
+    said, rounds = word.body.punctuation, "inner" in stop.shape().members
     kept = Cat(stop.disorder, stop.illegal, stop.free, stop.excused)
+    if rounds:
+        kept = Cat(kept, stop.inner)
 
     def is_part(held, number):
         kind = (ResultKind.STAR, ResultKind.MARK)[number]
         faults = Cat(said.disorder, said.illegal, said.free, ~said.failed)
+        if rounds:  # only a mark tells of rounds
+            faults, held = Cat(faults, said.inner), Cat(held[:-1], held[-1] & (number == 1))
         answered = (faults == held) & ~said.overflow & (said.failed_core == 0)
         return (word.kind == kind) & (~own | answered)
 
@@ -106,7 +121,7 @@ def owed_sequence(bench, put, stop, got, word, own):
     return keeps_sequence(bench, "a region", put, parts, kept, got, is_part, most=4)
 
 
-def region_owes(bench, dut, inside, works, shows_pair):
+def region_owes(bench, dut, inside, works, shows_passage):
     """Claim what the component tells of a region."""
     bench.claim("something is owed until it is answered", dut.owes == (inside != 0))
     bench.claim(
@@ -114,10 +129,10 @@ def region_owes(bench, dut, inside, works, shows_pair):
         ~works | (dut.late == ((inside != 0) & ~dut.i.valid)),
     )
     bench.claim("a region that is cut off is never late", ~dut.late | (inside != 0))
-    unowed = dut.i.valid & ~shows_pair & (inside == 0)
+    unowed = dut.i.valid & ~shows_passage & (inside == 0)
     bench.claim("a stop that is not owed is told", ~(works & unowed) | dut.wrong)
     bench.claim("what is told as wrong does not pass", ~(dut.wrong & dut.i.ready))
-    bench.claim("pairs are never wrong", ~(shows_pair & dut.wrong))
+    bench.claim("pairs are never wrong", ~(shows_passage & dut.wrong))
     bench.claim("a blocked result is told", dut.blocked == (dut.o.valid & ~dut.o.ready))
     bench.cover("a stop that is not owed", dut.wrong)
 
@@ -156,7 +171,15 @@ PROOFS = [
         name="owed-stops",
         says="every star and mark that a region owes leaves once, whenever the region fails",
         component="OwedStops, 2 entries",
-        build=owed_stops,
+        build=lambda: owed_stops(gated()),
+        depth=9,
+        mutate=(OwedStops,),
+    ),
+    Proof(
+        name="owed-stops-rounds",
+        says="… with rounds, whose stars pass as pairs do",
+        component="OwedStops, 2 entries, with rounds",
+        build=lambda: owed_stops(gated(rounds=True)),
         depth=9,
         mutate=(OwedStops,),
     ),
