@@ -53,6 +53,7 @@ ACCELERATORS = {
 } | {
     "rounds-8": compared("splitjoin", 8).with_(rounds=True),
     "rounds-8x4": compared("splitjoin", 8).with_(rounds=True, lanes=4),
+    "rounds-8-ports": compared("splitjoin", 8).with_(rounds=True, result_streams=2),
     "scan-1x1": engine(),
     "scan-1x4": engine(probes=4),
     "scan-1x16": engine(probes=16),

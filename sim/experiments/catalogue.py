@@ -167,7 +167,8 @@ def plots(*, quick=False):
              " after each round of a probe.",
              tuple(Series(label, tuple((q, Point(name, 1 << 12, rounds=q)) for q in ROUNDS),
                           PER_CYCLES)
-                   for label, name in (("one lane", "rounds-8"), ("four lanes", "rounds-8x4")))),
+                   for label, name in (("one lane", "rounds-8"), ("four lanes", "rounds-8x4"),
+                                       ("one lane, two result ports", "rounds-8-ports")))),
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],
