@@ -40,7 +40,6 @@ def timed_window():
     bench.assume(~present | (time >= newest))
     asks = bench.wire(Cat(begins.values()).any())
     bench.assume(~asks | ~(present | bench.past(accepted)))
-    bench.assume(~bench.past(asks) | ~present)
     bench.assume(~bench.first() | (begins["begin_time"] & ~present))
     bench.assume(~begins["begin_time"] | ((size >= 0) & (size < 1 << BITS)))
     for name, value in (
@@ -78,11 +77,12 @@ def follow_window(bench, dut, begins, size, present, time, accepted, store, arri
     )
     known = ~bench.first()
     outlived = times[0] + lifespan < time
+    leaves = bench.wire(leaves & ~clears)  # a window that is emptied holds nothing
     bench.claim(
         "nothing leaves before it has outlived the lifespan", ~leaves | (present & outlived)
     )
     bench.claim("nothing leaves that is not there", ~leaves | (count != 0))
-    settled = bench.wire(present & dut.settled & known)
+    settled = bench.wire(present & dut.settled & known & ~clears)
     bench.claim(
         "when a tuple has settled, nothing older is left", ~settled | (count == 0) | ~outlived
     )
@@ -106,6 +106,7 @@ def follow_window(bench, dut, begins, size, present, time, accepted, store, arri
     answers_within(bench, "a tuple settles", present & ~dut.settled, KEYS + 4)
     bench.cover("two keys leave for one tuple", leaves & bench.past(leaves))
     bench.cover("overflow", dut.overflow)
+    bench.cover("a tuple is at hand while its window is emptied", clears & present & known)
 
 
 def deadline_queue():

@@ -187,8 +187,8 @@ class WindowTracker(wiring.Component):
         ]
         # No tuple takes effect in the cycle after a key has aged, because the tuple at hand has not
         # settled. So the span, which many registers of the engine depend on, may follow a cycle
-        # later.
-        m.d.sync += departed.eq(aged)
+        # later. What ages while the window is emptied is in no span.
+        m.d.sync += departed.eq(aged & ~empty)
         for name, member in time_members(self.parameters).items():
             here, there = getattr(self, name), getattr(by_time, name)
             m.d.comb += there.eq(here) if member.flow == In else here.eq(there)

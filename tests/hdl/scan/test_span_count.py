@@ -10,7 +10,7 @@ from hdl.parameters import JoinParameters
 from hdl.scan.span_count import SpanCount
 
 
-@pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (3, 2), (4, 5), (26, 3)])
+@pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (3, 2), (4, 5), (15, 4), (26, 3)])
 def test_every_pass_counts_all_its_comparisons_by_its_last_row(lanes, probes):
     parameters = JoinParameters(lanes=lanes, probes=probes, sub_window=9 * lanes, probe_bits=3)
     dut = SpanCount(parameters)
@@ -51,6 +51,8 @@ def test_every_pass_counts_all_its_comparisons_by_its_last_row(lanes, probes):
                 ctx.set(dut.begin, 1)
                 await tick(ctx)
                 ctx.set(dut.begin, 0)
+            for _ in range(dut.latency - 1):
+                await tick(ctx)
             assert total + ctx.get(dut.comparisons) == expected
             expected += wanted
             steps = max(1, -(-stop // lanes) - first // lanes)
