@@ -84,32 +84,32 @@ class MatchQueues(wiring.Component):
             width=self.found.shape().size, depth=self.depth * self.queues, late=True
         )
         heads = [Signal(bits + 1, name=f"head_{n}") for n in range(self.queues)]  # with a wrap bit
-        # The memory is written a cycle late, so a queue is readable up to its write pointer of a
-        # cycle ago.
-        written = [Signal.like(head, name=f"written_{n}") for n, head in enumerate(heads)]
         tail = Signal(bits + 1)  # of the current queue; the others are zero
-        turn = Signal(range(self.queues))
+        turn, following = Signal(range(self.queues)), Signal(range(self.queues), init=1)
+        # The memory is written a cycle late, so the current queue is readable up to its write
+        # pointer of a cycle ago.
+        written = Signal(bits + 1)
         m.d.comb += [
             matches.place.eq(Cat(Array(heads)[self.found_queue][:bits], self.found_queue)),
             matches.row.eq(self.found),
             matches.write.eq(self.found_valid),
             matches.address.eq(Cat(tail[:bits], turn)),
             self.first.eq(matches.data),
-            self.waiting.eq(Array(written)[turn] != tail),
+            self.waiting.eq(written != tail),
         ]
+        m.d.sync += written.eq(Mux(self.leaves, Array(heads)[following], Array(heads)[turn]))
         for n, head in enumerate(heads):
-            m.d.sync += written[n].eq(head)
             with m.If(self.found_valid & (self.found_queue == n)):
                 m.d.sync += head.eq(head + 1)
             with m.If(self.leaves & (turn == n)):
-                m.d.sync += [head.eq(0), written[n].eq(0)]
+                m.d.sync += head.eq(0)
             level = Signal(bits + 1, name=f"level_{n}")
             m.d.sync += [
                 level.eq(head - Mux(turn == n, tail, 0)),
                 self.room[n].eq(level < self.depth - self.in_flight),
             ]
         with m.If(self.leaves):
-            m.d.sync += [tail.eq(0), turn.eq(turn + 1)]
+            m.d.sync += [tail.eq(0), turn.eq(following), following.eq(following + 1)]
         with m.Elif(self.take):
             m.d.sync += tail.eq(tail + 1)
         return m
