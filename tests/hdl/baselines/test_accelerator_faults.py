@@ -10,6 +10,7 @@ from hdl.baselines.accelerator import ChainAccelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind, input_word
 from hdl.words.results import ResultKind, result_word
+from tests.halves import half
 from tests.hdl.baselines.programs import Program, faults_by_mark, pairs_by_mark
 from tests.hdl.baselines.test_accelerator import CHAINS, MIXED, X8, answer, check, manifest_of
 from tests.hdl.input_words import integer
@@ -104,8 +105,10 @@ def illegal_words(parameters):
     ]
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "timestamp_bits"), [(1, 0), (2, 8), (3, 0)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "timestamp_bits"),
+    half(CHAINS, [(1, 0), (2, 8), (3, 0)]),
+)
 def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp_bits):
     parameters = parameters_of(
         architecture, cores, keys=MIXED, comparator="band", timestamp_bits=timestamp_bits
@@ -125,15 +128,17 @@ def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp
     assert all(program.expected[n] for n in (0, 1, 3))
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
 @pytest.mark.parametrize(
-    ("worked", "cores", "options"),
-    [
-        (12, 1, {}),
-        (60, 2, {"timestamp_bits": 8}),
-        (250, 3, {"comparator": "band"}),
-        (300, 5, {"fan_in": 3}),
-    ],
+    ("architecture", "worked", "cores", "options"),
+    half(
+        CHAINS,
+        [
+            (12, 1, {}),
+            (60, 2, {"timestamp_bits": 8}),
+            (250, 3, {"comparator": "band"}),
+            (300, 5, {"fan_in": 3}),
+        ],
+    ),
 )
 def test_reset_forgets_whatever_was_under_way(architecture, worked, cores, options):
     """In cores, lanes, windows, queues of results and in the coordinator's states."""
@@ -205,9 +210,10 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
     return received, bool(waiting[worked])
 
 
-@pytest.mark.parametrize("predicate", ["near_or_above", "below"])
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.4)])
+@pytest.mark.parametrize(
+    ("predicate", "architecture", "cores", "stalls"),
+    half(["near_or_above", "below"], CHAINS, [(1, 0.2), (2, 0.0), (3, 0.4)]),
+)
 def test_a_custom_predicate_is_given_r_before_s(architecture, cores, stalls, predicate):
     """Whichever of the two passes, and whichever is kept."""
     parameters = parameters_of(
