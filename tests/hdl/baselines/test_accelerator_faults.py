@@ -44,8 +44,10 @@ def check_faults(parameters, program, **options):
     return program.faults
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "side", "stalls"), [(1, R, 0.0), (2, S, 0.3), (3, R, 0.5)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "side", "stalls"),
+    half(CHAINS, [(1, R, 0.0), (2, S, 0.3), (3, R, 0.5)]),
+)
 def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     architecture, cores, side, stalls
 ):
@@ -67,8 +69,10 @@ def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     assert [bool(pairs) for pairs in program.expected] == [True, True, True, False, True]
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.4), (2, 0.0), (3, 0.2)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "stalls"),
+    half(CHAINS, [(1, 0.4), (2, 0.0), (3, 0.2)]),
+)
 def test_nothing_is_joined_from_a_tuple_out_of_order_until_clear(architecture, cores, stalls):
     parameters = parameters_of(architecture, cores, timestamp_bits=8)
     program = Program(manifest_of(parameters))
