@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, settings
 import pytest
 
+from tests.generated import kept_in
 from tests.skips import SkipRecord
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +57,22 @@ def pytest_collection_finish(session):
     # What all the tests are made of stays to the end: the collector need not look at it again,
     # which takes it a tenth of the time of a simulation in Python.
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def generated_once(tmp_path_factory):
+    """What one test generates, others need not, whichever worker they run in.
+
+    The value is the function of the package itself.
+    """
+    import hdl.bundle
+
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "generated"
+    generate = hdl.bundle.generate_once
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hdl.bundle, "generate_once", kept_in(folder, generate))
+        yield generate
 
 
 @pytest.fixture(scope="session")

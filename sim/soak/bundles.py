@@ -33,12 +33,18 @@ def manifest_of(bundle):
     return json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
 
 
-def built(parameters, report, folder=FOLDER):
-    """Return the bundle of some parameters, with its library."""
+def written(parameters, folder):
+    """Return the bundle of some parameters, which need not have a library."""
     name = hashlib.sha256(f"{parameters}{sources()}".encode()).hexdigest()[:12]
     bundle = folder / name
     if not (bundle / "manifest.json").exists():
         write_bundle(parameters, bundle)
+    return bundle
+
+
+def built(parameters, report, folder=FOLDER):
+    """Return the bundle of some parameters, with its library."""
+    bundle = written(parameters, folder)
     if not (bundle / "splitjoin.so").exists():
         build_library(bundle, report=report)
     return bundle
@@ -56,7 +62,7 @@ def flippable(parameters, report, folder=FOLDER):
 
 def changed(parameters, name, write, report, folder):
     """Return a changed copy of the bundle of some parameters, with its library."""
-    bundle = built(parameters, report, folder)
+    bundle = written(parameters, folder)
     copy = folder / f"{bundle.name}-{name}"
     if not (copy / "splitjoin.so").exists():
         build_library(write(bundle, copy), plain=True, report=report)

@@ -264,7 +264,7 @@ def test_bad_parameters_are_a_sentence_and_exit_code_2(tmp_path, options, messag
     assert not list(tmp_path.iterdir())
 
 
-def test_what_was_generated_a_moment_ago_is_not_generated_again(tmp_path, monkeypatch):
+def test_what_was_generated_a_moment_ago_is_not_generated_again(generated_once, monkeypatch):
     made = []
 
     def counted(parameters):
@@ -272,7 +272,8 @@ def test_what_was_generated_a_moment_ago_is_not_generated_again(tmp_path, monkey
         return Accelerator(parameters)
 
     monkeypatch.setattr(hdl.bundle, "make_accelerator", counted)
-    hdl.bundle.generate_once.cache_clear()
+    monkeypatch.setattr(hdl.bundle, "generate_once", generated_once)
+    generated_once.cache_clear()
     texts = [hdl.bundle.generate(TINY) for _ in range(2)]
     assert texts[0] == texts[1]
     assert made == [TINY]

@@ -11,6 +11,7 @@ from hdl.region import Region
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result
+from tests.halves import half
 from tests.hdl.cells_model import Part
 from tests.hdl.input_words import control_word, integer, mirrored_word
 from tests.hdl.region_model import LOW, Model, as_tuple, region_parameters, sorted_groups
@@ -222,9 +223,10 @@ def test_time_passes_between_the_two_tuples_of_a_word(
     assert sorted_groups(found) == sorted_groups(model.answers)
 
 
-@pytest.mark.parametrize("probe_side", [0, 1])
-@pytest.mark.parametrize("first", [0, 1])
-@pytest.mark.parametrize("probes", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("probe_side", "first", "probes"),
+    half([0, 1], [0, 1], [1, 2, 4]),
+)
 def test_a_word_of_two_tuples_is_taken_in_every_cycle(probe_side, first, probes):
     """Also where one group follows another."""
     parameters = paired_parameters(probes=probes, sub_window=40, cores=1, bucket_bits=5)

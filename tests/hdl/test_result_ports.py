@@ -177,7 +177,10 @@ def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
     bench.run()
 
 
-@pytest.mark.parametrize("options", [{"cores": 3}, {"cores": 2, "tuples_per_word": 2}])
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param({"cores": 3}, marks=pytest.mark.long), {"cores": 2, "tuples_per_word": 2}],
+)
 def test_reset_forgets_whatever_was_under_way(tmp_path, options):
     parameters = JoinParameters(
         sub_window=8, keys=X8, fan_in=2, engine="index", result_streams=2, **options

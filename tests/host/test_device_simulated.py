@@ -16,11 +16,10 @@ from tests.host.device_machine import DeviceMachine, ThreadedDevice
 
 FOLDER = ROOT / "build" / "tests"
 
-#: Each takes ten seconds to compile; `make test-long` adds those that are much like others.
-SHAPES = [
-    pytest.param(name, marks=[pytest.mark.long] * (name in ("plain", "equality")))
-    for name in BUNDLES
-]
+#: Each takes ten seconds to compile; `make test-long` adds those that are much like others. Fields
+#: of 64 bits are compiled for `test_every_path`, too, whose cases have their extremes.
+MORE = ("plain", "equality", "wide")
+SHAPES = [pytest.param(name, marks=[pytest.mark.long] * (name in MORE)) for name in BUNDLES]
 
 #: Two tuples in a word.
 PAIRED = BUNDLES["tiny"].with_(tuples_per_word=2)
@@ -81,11 +80,18 @@ class TestTwoTuplesInAWord(DeviceContract):
 class TestTwoResultPorts(DeviceContract):
     """The same answers of each side, with stalls of each port by itself."""
 
-    timed_parameters = TWO_PORTS
+    timed_parameters = PAIRED_PORTS
 
-    @pytest.fixture(params=["tiny", pytest.param("groups", marks=pytest.mark.long)])
+    @pytest.fixture(
+        params=[
+            PAIRED_PORTS,
+            pytest.param(TWO_PORTS, marks=pytest.mark.long),
+            pytest.param(BUNDLES["groups"].with_(result_streams=2), marks=pytest.mark.long),
+        ],
+        ids=["tiny, two in a word", "tiny", "groups"],
+    )
     def parameters(self, request):
-        return BUNDLES[request.param].with_(result_streams=2)
+        return request.param
 
     @pytest.fixture
     def open_bundle(self):
@@ -98,7 +104,7 @@ class SimulatedMachine(DeviceMachine):
     """Any use of simulated devices that others compile too, with stalls, at times by a thread."""
 
     shapes = [*(BUNDLES[name] for name in ("tiny", "groups", "custom"))]
-    shapes += [PAIRED, TWO_PORTS, PAIRED_PORTS]
+    shapes += [PAIRED, PAIRED_PORTS]
 
     def open_device(self, parameters, seed):
         stalls = {"stall_in": seed % 3 * 90, "stall_out": seed // 3 % 3 * 90}

@@ -22,6 +22,7 @@ from host.query import JoinQuery, Term
 from host.verification import compare_pairs, reference_pairs
 from tests.host.tables import naive_join, naive_results
 from tests.host.test_driver import random_table
+from tests.sim.verilated.test_words import SHAPES as WORDS
 
 SCAN = JoinParameters(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=16, probe_bits=4, fan_in=2,
@@ -30,7 +31,7 @@ SCAN = JoinParameters(
 INDEX = SCAN.with_(engine="index", lanes=1)
 ROUNDS = SCAN.with_(probes=2, rounds=True)
 PARAMETERS = {
-    "scan": SCAN,
+    "scan": WORDS["3 cores, 4 probes"],
     "scan in rounds": ROUNDS,
     "index": INDEX,
     "index, two in a word": INDEX.with_(tuples_per_word=2),

@@ -10,6 +10,7 @@ from hdl.baselines.accelerator import ChainAccelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind, input_word
 from hdl.words.results import ResultKind, result_word
+from tests.halves import half
 from tests.hdl.baselines.programs import Program, faults_by_mark, pairs_by_mark
 from tests.hdl.baselines.test_accelerator import CHAINS, MIXED, X8, answer, check, manifest_of
 from tests.hdl.input_words import integer
@@ -43,8 +44,10 @@ def check_faults(parameters, program, **options):
     return program.faults
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "side", "stalls"), [(1, R, 0.0), (2, S, 0.3), (3, R, 0.5)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "side", "stalls"),
+    half(CHAINS, [(1, R, 0.0), (2, S, 0.3), (3, R, 0.5)]),
+)
 def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     architecture, cores, side, stalls
 ):
@@ -66,8 +69,10 @@ def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     assert [bool(pairs) for pairs in program.expected] == [True, True, True, False, True]
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.4), (2, 0.0), (3, 0.2)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "stalls"),
+    half(CHAINS, [(1, 0.4), (2, 0.0), (3, 0.2)]),
+)
 def test_nothing_is_joined_from_a_tuple_out_of_order_until_clear(architecture, cores, stalls):
     parameters = parameters_of(architecture, cores, timestamp_bits=8)
     program = Program(manifest_of(parameters))
@@ -104,8 +109,10 @@ def illegal_words(parameters):
     ]
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "timestamp_bits"), [(1, 0), (2, 8), (3, 0)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "timestamp_bits"),
+    half(CHAINS, [(1, 0), (2, 8), (3, 0)]),
+)
 def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp_bits):
     parameters = parameters_of(
         architecture, cores, keys=MIXED, comparator="band", timestamp_bits=timestamp_bits
@@ -125,15 +132,17 @@ def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp
     assert all(program.expected[n] for n in (0, 1, 3))
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
 @pytest.mark.parametrize(
-    ("worked", "cores", "options"),
-    [
-        (12, 1, {}),
-        (60, 2, {"timestamp_bits": 8}),
-        (250, 3, {"comparator": "band"}),
-        (300, 5, {"fan_in": 3}),
-    ],
+    ("architecture", "worked", "cores", "options"),
+    half(
+        CHAINS,
+        [
+            (12, 1, {}),
+            (60, 2, {"timestamp_bits": 8}),
+            (250, 3, {"comparator": "band"}),
+            (300, 5, {"fan_in": 3}),
+        ],
+    ),
 )
 def test_reset_forgets_whatever_was_under_way(architecture, worked, cores, options):
     """In cores, lanes, windows, queues of results and in the coordinator's states."""
@@ -205,9 +214,10 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
     return received, bool(waiting[worked])
 
 
-@pytest.mark.parametrize("predicate", ["near_or_above", "below"])
-@pytest.mark.parametrize("architecture", CHAINS)
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.4)])
+@pytest.mark.parametrize(
+    ("predicate", "architecture", "cores", "stalls"),
+    half(["near_or_above", "below"], CHAINS, [(1, 0.2), (2, 0.0), (3, 0.4)]),
+)
 def test_a_custom_predicate_is_given_r_before_s(architecture, cores, stalls, predicate):
     """Whichever of the two passes, and whichever is kept."""
     parameters = parameters_of(

@@ -10,6 +10,7 @@ from hdl.baselines.chain import Chain
 from hdl.baselines.in_flight import InFlight
 from hdl.baselines.layouts import LaneKind, chain_result, lane_word
 from hdl.parameters import JoinParameters, KeyField
+from tests.halves import half
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 
@@ -102,8 +103,10 @@ FENCE = (LaneKind.FENCE, {})
 EXPIRE = (LaneKind.EXPIRE, {})
 
 
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.0), (2, 0.4), (3, 0.0), (5, 0.2)])
-@pytest.mark.parametrize("prober", [R, S])
+@pytest.mark.parametrize(
+    ("cores", "stalls", "prober"),
+    half([(1, 0.0), (2, 0.4), (3, 0.0), (5, 0.2)], [R, S]),
+)
 def test_every_core_keeps_its_own_tuples_and_reports_pairs_with_them(cores, stalls, prober):
     """In the low-latency handshake join, where the core of a tuple is known by its number."""
     ends, kept = Ends(CHAINS[1], cores, stalls=stalls), 1 - prober
@@ -165,8 +168,10 @@ def test_the_last_core_remembers_nothing_in_flight(cores):
     assert sorted(pairs) == [(0, s) for s in range(stored)]
 
 
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.3), (2, 0.0), (3, 0.4), (5, 0.1)])
-@pytest.mark.parametrize("side", [R, S])
+@pytest.mark.parametrize(
+    ("cores", "stalls", "side"),
+    half([(1, 0.3), (2, 0.0), (3, 0.4), (5, 0.1)], [R, S]),
+)
 def test_tuples_of_the_handshake_join_spread_over_the_cores(cores, stalls, side):
     """In the end no core holds more than the neighbour that gets its tuples, or much less."""
     ends, count = Ends(CHAINS[0], cores, stalls=stalls), 4 * cores
@@ -233,8 +238,10 @@ def test_a_core_is_reset_by_its_own_bit(cores):
         assert keepers == set(range(cores)) - {reset}
 
 
-@pytest.mark.parametrize("prober", [R, S])
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("prober", "cores"),
+    half([R, S], [1, 2, 3, 5]),
+)
 def test_a_pair_is_found_after_the_stated_cycles(cores, prober):
     """A word takes a cycle into the first core, which the latency counts, and two to each next."""
     ends, kept, waits = Ends(CHAINS[1], cores), 1 - prober, []

@@ -9,6 +9,7 @@ import pytest
 
 from hdl.baselines.expedited_core import ExpeditedCore
 from hdl.baselines.layouts import LaneKind
+from tests.halves import half
 from tests.hdl.baselines.core_bench import CoreBench, core_parameters
 
 ARCHITECTURE = "low-latency-handshake"
@@ -129,9 +130,9 @@ def neighbours(core, generator, words):
 
 
 @pytest.mark.parametrize(
-    ("cores", "position", "sub_window"), [(1, 0, 3), (2, 0, 1), (2, 1, 4), (3, 1, 2), (5, 3, 5)]
+    ("cores", "position", "sub_window", "stalls"),
+    half([(1, 0, 3), (2, 0, 1), (2, 1, 4), (3, 1, 2), (5, 3, 5)], [0.0, 0.5]),
 )
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_a_core_finds_keeps_and_sends_on_what_a_model_does(cores, position, sub_window, stalls):
     parameters = core_parameters(ARCHITECTURE, cores=cores, sub_window=sub_window)
     last, generator = position == cores - 1, random.Random(cores + position)

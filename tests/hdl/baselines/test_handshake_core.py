@@ -8,6 +8,7 @@ import random
 import pytest
 
 from hdl.baselines.layouts import LaneKind
+from tests.halves import half
 from tests.hdl.baselines.core_bench import core_parameters
 from tests.hdl.baselines.flow_bench import FlowBench
 
@@ -99,10 +100,9 @@ def neighbours(core, generator, count):
 
 
 @pytest.mark.parametrize(
-    ("cores", "position", "sub_window"),
-    [(1, 0, 3), (2, 0, 1), (2, 1, 4), (3, 1, 2), (5, 3, 5)],
+    ("cores", "position", "sub_window", "stalls"),
+    half([(1, 0, 3), (2, 0, 1), (2, 1, 4), (3, 1, 2), (5, 3, 5)], [0.0, 0.5]),
 )
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_a_core_finds_keeps_and_sends_on_what_a_model_does(cores, position, sub_window, stalls):
     parameters, generator = (
         core_parameters("handshake", cores=cores, sub_window=sub_window),

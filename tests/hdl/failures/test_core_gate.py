@@ -105,7 +105,7 @@ SHAPES = {
     "index": {"cores": 2, "engine": "index", "bucket_bits": 1, "tuples_per_word": 2},
 }
 FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
-FEW = (Fault.DEAD, Fault.LEFT_SILENT, Fault.REFUSES)
+FEW = (Fault.LEFT_SILENT, Fault.REFUSES)
 #: An index may be silent for long, and many cores take long to simulate.
 LONG = [
     *(("three", fault) for fault in FAULTS if fault not in FEW),

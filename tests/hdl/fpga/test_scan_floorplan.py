@@ -9,6 +9,7 @@ from hdl.fpga.provenance import routed_verilog
 from hdl.fpga.scan_floorplan import scan_floorplan
 from hdl.fpga.shell import SHELL
 from hdl.parameters import JoinParameters, KeyField
+from tests.halves import half
 from tests.hdl.fpga.ram_places import places
 
 DEVICE = DEVICES["lfe5u-85f"]
@@ -114,8 +115,10 @@ def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
         assert (abs(next_x - x), abs(next_y - y)) in {(width, 0), (0, 1)}
 
 
-@pytest.mark.parametrize("architecture", ["handshake", "low-latency-handshake"])
-@pytest.mark.parametrize(("cores", "sub_window"), [(2, 504), (3, 252)])
+@pytest.mark.parametrize(
+    ("architecture", "cores", "sub_window"),
+    half(["handshake", "low-latency-handshake"], [(2, 504), (3, 252)]),
+)
 def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cores, sub_window):
     """The names are those of the Verilog, whose hierarchy synthesis flattens."""
     fields = tuple(KeyField(name=name, bits=16) for name in "xy")

@@ -18,9 +18,9 @@ MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
 @pytest.mark.parametrize(
     "changes",
     [
-        {"cores": 2, "probes": 2, "lanes": 2},
+        pytest.param({"cores": 2, "probes": 2, "lanes": 2}, marks=pytest.mark.long),
         {"cores": 1, "engine": "index", "tuples_per_word": 2},
-        {"cores": 2, "probes": 2, "result_streams": 2},
+        {"cores": 2, "probes": 2, "lanes": 2, "result_streams": 2},
     ],
 )
 def test_every_component_with_a_reset_of_its_own_is_left_apart(changes):

@@ -9,6 +9,7 @@ import pytest
 from hdl.index.layouts import found_layout
 from hdl.index.match_queues import MatchQueues
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 from tests.hdl.input_words import integer
 
@@ -23,8 +24,10 @@ def queues_of(probes):
     return MatchQueues(parameters, in_flight=IN_FLIGHT), found_layout(parameters)
 
 
-@pytest.mark.parametrize("probes", [4, 16, 64])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("probes", "seed"),
+    half([4, 16, 64], range(3)),
+)
 def test_matches_of_a_queue_leave_in_order_in_its_turn(probes, seed):
     """With matches for every queue up to its end, and one taken in most cycles."""
     dut, layout = queues_of(probes)

@@ -11,6 +11,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
 from hdl.words.inputs import Control, InputKind, input_word, operation_indices
 from hdl.words.prepared import region_word
+from tests.halves import half
 from tests.hdl.ingress_model import Schedule
 from tests.hdl.input_words import control_word, integer, open_bounds, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
@@ -50,9 +51,10 @@ def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
     return [region_word(parameters).from_bits(word) for word in received], masks
 
 
-@pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)])
-@pytest.mark.parametrize("period", [0, 1, 2, 3, 5, 8])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("probes", "bits", "period", "stalls"),
+    half([(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)], [0, 1, 2, 3, 5, 8], [0.0, 0.4]),
+)
 def test_groups_close_where_the_rule_says(probes, bits, period, stalls):
     parameters = ingress_parameters(probes=probes, probe_bits=bits)
     generator = random.Random(probes * 100 + period)
@@ -179,8 +181,10 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("shape", "stalls"),
+    half(SHAPES, [0.0, 0.4]),
+)
 def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, stalls):
     parameters = ingress_parameters(probes=3, **shape)
     generator = random.Random(stalls)

@@ -10,6 +10,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
 from hdl.words.inputs import InputKind, input_word
 from hdl.words.prepared import region_word
+from tests.halves import half
 from tests.hdl.ingress_model import Schedule
 from tests.hdl.input_words import both_word, control_word, halves, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
@@ -96,10 +97,10 @@ def random_words(generator, count, *, pairs, burst):
     return words
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("probes", "bits"), [(1, 3), (2, 3), (3, 3), (16, 4)])
-@pytest.mark.parametrize("period", [0, 1, 3])
-@pytest.mark.parametrize(("stalls", "pairs", "burst"), [(0.0, 0.9, 2), (0.4, 0.5, 90)])
+@pytest.mark.parametrize(
+    ("engine", "probes", "bits", "period", "stalls", "pairs", "burst"),
+    half(ENGINES, [(1, 3), (2, 3), (3, 3), (16, 4)], [0, 1, 3], [(0.0, 0.9, 2), (0.4, 0.5, 90)]),
+)
 def test_two_tuples_mean_what_they_mean_one_after_the_other(
     engine, probes, bits, period, stalls, pairs, burst
 ):
@@ -111,7 +112,7 @@ def test_two_tuples_mean_what_they_mean_one_after_the_other(
     received, order, accepted = pass_through(parameters, sent, stalls=stalls)
 
     schedule, turns, expected = Schedule(parameters, 1), [], []
-    for n, word in enumerate(half for both in sent for half in halves(both)):
+    for n, word in enumerate(one for both in sent for one in halves(both)):
         if word["kind"] == InputKind.CONTROL:
             entry = ("control", word["body"]["control"]["op"])
             close, star = schedule.finish()

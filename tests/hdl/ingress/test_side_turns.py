@@ -8,6 +8,7 @@ import pytest
 from hdl.ingress.core_lists import CoreLists
 from hdl.ingress.side_turns import SideTurns
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.turns_model import Turns
 
 SHARED = ("newest", "write", "entry", "last", "plain", "begins")
@@ -27,8 +28,10 @@ def pair(parameters):
     return m, lists, sides
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("cores", "seed"),
+    half([1, 2, 3, 4, 5, 8], range(3)),
+)
 def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
     generator = random.Random(seed)
     parameters = JoinParameters(cores=cores, sub_window=3)

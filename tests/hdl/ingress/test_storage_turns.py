@@ -7,6 +7,7 @@ import pytest
 from hdl.ingress.core_lists import CoreLists
 from hdl.ingress.storage_turns import StorageTurns
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.turns_model import Turns
 
 FLAGS = ("core", "segment", "clear", "begins", "timed")
@@ -46,8 +47,10 @@ class Words:
         return inputs, lambda: self.model.restart(side, size)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 7])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("cores", "stalls"),
+    half([1, 2, 3, 4, 5, 7], [0.0, 0.4]),
+)
 def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
     """Up to one tuple of each side in a cycle; a word that waits has no effect."""
     generator = random.Random(cores)

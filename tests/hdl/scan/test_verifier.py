@@ -10,6 +10,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.verifier import Verifier
+from tests.halves import half
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.verifier_pair import VerifierPair
@@ -151,9 +152,10 @@ def verify(passes, *, stalls=0.0, stamps=None):
     return [integer(layout, word) for word in passes.left], received
 
 
-@pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (5, 2), (9, 4)])
-@pytest.mark.parametrize("stalls", [0.0, 0.5, 0.95])
-@pytest.mark.parametrize("comparator", ["equality", "band"])
+@pytest.mark.parametrize(
+    ("lanes", "probes", "stalls", "comparator"),
+    half([(1, 1), (2, 3), (5, 2), (9, 4)], [0.0, 0.5, 0.95], ["equality", "band"]),
+)
 def test_what_is_left_of_a_lane_are_the_probes_that_match_its_key_and_see_it(
     lanes, probes, stalls, comparator
 ):

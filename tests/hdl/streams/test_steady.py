@@ -6,6 +6,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.streams.steady import SteadyQueue, SteadyRegister, steady
+from tests.halves import half
 from tests.hdl.stream_bench import StreamBench
 
 PAYLOADS = [(7 * n + 3) % 256 for n in range(300)]
@@ -48,9 +49,10 @@ def drive(stages, *, gated=False, begin=0, stalls=0.0, seed=0):
     return received, sent, taken
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3, 4, 5, 6, 9])
-@pytest.mark.parametrize("stalls", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize(
+    ("stages", "stalls", "gated"),
+    half([1, 2, 3, 4, 5, 6, 9], [0.2, 0.5, 0.9], [False, True]),
+)
 def test_nothing_is_lost_wherever_it_stalls(stages, stalls, gated):
     received, _, _ = drive(stages, gated=gated, stalls=stalls, seed=stages)
     assert received == PAYLOADS

@@ -8,6 +8,7 @@ import pytest
 from hdl.trees.merger import MergerTree
 from hdl.trees.round_aligner import RoundAligner
 from hdl.words.results import ResultKind
+from tests.halves import half
 from tests.hdl.gathering import punctuation, random_groups, region_pair, region_words
 from tests.hdl.rounds_model import Probe, inner_star, probes_in_rounds, rounds_parameters
 from tests.hdl.stream_bench import StreamBench
@@ -36,9 +37,10 @@ def run(dut, inputs, counts, outputs, *, stalls=0.0, seed=0, stamps=None):
     return received
 
 
-@pytest.mark.parametrize("ports", [1, 2, 3, 4])
-@pytest.mark.parametrize("size", [1, 2, 4])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("ports", "size", "stalls"),
+    half([1, 2, 3, 4], [1, 2, 4], [0.0, 0.4]),
+)
 def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
     generator = random.Random(10 * ports + size)
     probes = list(probes_in_rounds(generator, ports, size, 40))
@@ -58,9 +60,10 @@ def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
         )
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 5, 7])
-@pytest.mark.parametrize("fan_in", [2, 3])
-@pytest.mark.parametrize(("size", "share"), [(1, 0.3), (2, 0.7), (8, 1.0)])
+@pytest.mark.parametrize(
+    ("cores", "fan_in", "size", "share"),
+    half([1, 2, 3, 5, 7], [2, 3], [(1, 0.3), (2, 0.7), (8, 1.0)]),
+)
 def test_behind_the_tree_results_come_by_rounds_then_by_cores(cores, fan_in, size, share):
     """With rounds of one tuple, that is the order in which the tuples were stored."""
     generator = random.Random(cores * fan_in)

@@ -8,10 +8,12 @@ import sys
 import pytest
 
 from hdl.accelerator import Accelerator
+from hdl.bundle import generate
 from hdl.presets import PRESETS
 from hdl.silence import longest_silence
-from hdl.verilog.conversion import to_netlist, to_verilog
+from hdl.verilog.conversion import to_verilog
 from hdl.verilog.lint import WAIVERS, lint
+from sim.failures.flip_trials import FLIP_SHAPES
 
 PORTS = {
     "clk", "rst", "i_payload", "i_valid", "i_ready", "o_payload", "o_valid", "o_ready",
@@ -27,8 +29,8 @@ def headers(verilog):
 
 @pytest.fixture(scope="module")
 def texts():
-    """Verilog and netlist of the preset `tiny`."""
-    return to_netlist(Accelerator(PRESETS["tiny"]))
+    """Verilog and netlist of the preset `tiny`, as a bundle has them."""
+    return generate(PRESETS["tiny"])
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +88,10 @@ def test_the_text_depends_on_the_parameters_only(texts):
     assert output == "".join(texts)
 
 
-def test_more_cores_need_no_more_modules():
+def test_more_cores_need_no_more_modules(tiny):
     """All cores share one body, and so do the nodes of a tree."""
-    binary = PRESETS["tiny"].with_(fan_in=2, fan_out=2)
-    few, many = (headers(to_verilog(Accelerator(binary.with_(cores=cores)))) for cores in (2, 4))
+    binary = PRESETS["tiny"].with_(fan_in=2, fan_out=2, cores=4)
+    few, many = headers(tiny), headers(to_verilog(Accelerator(binary)))
     extra = {re.sub(r"_\d+$", "", name) for name in set(many) - set(few)}
     # A tree has one more level, with results one digit wider.
     assert extra <= {
@@ -109,9 +111,11 @@ def test_generated_verilog_is_clean(tiny, tmp_path):
 
 @pytest.mark.parametrize("engine", ["scan", "index"])
 def test_verilog_with_parity_is_clean(tmp_path, engine):
-    parameters = PRESETS["tiny"].with_(engine=engine, comparator="equality")
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
-    verilog = to_verilog(Accelerator(parameters))
+    parameters = FLIP_SHAPES["equality index"]  # which the tests of flipped bits generate, too
+    if engine == "scan":
+        parameters = PRESETS["tiny"].with_(comparator="equality")
+        parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    verilog, _ = generate(parameters)
     assert "initial for (zeroed_row = 0;" in verilog
     path = tmp_path / "splitjoin.v"
     path.write_text(verilog)

@@ -15,7 +15,7 @@ from sim.soak.soak import Soak
 from sim.soak.workloads import KEYS, SIDES, TIMES
 from tests.conftest import ROOT
 from tests.host.bundles import BUNDLES
-from tests.host.test_device_simulated import TWO_PORTS
+from tests.host.test_device_simulated import PAIRED_PORTS
 from tests.host.test_driver_simulated import PARAMETERS
 
 CHAINS = {
@@ -25,11 +25,15 @@ CHAINS = {
 SHAPES = {
     "scan": BUNDLES["groups"],
     "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
-    "scan, two ports": TWO_PORTS,
+    "scan, two in a word, two ports": PAIRED_PORTS,
     "index, two in a word": PARAMETERS["index, two in a word"],
+    "scan in rounds": PARAMETERS["scan in rounds"],
+    "scan with gates": GATED["scan, arity 2"],
     "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     **CHAINS,
 }
+#: No other test compiles this one, and gates and rounds are in others.
+LONG = ("scan with gates and rounds",)
 PROGRAMS, EFFORT = 25, 20_000
 
 
@@ -39,7 +43,9 @@ def checker_of(parameters):
     return manifest, Checker(bundle / "splitjoin.so", manifest)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in SHAPES]
+)
 def test_programs_agree_with_the_model(shape):
     manifest, checker = checker_of(SHAPES[shape])
     said = []

@@ -7,7 +7,6 @@ from pyarrow import csv
 import pytest
 
 from hdl.bundle import write_bundle
-from hdl.parameters import JoinParameters, KeyField
 from host.__main__ import main
 from host.device import open_device
 from host.device.simulated import SimulatedDevice
@@ -16,17 +15,13 @@ from host.manifest import Manifest
 from host.words import WordCodec
 from sim.verilated.library import build_library
 from tests.hdl.baselines.programs import pairs_by_mark, random_program
-
-PARAMETERS = JoinParameters(
-    cores=2, sub_window=6, keys=(KeyField(name="x", bits=16),), timestamp_bits=32,
-    architecture="handshake",
-)  # fmt: skip
+from tests.sim.soak.test_soak import CHAINS
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     folder = tmp_path_factory.mktemp("baselines") / "bundle"
-    write_bundle(PARAMETERS, folder)
+    write_bundle(CHAINS["handshake"], folder)
     build_library(folder)
     return folder
 

@@ -208,7 +208,7 @@ def test_a_changed_netlist_is_refused(bundle):
 
 
 def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
-    write_bundle(SMALL.with_(sub_window=3), tmp_path / "other")
+    write_bundle(SMALL.with_(sub_window=5), tmp_path / "other")
     for path in built.glob(f"{LIBRARY}*"):
         shutil.copy(path, tmp_path / "other")
     with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):

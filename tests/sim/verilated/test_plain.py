@@ -18,13 +18,15 @@ from host.device.simulated import SimulatedDevice
 from host.words import WordCodec
 from sim.verilated.library import build_library
 from sim.verilated.model import simulated_text
+from tests.sim.verilated.test_words import SHAPES as WORDS
 
 X, Y = KeyField(name="x", bits=8), KeyField(name="y", bits=40)
 UNSIGNED = KeyField(name="u", bits=11, signed=False)
 #: Small accelerators of every preset and with every feature; those in QUICK are always compared.
 SHAPES = {
     "scan": JoinParameters(cores=2, sub_window=12, keys=(X,), timestamp_bits=12, lanes=2, probes=2),
-    "index": JoinParameters(
+    "index": WORDS["index"],
+    "index, many probes": JoinParameters(
         cores=1, sub_window=48, keys=(X, Y), engine="index", probes=32, bucket_bits=6,
     ),
     "tiny": PRESETS["tiny"],
