@@ -35,8 +35,8 @@ class RegisterBus(wiring.Signature):
     done : In(1)
         The request has been answered.
     refused : In(1)
-        Valid with ``done``. There is no register at this address, or it cannot be written (or
-        read), and nothing has happened.
+        Valid with ``done``. There is no register at this address, or it cannot be written, and
+        nothing has happened.
     """
 
     def __init__(self):

@@ -19,7 +19,7 @@ from .collector import without_collector
 from .sharing import share_modules, snake_case
 from .zeroed import with_zeros, without_contents
 
-__all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
+__all__ = ["TOP", "port_names", "to_netlist", "to_verilog", "yosys_version"]
 
 #: Name of the top module.
 TOP = "splitjoin"
@@ -53,14 +53,19 @@ def yosys_version():
     return ".".join(str(part) for part in yosys().version())
 
 
-def top_ports(component):
-    """Return the ports of ``component`` under plain names (``i_payload``, not ``i__payload``)."""
-    ports = {}
+def port_names(component):
+    """Yield plain name (``i_payload``, not ``i__payload``), member and value of every port."""
     for path, member, value in component.signature.flatten(component):
-        direction = PortDirection.Input if member.flow == In else PortDirection.Output
         value = value.as_value() if hasattr(value, "as_value") else value
-        ports["_".join(map(str, path))] = (value, direction)
-    return ports
+        yield "_".join(map(str, path)), member, value
+
+
+def top_ports(component):
+    """Return the ports of ``component`` under plain names, with their directions."""
+    return {
+        name: (value, PortDirection.Input if member.flow == In else PortDirection.Output)
+        for name, member, value in port_names(component)
+    }
 
 
 def to_rtlil(fragment, ports, name):
