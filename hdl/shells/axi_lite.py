@@ -18,11 +18,11 @@ class AxiLiteSlave(wiring.Component):
     One write and one read are held at a time. The address and the data of a write come in any
     order. When both a write and a read wait, they take turns. What the register file refuses is
     answered with SLVERR, everything else with OKAY. The lowest two bits of an address are ignored,
-    because ``wstrb`` says which bytes are written; so is ``awprot`` and ``arprot``.
+    because ``wstrb`` says which bytes are written; so are ``awprot`` and ``arprot``.
 
     Every output comes from a register. Reset withdraws every answer and forgets every request.
 
-    Latency: 3 cycles from a request to ``bvalid`` or ``rvalid`` with a register file that answers
+    Latency: 4 cycles from a request to ``bvalid`` or ``rvalid`` with a register file that answers
     in the next cycle and no other access before. Throughput: one access per 4 cycles with that
     register file, if answers are taken at once.
 
@@ -33,7 +33,7 @@ class AxiLiteSlave(wiring.Component):
     """
 
     def __init__(self):
-        self.latency = 3
+        self.latency = 4
         super().__init__({"axi": In(AxiLite()), "bus": Out(RegisterBus())})
 
     def elaborate(self, platform):
