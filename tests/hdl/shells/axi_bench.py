@@ -32,18 +32,24 @@ class AxiBench:
         self.random = random.Random(seed)
         self.cycle = 0
         top = Module()
-        top.domains.sync = ClockDomain(reset_less=True)
+        # A component with a clock of its own makes `sync` from it.
+        self.domain = "outside" if hasattr(dut, "aclk") else "sync"
+        top.domains += ClockDomain(self.domain, reset_less=True)
         top.submodules.dut = dut
         if hasattr(dut, "aclk"):
-            top.d.comb += dut.aclk.eq(ClockSignal())
+            top.d.comb += dut.aclk.eq(ClockSignal(self.domain))
         self.simulator = Simulator(top)
-        self.simulator.add_clock(1e-6)
+        self.simulator.add_clock(1e-6, domain=self.domain)
         self.missing = 0
         self.simulator.add_testbench(self._count, background=True)
 
     async def _count(self, ctx):
-        async for _ in ctx.tick():
+        async for _ in self.tick(ctx):
             self.cycle += 1
+
+    def tick(self, ctx):
+        """Return the next edge of the clock."""
+        return ctx.tick(self.domain)
 
     def rests(self):
         """Return whether somebody pauses in this cycle."""
@@ -52,12 +58,12 @@ class AxiBench:
     async def send(self, ctx, valid, ready, *pairs):
         """Offer values on a channel until they are taken; ``pairs`` are signals and values."""
         while self.rests():
-            await ctx.tick()
+            await self.tick(ctx)
         for signal, value in pairs:
             ctx.set(Value.cast(signal), value)
         ctx.set(valid, 1)
         while True:
-            *_, taken = await ctx.tick().sample(ready)
+            *_, taken = await self.tick(ctx).sample(ready)
             if taken:
                 break
         ctx.set(valid, 0)
@@ -70,7 +76,7 @@ class AxiBench:
         while True:
             now = not self.rests()
             ctx.set(ready, now)
-            *_, offered, values = await ctx.tick().sample(valid, _joined(signals))
+            *_, offered, values = await self.tick(ctx).sample(valid, _joined(signals))
             if shown is not None:
                 assert offered, f"cycle {self.cycle}: an offer was withdrawn (seed {self.seed})"
                 assert values == shown, f"cycle {self.cycle}: an offer changed (seed {self.seed})"
@@ -103,7 +109,7 @@ class AxiBench:
 
         async def watch(ctx):
             while self.missing:
-                await ctx.tick()
+                await self.tick(ctx)
                 if self.cycle > self.deadline:
                     raise TimeoutError(f"No end within {self.deadline} cycles (seed {self.seed})")
 
