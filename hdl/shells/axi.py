@@ -10,18 +10,19 @@ from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
+from .accelerator_instance import AcceleratorInstance
 from .axi_lite import AxiLiteSlave
 from .axi_signatures import AxiLite, AxiStream
 from .axi_stream import AxiStreamInput, AxiStreamOutput
 from .mark_watch import WordWatch
-from .placeholder import Placeholder
+from .names import shell_top
 from .registers import ShellRegisters, hash_number
 from .reset_stretch import ResetStretch
 
 __all__ = ["AXI_TOP", "AxiShell", "master_name"]
 
 #: Name of the top module.
-AXI_TOP = "splitjoin_axi"
+AXI_TOP = shell_top("axi")
 
 
 def master_name(port):
@@ -90,7 +91,7 @@ class AxiShell(wiring.Component):
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
         m.submodules.registers = registers = ShellRegisters(self.parameters)
-        make = make_accelerator if self.is_whole else Placeholder
+        make = make_accelerator if self.is_whole else AcceleratorInstance
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
         m.d.comb += [

@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In
 from hdl.accelerator_ports import accelerator_ports
 from hdl.verilog.conversion import TOP, port_names
 
-__all__ = ["Placeholder"]
+__all__ = ["AcceleratorInstance"]
 
 
-class Placeholder(wiring.Component):
+class AcceleratorInstance(wiring.Component):
     """Instance of the module that a bundle's Verilog has as its top.
 
     A shell is written into a file of its own, beside that Verilog. So the accelerator in a shell
