@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a shell in a bundle, and its part of the manifest."""
 
+from functools import lru_cache
 import hashlib
 
 from amaranth.lib.wiring import In
@@ -33,8 +34,11 @@ def ports_of(component):
     ]
 
 
+@lru_cache(maxsize=4)
 def shell_files(parameters, digest):
     """Return the texts of the AXI shell's files by their parts, and the ports of its top module.
+
+    A recent result is returned from memory. It is not to be changed.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def tables(draw):
         fields, offset = [], 0
         for n in range(draw(st.integers(1, 4))):
             offset += draw(st.integers(0, 3))
-            bits = draw(st.integers(1, 7))
+            bits = draw(st.integers(1, 5))
             access = draw(st.sampled_from(list(ACCESSES)))
             known = access == "rw" or (access == "ro" and draw(st.booleans()))
             reset = draw(st.integers(0, (1 << bits) - 1)) if known else None

@@ -5,14 +5,18 @@ import hashlib
 import json
 import re
 
+from amaranth.lib.wiring import In
 import pytest
 
 from hdl.__main__ import main
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.registers.shell_table import shell_table
+from hdl.shells.accelerator_instance import AcceleratorInstance
+from hdl.shells.files import shell_files
 from hdl.shells.registers import hash_number
 from hdl.silence import longest_silence
+from hdl.verilog.conversion import port_names
 from hdl.verilog.lint import lint
 from host.manifest import Manifest
 
@@ -79,17 +83,38 @@ def test_modules_of_the_shell_have_names_of_their_own(bundle):
 
 GATED = TINY.with_(tuples_per_word=2, result_streams=2)
 SHAPES = {
-    "plain": TINY,
     "two of all": GATED.with_(failure_cycles=longest_silence(GATED), parity=True),
+    "rounds": TINY.with_(rounds=True),
     "chain": TINY.with_(architecture="handshake"),
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_shell_is_clean(tmp_path, shape):
-    write_bundle(SHAPES[shape], tmp_path / "bundle", shells=["axi"])
-    files = [tmp_path / "bundle" / name for name in ("splitjoin_axi.v", "splitjoin.v")]
+def stub(parameters):
+    """Return Verilog with the ports of an accelerator, and nothing in it."""
+    lines = []
+    for name, member, value in port_names(AcceleratorInstance(parameters)):
+        width = f"[{len(value) - 1}:0] " if len(value) > 1 else ""
+        lines.append(f"  {'input' if member.flow == In else 'output'} {width}{name},")
+    zeros = [f"assign {line.split()[-1][:-1]} = 0;" for line in lines if "output" in line]
+    return "\n".join(
+        ["module splitjoin(", *lines, "  input clk, input rst", ");", *zeros, "endmodule", ""]
+    )
+
+
+def test_the_shell_and_its_accelerator_are_clean(bundle):
+    files = [bundle[0] / name for name in ("splitjoin_axi.v", "splitjoin.v")]
     assert lint(*files, top="splitjoin_axi") == ""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
+    files, ports = shell_files(SHAPES[shape], "ab" * 32)
+    name, text = files["verilog"]
+    (tmp_path / name).write_text(text)
+    (tmp_path / "splitjoin.v").write_text(stub(SHAPES[shape]))
+    assert lint(tmp_path / name, tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
+    masters = {port["name"] for port in ports if port["name"].startswith("m_axis")}
+    assert ("m_axis_tdata" in masters) == (SHAPES[shape].result_streams == 1)
 
 
 def test_what_was_built_stays_when_a_shell_comes_and_the_shell_stays_too(tmp_path):
@@ -111,7 +136,7 @@ def test_what_was_built_stays_when_a_shell_comes_and_the_shell_stays_too(tmp_pat
 
 def test_generate_writes_a_shell_and_lint_reads_it(tmp_path, capsys):
     folder = str(tmp_path / "bundle")
-    command = "generate --cores 1 --sub-window 4 --key x:8 --shell axi --output"
+    command = "generate --cores 1 --sub-window 4 --key x:8 --timestamp-bits 5 --shell axi --output"
     assert main([*command.split(), folder]) == 0
     assert main(["lint", folder]) == 0
     assert f"{folder}/splitjoin_axi.v: clean" in capsys.readouterr().out
