@@ -4,11 +4,18 @@
 import json
 
 from hdl.bundle import VERILOG, write_bundle
+from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP
 from hdl.verilog.conversion import TOP
 from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
 
-__all__ = ["run_axi_bench"]
+__all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
+
+#: The accelerators of the AXI benches: one port and two, one tuple in a word and two.
+AXI_SHAPES = {
+    "axi": PRESETS["tiny"],
+    "axi of two ports": PRESETS["tiny"].with_(cores=1, tuples_per_word=2, result_streams=2),
+}
 
 
 def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=None):
@@ -55,3 +62,9 @@ def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=N
     )
     print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
     return json.loads(measured.read_text())
+
+
+def run_axi_benches(**options):
+    """Run the benches of all :data:`AXI_SHAPES`, with options of :func:`run_axi_bench`."""
+    for name, parameters in AXI_SHAPES.items():
+        run_axi_bench(parameters, name=name, **options)
