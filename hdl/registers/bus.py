@@ -16,7 +16,8 @@ class RegisterBus(wiring.Signature):
     """One access to one register at a time, as its initiator sees it.
 
     The initiator raises ``read`` or ``write``, never both, and holds the request with ``address``,
-    ``data`` and ``strobe`` unchanged up to and including the cycle in which ``done`` is high.
+    ``data`` and ``strobe`` unchanged up to and including the cycle in which ``done`` is high
+    (``data`` and ``strobe`` of a read mean nothing, and may change).
     ``done`` is high for that one cycle. A request that is still there in the next cycle is another
     one. ``done`` may come in the first cycle of a request, or after any number of cycles.
 
