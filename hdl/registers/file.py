@@ -96,8 +96,7 @@ class RegisterFile(wiring.Component):
         ]
         changed = Signal(DATA_BITS)  # the bits that a write may change
         m.d.comb += changed.eq(Cat(bit.replicate(8) for bit in bus.strobe))
-        with m.If(start):
-            m.d.sync += value.eq(0)
+        m.d.sync += value.eq(0)
         for choice, register in zip(chosen, registers, strict=True):
             if not register.stored:
                 shown = self.elaborate_register(m, register, start & bus.write & choice, changed)

@@ -16,7 +16,8 @@ class AxiLiteSlave(wiring.Component):
     """Turn AXI4-Lite transfers into accesses to registers, one after the other.
 
     One write and one read are held at a time. The address and the data of a write come in any
-    order. When both a write and a read wait, they take turns. What the register file refuses is
+    order. When both a write and a read wait, the write is first. They take turns all the same: the
+    next write is not there yet when the first one is done. What the register file refuses is
     answered with SLVERR, everything else with OKAY. The lowest two bits of an address are ignored,
     because ``wstrb`` says which bytes are written; so are ``awprot`` and ``arprot``.
 
@@ -43,7 +44,6 @@ class AxiLiteSlave(wiring.Component):
         data, strobe = Signal(DATA_BITS), Signal(DATA_BITS // 8)
         addressed, filled, asked = Signal(), Signal(), Signal()  # AW, W and AR are held
         writing, reading = Signal(), Signal()  # the access that is under way
-        wrote_last = Signal()
         answer, read_refused = Signal(DATA_BITS), Signal()
         write_refused, written, was_read = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -76,15 +76,14 @@ class AxiLiteSlave(wiring.Component):
             m.d.sync += was_read.eq(0)
         with m.If(~writing & ~reading):
             m.d.sync += [
-                writing.eq(may_write & ~(may_read & wrote_last)),
-                reading.eq(may_read & ~(may_write & ~wrote_last)),
+                writing.eq(may_write),
+                reading.eq(may_read & ~may_write),
             ]
         with m.If(wrote):
             m.d.sync += [
                 *(flag.eq(0) for flag in (writing, addressed, filled)),
                 written.eq(1),
                 write_refused.eq(bus.refused),
-                wrote_last.eq(1),
             ]
         with m.If(has_read):
             m.d.sync += [
@@ -92,6 +91,5 @@ class AxiLiteSlave(wiring.Component):
                 was_read.eq(1),
                 read_refused.eq(bus.refused),
                 answer.eq(bus.answer),
-                wrote_last.eq(0),
             ]
         return m
