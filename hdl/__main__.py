@@ -11,6 +11,7 @@ from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .presets import PRESETS
 from .proofs.commands import add_commands as add_proofs
+from .shells.names import SHELLS, shell_top
 
 __all__ = ["main"]
 
@@ -20,7 +21,7 @@ def generate(options):
     parameters = parameters_from(options)
     from .bundle import write_bundle
 
-    manifest = write_bundle(parameters, options.output)
+    manifest = write_bundle(parameters, options.output, shells=options.shell or ())
     print(f"{options.output}: {summary(parameters)}, hash {manifest['hash'][:12]}")
     return 0
 
@@ -33,16 +34,21 @@ def presets(options):
 
 
 def lint(options):
-    """Lint the Verilog of a bundle."""
+    """Lint the Verilog of a bundle, and of its shells."""
     from .bundle import VERILOG
     from .verilog.lint import lint as findings
 
     verilog = Path(options.bundle) / VERILOG
     if not verilog.is_file():
         raise ValueError(f"Folder {options.bundle!r} has no {VERILOG}; see python -m hdl generate")
-    text = findings(verilog)
-    print(text or f"{verilog}: clean", end="" if text else "\n")
-    return 1 if text else 0
+    tops = {verilog: findings(verilog)}
+    for shell in map(shell_top, SHELLS):
+        file = verilog.with_name(f"{shell}.v")
+        if file.is_file():
+            tops[file] = findings(file, verilog, top=shell)
+    for file, text in tops.items():
+        print(text or f"{file}: clean", end="" if text else "\n")
+    return 1 if any(tops.values()) else 0
 
 
 def summary(parameters):
@@ -64,6 +70,11 @@ def parser():
     command = commands.add_parser("generate", help="write a bundle: Verilog and manifest")
     add_parameter_options(command)
     command.add_argument("--output", required=True, metavar="DIR", help="folder of the bundle")
+    command.add_argument(
+        "--shell", action="append", choices=SHELLS, metavar="SHELL",
+        help="also write a shell around the accelerator, with its registers as C header, SystemRDL "
+        "and Markdown: axi (AXI4-Stream, AXI4-Lite; docs/axi.md)",
+    )  # fmt: skip
     command.set_defaults(run=generate)
     command = commands.add_parser("presets", help="list the named configurations")
     command.set_defaults(run=presets)

@@ -5,11 +5,12 @@ from functools import reduce
 from operator import or_
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
 
+from .accelerator_ports import accelerator_ports
 from .counted_events import count_events
-from .counters import COUNTER_BITS, ActivityTree, address_bits
+from .counters import ActivityTree
 from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
@@ -22,9 +23,8 @@ from .trees.merger import MergerTree
 from .trees.order_queue import OrderQueue
 from .trees.side_exit import SideExit
 from .verilog.literal import literal
-from .words.inputs import input_word
 from .words.prepared import region_word
-from .words.results import result_word, turns_shape
+from .words.results import turns_shape
 
 __all__ = ["Accelerator"]
 
@@ -90,15 +90,7 @@ class Accelerator(wiring.Component):
             + self.gathering[0].latency
             + (self.combiner or self.exits[0]).latency
         )
-        results = Out(stream.Signature(result_word(parameters)))
-        super().__init__(
-            {
-                "i": In(stream.Signature(input_word(parameters))),
-                **dict.fromkeys(result_ports(parameters), results),
-                "counter_addr": In(address_bits(parameters)),
-                "counter_data": Out(COUNTER_BITS),
-            }
-        )
+        super().__init__(accelerator_ports(parameters))
 
     def elaborate(self, platform):
         m = Module()

@@ -14,6 +14,8 @@ import time
 from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
 from .manifest import describe
+from .shells.files import check_shells, describe_shell, shell_files
+from .shells.names import SHELLS, shell_top
 from .verilog.conversion import to_netlist
 
 __all__ = ["MANIFEST", "NETLIST", "VERILOG", "write_bundle"]
@@ -21,6 +23,9 @@ __all__ = ["MANIFEST", "NETLIST", "VERILOG", "write_bundle"]
 MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
 NETLIST = "splitjoin.json"
+
+#: How the names of all files of a bundle begin, but for its manifest.
+OWN = ("splitjoin.", ".splitjoin.", *(f"{shell_top(shell)}." for shell in SHELLS))
 
 #: Suffix of the name of a folder that is being written.
 PARTIAL = ".partial"
@@ -34,7 +39,7 @@ def check_target(folder):
     if folder.is_dir():
         for path in folder.iterdir():
             # A process that was killed while it wrote a file leaves a name that begins with a dot.
-            if path.name != MANIFEST and not path.name.startswith(("splitjoin.", ".splitjoin.")):
+            if path.name != MANIFEST and not path.name.startswith(OWN):
                 raise ValueError(
                     f"Folder {str(folder)!r} holds {path.name!r}, which belongs to no bundle; "
                     f"choose another output folder"
@@ -85,7 +90,7 @@ def generate_once(parameters):
     return to_netlist(make_accelerator(parameters))
 
 
-def write_bundle(parameters, output):
+def write_bundle(parameters, output, *, shells=()):
     """Write the bundle of the accelerator with ``parameters``.
 
     The folder appears complete or not at all: it is written beside its final place and then moved.
@@ -93,9 +98,10 @@ def write_bundle(parameters, output):
     removed, with everything that was built from it.
 
     If the older bundle is the same, nothing is touched, and what was built from it stays valid. If
-    only its clock has changed, because the accelerator was routed in the meantime, only the
-    manifest is replaced. A folder with any file that does not belong to a bundle
-    (``manifest.json``, ``splitjoin.*``) is refused.
+    only its clock or its shells have changed, because the accelerator was routed in the meantime or
+    a shell is asked for, only these files are replaced. Shells that the older bundle has are kept
+    if it is of the same accelerator. A folder with any file that does not belong to a bundle
+    (``manifest.json``, ``splitjoin.*``, ``splitjoin_axi.*``) is refused.
 
     Parameters
     ----------
@@ -103,12 +109,15 @@ def write_bundle(parameters, output):
         Parameters of the accelerator.
     output : path-like
         The folder. Missing parent folders are created.
+    shells : sequence of str
+        Shells to be written beside the accelerator, of :data:`hdl.shells.files.SHELLS`.
 
     Returns
     -------
     dict
         The manifest.
     """
+    check_shells(shells)
     folder = Path(os.path.abspath(output))
     check_target(folder)
     verilog, netlist = generate(parameters)
@@ -116,14 +125,23 @@ def write_bundle(parameters, output):
     clock = routed_clock(parameters)
     manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
     texts = {VERILOG: verilog, NETLIST: netlist}
+    older = read_manifest(folder / MANIFEST)
+    if older.get("hash") == manifest["hash"]:
+        shells = [*shells, *(shell for shell in older.get("shells", ()) if shell in SHELLS)]
+    for shell in dict.fromkeys(shells):
+        files, ports = shell_files(parameters, manifest["hash"])
+        texts |= dict(files.values())
+        described = describe_shell(parameters, manifest["hash"], files, ports)
+        manifest.setdefault("shells", {})[shell] = described
     texts[MANIFEST] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     changed = [name for name, text in texts.items() if not is_same(folder / name, text)]
     if not changed:
         return manifest
-    if changed == [MANIFEST] and differs_in_clock(folder / MANIFEST, manifest):
-        new = folder / f".{VERILOG}.{MANIFEST}"
-        new.write_text(texts[MANIFEST], encoding="utf-8")
-        new.replace(folder / MANIFEST)
+    if not {VERILOG, NETLIST} & set(changed) and is_same_accelerator(older, manifest):
+        for name in changed:  # the manifest is the last one
+            new = folder / f".{VERILOG}.{name}"
+            new.write_text(texts[name], encoding="utf-8")
+            new.replace(folder / name)
         return manifest
 
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -145,10 +163,16 @@ def is_same(path, text):
     return path.is_file() and path.read_bytes() == text.encode()
 
 
-def differs_in_clock(path, manifest):
-    """Return whether the manifest at ``path`` equals ``manifest`` but for the clock."""
+def read_manifest(path):
+    """Return the manifest at ``path``, or an empty one if there is none."""
     try:
-        older = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(older, dict) and {**older, "clock": None} == {**manifest, "clock": None}
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_same_accelerator(older, manifest):
+    """Return whether two manifests differ at most in clock and shells."""
+    rest = {"clock": None, "shells": None}
+    return {**older, **rest} == {**manifest, **rest}

@@ -18,6 +18,7 @@ from .words.spans import activity_layout
 __all__ = [
     "COUNTERS",
     "COUNTER_BITS",
+    "COUNTER_LATENCY",
     "ActivityNode",
     "ActivityTree",
     "Counter",
@@ -28,6 +29,8 @@ __all__ = [
 
 #: Width of every counter in bits. At 250 MHz, a counter wraps after 13 days.
 COUNTER_BITS = 48
+#: Clock cycles from the address of a counter to its value.
+COUNTER_LATENCY = 2
 
 
 @dataclass(frozen=True)
@@ -221,7 +224,7 @@ class CounterBank(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.latency = 2
+        self.latency = COUNTER_LATENCY
         self._count_bits = bits_for(results_per_cycle(parameters))
         levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
         super().__init__(

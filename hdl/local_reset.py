@@ -8,11 +8,14 @@ from amaranth.lib.wiring import In, Out
 
 from .tree import tree_levels
 
-__all__ = ["STAGES", "ResetNode", "ResetTree", "reset_nearby", "reset_tree_within"]
+__all__ = ["LEAST_CYCLES", "STAGES", "ResetNode", "ResetTree", "reset_nearby", "reset_tree_within"]
 
 #: Clock cycles that reset takes on its way into a component: two to get there, and one from which
 #: it spreads.
 STAGES = 3
+
+#: Clock cycles that a reset of an accelerator must last at the least; see :func:`reset_nearby`.
+LEAST_CYCLES = 16
 
 
 def reset_nearby(m, platform, *, reset=None):
@@ -24,10 +27,10 @@ def reset_nearby(m, platform, *, reset=None):
     that is far from others, or has many registers, has registers of its own for reset.
 
     Components enter and leave reset at different times, up to :attr:`ResetTree.latency` cycles
-    apart. Therefore reset must last at least 16 cycles: all components are then in reset together
-    for some cycles, and no earlier state survives. The ingress takes no word while it is in reset
-    itself. A word takes longer through the tree than reset does, so it reaches no component that is
-    still in reset.
+    apart. Therefore reset must last at least :data:`LEAST_CYCLES` cycles: all components are then
+    in reset together for some cycles, and no earlier state survives. The ingress takes no word
+    while it is in reset itself. A word takes longer through the tree than reset does, so it reaches
+    no component that is still in reset.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ FORMAT = 4
 PORTS_FORMAT = 5
 
 #: Parts of a manifest that its hash does not cover.
-UNHASHED = ("hash", "tools", "clock")
+UNHASHED = ("hash", "tools", "clock", "shells")
 
 #: Parts that the names of nested fields lose. The kind of a word already tells its fields apart. Of
 #: two results, the fields of the first one have the same names as those of a single result.
@@ -77,10 +77,11 @@ def members(enumeration, *, without=()):
 def fingerprint(manifest, verilog):
     """Return the hash of a bundle.
 
-    It is the SHA-256 over the manifest without its ``hash``, ``tools`` and ``clock``, as JSON with
-    sorted keys and no spaces, then a zero byte, then the Verilog. ``host.manifest.digest`` checks
-    it. The other files of the bundle are covered by their ``checksums`` in the manifest. The clock
-    is left out because a new route changes neither the accelerator nor what was built from it.
+    It is the SHA-256 over the manifest without its ``hash``, ``tools``, ``clock`` and ``shells``,
+    as JSON with sorted keys and no spaces, then a zero byte, then the Verilog.
+    ``host.manifest.digest`` checks it. The other files of the bundle are covered by their
+    ``checksums`` in the manifest. The clock is left out because a new route changes neither the
+    accelerator nor what was built from it, and the shells because they contain the hash.
     """
     rest = {name: value for name, value in manifest.items() if name not in UNHASHED}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -24,7 +24,7 @@ __all__ = ["main"]
 MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
-    "segments", "failures",
+    "segments", "failures", "shells",
 )  # fmt: skip
 
 
@@ -59,6 +59,10 @@ def bench(options):
     described = parameters_from(options)
     shapes = SHAPES if described == JoinParameters() else {"chosen": described}
     run_benches(shapes, waves=options.waves, seed=options.seed, tuples=options.tuples)
+    if shapes is SHAPES:
+        from .benches.axi_runner import run_axi_benches
+
+        run_axi_benches(waves=options.waves)
     return 0
 
 
@@ -160,7 +164,7 @@ def parser():
     add_parameter_options(command)
     command.set_defaults(run=build)
 
-    command = commands.add_parser("bench", help="run the cocotb benches under Verilator")
+    command = commands.add_parser("bench", help="run the cocotb benches under Verilator, AXI too")
     add_parameter_options(command)
     command.add_argument("--waves", action="store_true", help="keep waves (also WAVES=1)")
     command.add_argument("--seed", type=int, metavar="N", help="seed of tuples and stalls")

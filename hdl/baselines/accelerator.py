@@ -2,15 +2,14 @@
 """A whole accelerator whose cores are a chain."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
 
+from hdl.accelerator_ports import accelerator_ports
 from hdl.counted_events import count_events
-from hdl.counters import COUNTER_BITS, ActivityTree
+from hdl.counters import ActivityTree
 from hdl.ingress.ingress import Ingress
 from hdl.local_reset import reset_tree_within
-from hdl.words.inputs import input_word
-from hdl.words.results import result_word
 
 from .chain import Chain
 from .coordinator import Coordinator
@@ -51,14 +50,7 @@ class ChainAccelerator(wiring.Component):
         self.chain = Chain(parameters)
         self.gathering = FreeMergerTree(parameters)
         self.exit = ResultsExit(parameters)
-        super().__init__(
-            {
-                "i": In(stream.Signature(input_word(parameters))),
-                "o": Out(stream.Signature(result_word(parameters))),
-                "counter_addr": In(4),
-                "counter_data": Out(COUNTER_BITS),
-            }
-        )
+        super().__init__(accelerator_ports(parameters))
 
     def visiting_latency(self, hops, row=0):
         """Return the cycles from a tuple to its match with one that is kept ``hops`` cores on.

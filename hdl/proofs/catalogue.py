@@ -2,6 +2,7 @@
 """Catalogue of all proofs, by name."""
 
 from . import (
+    axi,
     cells,
     chain_parts,
     combining,
@@ -36,7 +37,7 @@ __all__ = ["PROOFS"]
 MODULES = (
     streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
     window, storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues,
-    cells, chain_parts, flow, handshake_link, expedited_link, failures, parity, resets, rounds,
+    cells, chain_parts, flow, handshake_link, expedited_link, failures, parity, resets, rounds, axi,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

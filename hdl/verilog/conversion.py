@@ -19,7 +19,7 @@ from .collector import without_collector
 from .sharing import share_modules, snake_case
 from .zeroed import with_zeros, without_contents
 
-__all__ = ["TOP", "to_netlist", "to_verilog", "yosys_version"]
+__all__ = ["TOP", "port_names", "to_netlist", "to_verilog", "yosys_version"]
 
 #: Name of the top module.
 TOP = "splitjoin"
@@ -53,14 +53,19 @@ def yosys_version():
     return ".".join(str(part) for part in yosys().version())
 
 
-def top_ports(component):
-    """Return the ports of ``component`` under plain names (``i_payload``, not ``i__payload``)."""
-    ports = {}
+def port_names(component):
+    """Yield plain name (``i_payload``, not ``i__payload``), member and value of every port."""
     for path, member, value in component.signature.flatten(component):
-        direction = PortDirection.Input if member.flow == In else PortDirection.Output
         value = value.as_value() if hasattr(value, "as_value") else value
-        ports["_".join(map(str, path))] = (value, direction)
-    return ports
+        yield "_".join(map(str, path)), member, value
+
+
+def top_ports(component):
+    """Return the ports of ``component`` under plain names, with their directions."""
+    return {
+        name: (value, PortDirection.Input if member.flow == In else PortDirection.Output)
+        for name, member, value in port_names(component)
+    }
 
 
 def to_rtlil(fragment, ports, name):
@@ -98,11 +103,15 @@ def component_names(fragment, path):
     return names
 
 
-def converted(component, name, platform, script):
-    """Return the output of Yosys for ``script``, run on the RTLIL of a component."""
+def converted(component, name, platform, script, prefix=""):
+    """Return the output of Yosys for ``script``, run on the RTLIL of a component.
+
+    Names of modules below the top begin with ``prefix``.
+    """
     with without_collector():
         fragment = Fragment.get(component, platform)
         stems = component_names(fragment, name)
+        stems = {path: f"{prefix}{stem}" for path, stem in stems.items()}
         text = to_rtlil(fragment, top_ports(component), name)
         text = share_modules(text, top=name, stems=stems)
     return yosys().run(["-q", "-"], script.format(rtlil=text), ignore_warnings=True)
@@ -113,7 +122,7 @@ def from_first_module(verilog):
     return with_zeros(verilog[verilog.index("\nmodule ") + 1 :])
 
 
-def to_verilog(component, *, name=TOP, platform=None):
+def to_verilog(component, *, name=TOP, platform=None, prefix=""):
     """Return the Verilog of ``component``.
 
     The text depends on the component only: it contains no paths, dates or versions. A module is
@@ -127,8 +136,10 @@ def to_verilog(component, *, name=TOP, platform=None):
         Name of the top module.
     platform : object or None
         Object with the name of a ``device``, whose primitives are used; None for no primitives.
+    prefix : str
+        What the names of all modules but the top begin with.
     """
-    return from_first_module(converted(component, name, platform, SCRIPT))
+    return from_first_module(converted(component, name, platform, SCRIPT, prefix))
 
 
 def to_netlist(component, *, name=TOP):

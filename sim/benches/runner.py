@@ -10,12 +10,21 @@ import sys
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
-from hdl.bundle import write_bundle
+from hdl.bundle import VERILOG, write_bundle
+from hdl.verilog.conversion import TOP
 from host.errors import BuildError, FailureError
 from host.manifest import Manifest
 from sim.verilated.toolchain import find_toolchain
 
-__all__ = ["BenchRunner", "run_bench", "run_benches"]
+__all__ = [
+    "BenchRunner",
+    "build_bench",
+    "place_of",
+    "run_bench",
+    "run_benches",
+    "run_scenarios",
+    "stream_ports",
+]
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,16 +56,28 @@ class BenchRunner(Verilator):
         return [verilate, [*make, *(f"{name}={value}" for name, value in variables.items())]]
 
 
-def public_ports(folder, results):
-    """Write the Verilator configuration that makes the top module's ports visible to cocotb.
+def place_of(name, folder=None):
+    """Return the folder of a bench: ``folder``, or by default one in the checkout."""
+    return Path(folder or ROOT / "build" / "cocotb" / name.replace(" ", "_")).absolute()
 
-    ``results`` are the names of the result ports.
+
+def stream_ports(results):
+    """Return the ports of an accelerator with these result ports."""
+    parts = [f"{name}_{part}" for name in ["i", *results] for part in ("payload", "valid", "ready")]
+    return ["clk", "rst", "counter_addr", "counter_data", *parts]
+
+
+def public_ports(folder, ports):
+    """Write the Verilator configuration that makes ports visible to cocotb.
+
+    ``ports`` are the names of ports by their modules.
     """
     path = folder / "ports.vlt"
-    ports = ["clk", "rst", "counter_addr", "counter_data"]
-    names = ["i", *results]
-    ports += [f"{name}_{part}" for name in names for part in ("payload", "valid", "ready")]
-    rules = [f'public_flat_rw -module "splitjoin" -var "{port}"' for port in ports]
+    rules = [
+        f'public_flat_rw -module "{module}" -var "{port}"'
+        for module, names in ports.items()
+        for port in names
+    ]
     path.write_text("\n".join(["`verilator_config", *rules, ""]))
     return path
 
@@ -93,14 +114,16 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     """
     waves = waves or os.environ.get("WAVES", "") not in ("", "0")
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    place = Path(folder or ROOT / "build" / "cocotb" / name.replace(" ", "_")).absolute()
+    place = place_of(name, folder)
     bundle, build = place / "bundle", place / ("waves" if waves else "plain")
     write_bundle(parameters, bundle)
     build.mkdir(parents=True, exist_ok=True)
     print(f"bench {name}: seed {seed}, in {place}", flush=True)
 
     runner = BenchRunner()
-    build_bench(runner, name, bundle, build, waves)
+    manifest = Manifest.load(bundle)
+    ports = {TOP: stream_ports(manifest.result_ports)}
+    build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
     coverage = build / "coverage.json"
     coverage.unlink(missing_ok=True)
     settings = {
@@ -114,15 +137,17 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     return met
 
 
-def build_bench(runner, name, bundle, build, waves):
-    """Build the bench of a bundle in the folder ``build``."""
-    manifest = Manifest.load(bundle)
-    sources = [public_ports(build, manifest.result_ports), bundle / manifest.files["verilog"]]
+def build_bench(runner, name, build, waves, *, sources, ports, top=TOP):
+    """Build a bench in the folder ``build``.
+
+    ``sources`` are Verilog files, and ``ports`` those that cocotb sees, by their modules.
+    """
+    sources = [public_ports(build, ports), *sources]
     # State that a reset does not set starts with random values.
     options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
     try:
         runner.build(
-            sources=sources, hdl_toplevel="splitjoin", build_dir=build, build_args=options,
+            sources=sources, hdl_toplevel=top, build_dir=build, build_args=options,
             waves=waves, timescale=("1ns", "1ns"), log_file=build / "build.log",
         )  # fmt: skip
     except (SystemExit, RuntimeError, OSError) as error:
@@ -132,7 +157,9 @@ def build_bench(runner, name, bundle, build, waves):
         ) from error
 
 
-def run_scenarios(runner, name, settings, build, waves):
+def run_scenarios(
+    runner, name, settings, build, waves, *, module="sim.benches.accelerator", top=TOP
+):
     """Run a bench that was built; return the number of its scenarios, all of which passed."""
     seed = settings["seed"]
     results, log = build / "results.xml", build / "test.log"
@@ -140,8 +167,8 @@ def run_scenarios(runner, name, settings, build, waves):
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     with suppress(SystemExit):  # the counts below say what SystemExit would
         runner.test(
-            test_module="sim.benches.accelerator",
-            hdl_toplevel="splitjoin",
+            test_module=module,
+            hdl_toplevel=top,
             hdl_toplevel_lang="verilog",
             build_dir=build,
             test_dir=build,

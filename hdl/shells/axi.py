@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An accelerator behind AXI: streams of words in and out, registers, an interrupt."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.architecture import make_accelerator
+from hdl.result_ports import result_ports
+from hdl.words.inputs import input_word
+from hdl.words.results import result_word
+
+from .accelerator_instance import AcceleratorInstance
+from .axi_lite import AxiLiteSlave
+from .axi_signatures import AxiLite, AxiStream
+from .axi_stream import AxiStreamInput, AxiStreamOutput
+from .mark_watch import WordWatch
+from .names import shell_top
+from .registers import ShellRegisters, hash_number
+from .reset_stretch import ResetStretch
+
+__all__ = ["AXI_TOP", "AxiShell", "master_name"]
+
+#: Name of the top module.
+AXI_TOP = shell_top("axi")
+
+
+def master_name(port):
+    """Return the name of the AXI4-Stream master of a result port: ``m_axis``, ``m_axis_r``."""
+    return f"m_axis{port[1:]}"
+
+
+class AxiShell(wiring.Component):
+    """An accelerator with the pins of an AXI design.
+
+    All signals belong to ``aclk``. ``aresetn`` is low for one cycle or more. The accelerator is
+    then in reset for 16 cycles more, in which no word is taken, and neither are words while
+    CONTROL.ENABLE is zero. Registers can be read and written all the time.
+
+    Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it and 1 behind it.
+    Throughput: 1 word per cycle in, and 1 word per cycle out of every port.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    digest : str
+        Hash of the bundle's manifest, 64 hexadecimal digits.
+    is_whole : bool
+        Whether the accelerator is a part of the shell. Otherwise it is in a file of its own, as
+        module ``splitjoin``.
+
+    Members
+    -------
+    aclk, aresetn : In(1)
+    s_axis : In(AxiStream)
+        Input words.
+    m_axis : Out(AxiStream)
+        Result words. With two result ports: ``m_axis_r`` and ``m_axis_s``.
+    s_axi : In(AxiLite())
+        Registers.
+    interrupt : Out(1)
+        High while INTERRUPT_STATUS has a bit that INTERRUPT_ENABLE has as well.
+    """
+
+    def __init__(self, parameters, *, digest, is_whole=False):
+        self.parameters = parameters
+        self.latency = 2
+        self.is_whole = is_whole
+        self._hash = hash_number(digest)
+        self._input = AxiStreamInput(input_word(parameters))
+        self._outputs = [AxiStreamOutput(result_word(parameters)) for _ in result_ports(parameters)]
+        masters = {
+            master_name(port): Out(AxiStream(output.size))
+            for port, output in zip(result_ports(parameters), self._outputs, strict=True)
+        }
+        super().__init__(
+            {
+                "aclk": In(1),
+                "aresetn": In(1),
+                "s_axis": In(AxiStream(self._input.size)),
+                **masters,
+                "s_axi": In(AxiLite()),
+                "interrupt": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.sync = sync = ClockDomain(local=True)
+        m.domains.inside = inside = ClockDomain(local=True)
+        m.submodules.stretch = stretch = ResetStretch()
+        m.submodules.registers = registers = ShellRegisters(self.parameters)
+        make = make_accelerator if self.is_whole else AcceleratorInstance
+        m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
+        m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
+        m.d.comb += [
+            sync.clk.eq(self.aclk),
+            sync.rst.eq(~self.aresetn),
+            inside.clk.eq(self.aclk),
+            inside.rst.eq(stretch.reset),
+            stretch.restart.eq(registers.restart),
+            registers.resetting.eq(stretch.reset),
+            registers.manifest_hash.eq(self._hash),
+            accelerator.counter_addr.eq(registers.counter_addr),
+            registers.counter_data.eq(accelerator.counter_data),
+            registers.busy.eq(watch.busy),
+            registers.mark.eq(watch.mark),
+            self.interrupt.eq(registers.interrupt),
+        ]
+        self.elaborate_input(m, accelerator.i, stretch, registers, watch)
+        waiting = [
+            self.elaborate_output(m, n, getattr(accelerator, name), stretch.reset, watch)
+            for n, name in enumerate(result_ports(self.parameters))
+        ]
+        m.d.comb += registers.output_waiting.eq(Cat(waiting).any())
+        m.submodules.slave = slave = AxiLiteSlave()
+        connect(m, flipped(self.s_axi), slave.axi)
+        connect(m, slave.bus, registers.bus)
+        return m
+
+    def elaborate_input(self, m, words, stretch, registers, watch):
+        """Lead words into the accelerator."""
+        m.submodules.input = DomainRenamer("inside")(self._input)
+        opened, waiting, dropped = Signal(), Signal(), Signal()
+        connect(m, flipped(self.s_axis), self._input.axis)
+        connect(m, self._input.o, words)
+        m.d.sync += [
+            opened.eq(~stretch.reset & registers.enable & ~registers.restart),
+            waiting.eq(words.valid & ~words.ready),
+            dropped.eq(self._input.dropped),
+        ]
+        m.d.comb += [
+            self._input.open.eq(opened),
+            registers.input_waiting.eq(waiting),
+            registers.faults.eq(Cat(watch.faults, dropped)),
+            watch.i.eq(words.payload),
+            watch.enters.eq(words.valid & words.ready),
+        ]
+
+    def elaborate_output(self, m, n, results, reset, watch):
+        """Lead the words of a result port to its pins; return whether one of them waits there."""
+        output = self._outputs[n]
+        axis = getattr(self, master_name(result_ports(self.parameters)[n]))
+        m.submodules[f"output_{n}"] = output
+        connect(m, results, output.i)
+        connect(m, output.axis, flipped(axis))
+        waiting = Signal(name=f"output_{n}_waiting")
+        m.d.sync += waiting.eq(output.axis.tvalid & ~output.axis.tready)
+        m.d.comb += [
+            output.closed.eq(reset),
+            watch.o[n].eq(results.payload),
+            watch.leaves[n].eq(results.valid & results.ready),
+        ]
+        return waiting

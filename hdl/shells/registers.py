@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The register file of a shell, with the counters of its accelerator behind it."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.counters import COUNTER_BITS, address_bits
+from hdl.registers.bus import RegisterBus
+from hdl.registers.file import RegisterFile
+from hdl.registers.shell_table import HASH_WORDS, shell_table
+from hdl.registers.snapshot import CounterSnapshot
+
+__all__ = ["ShellRegisters", "hash_number"]
+
+
+def hash_number(digest):
+    """Return the hash of a manifest as the registers hold it.
+
+    Parameters
+    ----------
+    digest : str
+        The hash as 64 hexadecimal digits. Its first byte is in the lowest byte of MANIFEST_HASH_0.
+
+    Raises
+    ------
+    ValueError
+        If it is no such text.
+    """
+    number = bytes.fromhex(digest)
+    if len(number) != 4 * HASH_WORDS:
+        raise ValueError(
+            f"Hash of a manifest must have {8 * HASH_WORDS} hexadecimal digits, not {digest!r}"
+        )
+    return int.from_bytes(number, "little")
+
+
+class ShellRegisters(wiring.Component):
+    """The registers of :func:`hdl.registers.shell_table.shell_table`, wherever the bus comes from.
+
+    Latency: ``done`` 1 cycle after the request; a counter waits until copies have been made.
+    Throughput: one access per 2 cycles.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    bus : In(RegisterBus())
+    manifest_hash : In(256)
+        A constant, :func:`hash_number`.
+    restart : Out(1)
+        CONTROL.RESET was written, for one cycle.
+    enable : Out(1)
+        CONTROL.ENABLE.
+    resetting : In(1)
+        The accelerator is being reset.
+    busy, input_waiting, output_waiting : In(1)
+        Bits of STATUS.
+    mark : In(1)
+        A mark has left, for one cycle.
+    faults : In(7)
+        Bits of ERRORS to be set.
+    interrupt : Out(1)
+        Comes from a register.
+    counter_addr : Out
+    counter_data : In(48)
+        Of the accelerator.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        self._file = RegisterFile(shell_table(parameters))
+        super().__init__(
+            {
+                "bus": In(RegisterBus()),
+                "manifest_hash": In(32 * HASH_WORDS),
+                "restart": Out(1),
+                "enable": Out(1, init=1),
+                "resetting": In(1),
+                "busy": In(1),
+                "input_waiting": In(1),
+                "output_waiting": In(1),
+                "mark": In(1),
+                "faults": In(self._file.errors_held.shape().width),
+                "interrupt": Out(1),
+                "counter_addr": Out(address_bits(parameters)),
+                "counter_data": In(COUNTER_BITS),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.file = file = self._file
+        m.submodules.snapshot = snapshot = CounterSnapshot(self.parameters)
+        connect(m, flipped(self.bus), file.bus)
+        for n in range(HASH_WORDS):
+            port = getattr(file, f"manifest_hash_{n}_bytes")
+            m.d.comb += port.eq(self.manifest_hash.word_select(n, 32))
+        faults = [
+            getattr(file, f"errors_{field.name}".lower()) for field in file.table["ERRORS"].fields
+        ]
+        has_failed = file.errors_held.any()
+        m.d.comb += [
+            self.restart.eq(file.control_reset),
+            self.enable.eq(file.control_enable),
+            file.status_busy.eq(self.busy),
+            file.status_input_waiting.eq(self.input_waiting),
+            file.status_output_waiting.eq(self.output_waiting),
+            file.status_resetting.eq(self.resetting),
+            Cat(faults).eq(self.faults),
+            file.interrupt_status_mark.eq(self.mark),
+            file.interrupt_status_error.eq(has_failed),
+            snapshot.start.eq(file.control_snapshot),
+            snapshot.resetting.eq(self.resetting | file.control_reset),
+            snapshot.address.eq(file.stored_address),
+            file.stored_ready.eq(snapshot.ready),
+            file.stored_data.eq(snapshot.data),
+            self.counter_addr.eq(snapshot.counter_addr),
+            snapshot.counter_data.eq(self.counter_data),
+        ]
+        m.d.sync += self.interrupt.eq(
+            (file.interrupt_status_held & file.interrupt_enable_mark)
+            | (has_failed & file.interrupt_enable_error)
+        )
+        return m

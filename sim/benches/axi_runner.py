@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generate a bundle with its AXI shell, build the shell's bench with cocotb and run it."""
+
+import json
+
+from hdl.bundle import VERILOG, write_bundle
+from hdl.presets import PRESETS
+from hdl.shells.axi import AXI_TOP
+from hdl.verilog.conversion import TOP
+from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
+
+__all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
+
+#: The accelerators of the AXI benches: one port and two, one tuple in a word and two.
+AXI_SHAPES = {
+    "axi": PRESETS["tiny"],
+    "axi of two ports": PRESETS["tiny"].with_(cores=1, tuples_per_word=2, result_streams=2),
+}
+
+
+def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=None):
+    """Build and run the bench of an accelerator's AXI shell.
+
+    Parameters
+    ----------
+    parameters, name, waves, tuples, folder
+        See :func:`sim.benches.runner.run_bench`.
+    seed : int
+        Seed of tuples and pauses.
+
+    Returns
+    -------
+    dict of str to float
+        Words per cycle ``in`` and ``out``, and cycles that the shell adds ``before`` and ``behind``
+        the accelerator.
+
+    Raises
+    ------
+    BuildError, FailureError
+        If the bench cannot be built, or if a scenario fails.
+    """
+    place = place_of(name, folder)
+    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
+    manifest = write_bundle(parameters, bundle, shells=["axi"])
+    build.mkdir(parents=True, exist_ok=True)
+    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+    shell = manifest["shells"]["axi"]
+    ports = {
+        AXI_TOP: [port["name"] for port in shell["ports"]],
+        TOP: stream_ports(manifest.get("result_ports", ["o"])),
+    }
+    sources = [bundle / shell["files"]["verilog"], bundle / VERILOG]
+    runner = BenchRunner()
+    build_bench(runner, name, build, waves, sources=sources, ports=ports, top=AXI_TOP)
+    measured = build / "measured.json"
+    measured.unlink(missing_ok=True)
+    settings = {
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(measured)
+    }  # fmt: skip
+    ran = run_scenarios(
+        runner, name, settings, build, waves, module="sim.benches.axi_shell", top=AXI_TOP
+    )
+    print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
+    return json.loads(measured.read_text())
+
+
+def run_axi_benches(**options):
+    """Run the benches of all :data:`AXI_SHAPES`, with options of :func:`run_axi_bench`."""
+    for name, parameters in AXI_SHAPES.items():
+        run_axi_bench(parameters, name=name, **options)
