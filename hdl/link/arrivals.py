@@ -73,27 +73,34 @@ class Arrivals(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ahead, newest = Signal(8), Signal(8)
-        events = Signal(range(self.slots + 2))  # since the frame was asked for; zero: none missing
-        early, ask = Signal(), Signal()
+        ahead, early = Signal(8), Signal()
         m.d.comb += [
             ahead.eq(self.sequence - self.expected),
             self.accept.eq(self.arrived & (ahead == 0) & (self.free != 0)),
             early.eq(self.arrived & (ahead != 0) & ~ahead[7]),
             self.limit.eq(self.expected + self.free),
         ]
+        with m.If(self.accept):
+            m.d.sync += self.expected.eq(self.expected + 1)
+        self.elaborate_acknowledgement(m, self.elaborate_asking(m, ahead, early))
+        return m
+
+    def elaborate_asking(self, m, ahead, early):
+        """Return whether the expected frame must be asked for in this cycle."""
+        newest = Signal(8)  # distance of the frame that came last, since one is missing
+        events = Signal(range(self.slots + 2))  # since the frame was asked for; zero: none missing
+        ask = Signal()
         overdue = (events == 0) | (events == self.slots + 1)
         m.d.comb += ask.eq((self.garbled & overdue) | (early & (overdue | (ahead <= newest))))
         with m.If(self.accept):
-            m.d.sync += [self.expected.eq(self.expected + 1), events.eq(0)]
+            m.d.sync += events.eq(0)
         with m.Elif(early | self.garbled):
             m.d.sync += events.eq(Mux(ask, 1, events + 1))
             with m.If(early):
                 m.d.sync += newest.eq(ahead)
             with m.Elif(events == 0):
                 m.d.sync += newest.eq(0)
-        self.elaborate_acknowledgement(m, ask)
-        return m
+        return ask
 
     def elaborate_acknowledgement(self, m, ask):
         """Decide when the other side must be told what is expected."""

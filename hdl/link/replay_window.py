@@ -82,7 +82,6 @@ class ReplayWindow(wiring.Component):
         used, gone = Signal(8), Signal(8)
         sent = Signal(8)
         newest = Signal(8)  # the frame after the last one that was ever sent
-        progress, back = Signal(), Signal()
         known = Signal()  # the acknowledgement is about a frame that is stored, or the next one
         m.d.comb += [
             used.eq(self.head - base),
@@ -91,10 +90,7 @@ class ReplayWindow(wiring.Component):
             self.sendable.eq(self.behind & (self.cursor != end)),
             gone.eq(self.expected - base),
             known.eq(self.acknowledged & (gone <= used)),
-            progress.eq(known & (gone != 0)),
-            back.eq((known & self.again) | self.repeat | self.expired),
             sent.eq(self.cursor + self.started),
-            self.repeated.eq(self.started & (self.cursor != newest)),
         ]
         m.d.sync += [
             self.head.eq(self.head + self.sealed),
@@ -111,9 +107,19 @@ class ReplayWindow(wiring.Component):
                 m.d.sync += end.eq(self.limit)
         with m.If(self.repeat | self.expired):
             m.d.sync += self.cursor.eq(Mux(known, self.expected, base))
+        self.elaborate_pace(m, base, newest, known, gone)
+        return m
+
+    def elaborate_pace(self, m, base, newest, known, gone):
+        """Decide when to send again, and how long new frames are."""
+        progress, back = Signal(), Signal()
+        m.d.comb += [
+            progress.eq(known & (gone != 0)),
+            back.eq((known & self.again) | self.repeat | self.expired),
+            self.repeated.eq(self.started & (self.cursor != newest)),
+        ]
         self.elaborate_timer(m, progress, back, outstanding=self.cursor != base)
         self.elaborate_length(m, progress, back, gone)
-        return m
 
     def elaborate_timer(self, m, progress, back, *, outstanding):
         """Count the cycles since a frame is outstanding and nothing was acknowledged."""

@@ -104,12 +104,13 @@ def open_serial(path: str, baud: int) -> DescriptorTransport:
     Raises
     ------
     OSError
-        If it cannot be opened, or is no terminal.
+        If it cannot be opened, is no terminal, or another program has locked it.
     ValueError
         If the system has no such baud rate.
     """
     if sys.platform == "win32":
         raise OSError("serial ports need termios, which this system lacks")
+    import fcntl
     import termios
 
     speed = getattr(termios, f"B{baud}", None)
@@ -118,6 +119,8 @@ def open_serial(path: str, baud: int) -> DescriptorTransport:
         raise ValueError(f"must be one of {', '.join(map(str, known[1:]))}, not {baud}")
     descriptor = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     try:
+        # Two sessions at once would end one another.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         *_, characters = termios.tcgetattr(descriptor)
         characters[termios.VMIN], characters[termios.VTIME] = 0, 0
         control = termios.CS8 | termios.CREAD | termios.CLOCAL

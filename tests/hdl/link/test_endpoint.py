@@ -7,11 +7,8 @@ from hdl.link.endpoint import COUNTER_NAMES
 from hdl.link.settings import HASH_BYTES, STEP, VERSION, Kind
 from host.link import frames, greeting, sender
 from host.link.host_endpoint import Answer
-from tests.hdl.link.line_bench import LineBench, settings
-
-
-def packed(words, size):
-    return b"".join(word.to_bytes(size, "little") for word in words)
+from sim.link.line import LineBench
+from tests.hdl.link.link_settings import settings
 
 
 def random_words(bits, count, seed):
@@ -23,23 +20,9 @@ def exchanged(line, count_in, count_out, *, after=None):
     """Exchange random words; return the cycles."""
     inputs = random_words(37, count_in, seed=1)
     outputs = random_words(21, count_out, seed=2)
-    line.results = list(outputs)
-    left, got = packed(inputs, 5), bytearray()
-
-    async def bench(ctx):
-        nonlocal left
-        while len(line.words) < count_in or len(got) < 3 * count_out:
-            if line.host.is_open:
-                left = left[line.host.sender.offer(left) :]
-                got.extend(line.host.receiver.take(1000))
-            await line.step(ctx)
-        if after is not None:
-            await after(ctx)
-
-    cycles = line.run(bench)
+    assert line.exchange(inputs, outputs, after=after) == outputs
     assert line.words == inputs
-    assert bytes(got) == packed(outputs, 3)
-    return cycles
+    return line.cycle
 
 
 def test_both_sides_know_the_same_protocol():

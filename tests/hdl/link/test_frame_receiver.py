@@ -5,8 +5,8 @@ import pytest
 
 from hdl.link.frame_receiver import FrameReceiver
 from host.link.frames import FrameDecoder
+from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames
-from tests.hdl.link.simulation import simulate
 
 
 def received(data, *, stalls=0.0, seed=0):

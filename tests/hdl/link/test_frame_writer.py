@@ -4,8 +4,8 @@ import random
 import pytest
 
 from hdl.link.frame_writer import FrameWriter
+from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames
-from tests.hdl.link.simulation import simulate
 
 
 @pytest.mark.parametrize("stalls", [0.0, 0.4])

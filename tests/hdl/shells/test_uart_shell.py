@@ -8,7 +8,7 @@ from hdl.manifest import describe, fingerprint
 from hdl.shells.uart_shell import UartShell, uart_link_settings
 from host.link import HostEndpoint, Timing
 from host.manifest import Manifest
-from tests.hdl.link.simulation import simulate
+from sim.link.simulation import simulate
 from tests.host.bundles import BUNDLES, FLUSH, configuration, expected, pack, random_tuples, unpack
 
 PARAMETERS = BUNDLES["plain"]

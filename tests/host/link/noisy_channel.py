@@ -3,34 +3,9 @@
 
 import random
 
-__all__ = ["Noise", "converse"]
+from sim.link.noise import Noise
 
-
-class Noise:
-    """Damages bytes: flips, drops, doubles and inserts them, each with probability ``rate / 4``."""
-
-    def __init__(self, rate, seed):
-        self.rate = rate
-        self.random = random.Random(seed)
-        self.damaged = 0
-
-    def __call__(self, data):
-        if not self.rate:
-            return data
-        out = bytearray()
-        for byte in data:
-            if self.random.random() >= self.rate:
-                out.append(byte)
-                continue
-            self.damaged += 1
-            kind = self.random.randrange(4)
-            if kind == 0:
-                out.append(byte ^ 1 << self.random.randrange(8))
-            elif kind == 2:
-                out += bytes((byte, byte))
-            elif kind == 3:
-                out += bytes((self.random.randrange(256), byte))
-        return bytes(out)
+__all__ = ["converse"]
 
 
 def converse(host, board, inputs, outputs, *, rate=0.0, seed=0, cuts=(), step=64, limit=20_000):

@@ -12,7 +12,7 @@ from host.device.linked import words_of_bytes, words_to_bytes
 from host.device.software import SoftwareDevice
 from host.link import BoardEndpoint, Greeting, Timing
 from host.link.transport import DescriptorTransport
-from tests.host.link.noisy_channel import Noise
+from sim.link.noise import Noise
 
 __all__ = ["SoftwareBoard", "serve"]
 

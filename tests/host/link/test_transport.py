@@ -58,7 +58,10 @@ def test_a_serial_port_is_opened_raw():
         assert os.read(master, 300) == text
         os.write(master, text)
         assert near.exchange(b"", 1.0)[1] == text
+        with pytest.raises(BlockingIOError):
+            open_serial(os.ttyname(slave), 115200)
         near.close()
+        open_serial(os.ttyname(slave), 115200).close()
     finally:
         os.close(master)
         os.close(slave)

@@ -4,20 +4,12 @@
 import random
 
 from hdl.link.endpoint import BoardEndpoint
-from hdl.link.settings import LinkSettings
 from host.link import HostEndpoint, Timing
-from tests.hdl.link.simulation import simulate
-from tests.host.link.noisy_channel import Noise
 
-__all__ = ["LineBench", "settings"]
+from .noise import Noise
+from .simulation import simulate
 
-
-def settings(**changes):
-    """Return settings for words of 37 and 21 bits, and times for a line of a byte in 2 cycles."""
-    words = {"input_bits": 37, "result_bits": 21, "hash": bytes(range(32))}
-    times = {"timeout_cycles": 1500, "heartbeat_cycles": 700}
-    sizes = {"payload_bytes": 60, "send_slots": 4, "receive_slots": 4}
-    return LinkSettings(**{**words, **times, **sizes, **changes})
+__all__ = ["LineBench"]
 
 
 class LineBench:
@@ -96,3 +88,39 @@ class LineBench:
         """Let cycles pass until a condition holds."""
         while not condition():
             await self.step(ctx)
+
+    def exchange(self, inputs, outputs, *, after=None, deadline=100_000):
+        """Send ``inputs`` to the board and ``outputs`` to the host, at once.
+
+        Parameters
+        ----------
+        inputs, outputs : list of int
+            Words.
+        after : coroutine function, optional
+            Called with the context of the simulation when all words have come.
+        deadline : int
+            Cycles after which the simulation fails.
+
+        Returns
+        -------
+        list of int
+            Words that have come to the host; :attr:`words` has those that have come to the board.
+        """
+        sizes = self.dut.settings.input_bytes, self.dut.settings.result_bytes
+        left = b"".join(word.to_bytes(sizes[0], "little") for word in inputs)
+        self.results = list(outputs)
+        got = bytearray()
+
+        async def bench(ctx):
+            nonlocal left
+            while len(self.words) < len(inputs) or len(got) < sizes[1] * len(outputs):
+                if self.host.is_open:
+                    left = left[self.host.sender.offer(left) :]
+                    got.extend(self.host.receiver.take(1000))
+                await self.step(ctx)
+            if after is not None:
+                await after(ctx)
+
+        self.run(bench, deadline=deadline)
+        ends = range(0, len(got), sizes[1])
+        return [int.from_bytes(got[at : at + sizes[1]], "little") for at in ends]
