@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from contextlib import ExitStack
+import os
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ from host.errors import (
     LinkMismatchError,
     LinkSilentError,
 )
+from host.link.transport import DescriptorTransport
 from host.manifest import Word
 from tests.host.bundles import (
     BUNDLES,
@@ -82,6 +84,23 @@ def test_damaged_bytes_change_no_answer(bundle):
         assert ask(device, script) == expected(BUNDLES["tiny"], script)
         assert device.link_counters().garbled > 0
         assert device.counters()["tuples_r"] > 100
+
+
+def test_a_join_passes_a_serial_port(bundle):
+    script = random_script(40, 5)
+    master, slave = os.openpty()
+    with serve(bundle) as board:
+        transport = DescriptorTransport(master, lambda: os.close(master))
+        talk = threading.Thread(target=board.talk, args=[transport])
+        talk.start()
+        try:
+            with open_device(f"serial:{os.ttyname(slave)}?baud=115200&bundle={bundle}") as device:
+                assert ask(device, script) == expected(BUNDLES["tiny"], script)
+        finally:
+            board.cut = True
+            talk.join(10)
+            transport.close()
+            os.close(slave)
 
 
 def test_a_run_continues_where_it_stood_when_the_link_comes_back(bundle):
