@@ -73,23 +73,23 @@ class Arrivals(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        ahead, early = Signal(8), Signal()
+        ahead = Signal(8)
         m.d.comb += [
             ahead.eq(self.sequence - self.expected),
             self.accept.eq(self.arrived & (ahead == 0) & (self.free != 0)),
-            early.eq(self.arrived & (ahead != 0) & ~ahead[7]),
             self.limit.eq(self.expected + self.free),
         ]
         with m.If(self.accept):
             m.d.sync += self.expected.eq(self.expected + 1)
-        self.elaborate_acknowledgement(m, self.elaborate_asking(m, ahead, early))
+        self.elaborate_acknowledgement(m, self.elaborate_asking(m, ahead))
         return m
 
-    def elaborate_asking(self, m, ahead, early):
+    def elaborate_asking(self, m, ahead):
         """Return whether the expected frame must be asked for in this cycle."""
         newest = Signal(8)  # distance of the frame that came last, since one is missing
         events = Signal(range(self.slots + 2))  # since the frame was asked for; zero: none missing
-        ask = Signal()
+        early, ask = Signal(), Signal()
+        m.d.comb += early.eq(self.arrived & (ahead != 0) & ~ahead[7])
         overdue = (events == 0) | (events == self.slots + 1)
         m.d.comb += ask.eq((self.garbled & overdue) | (early & (overdue | (ahead <= newest))))
         with m.If(self.accept):
