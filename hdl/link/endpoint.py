@@ -93,13 +93,12 @@ class BoardEndpoint(wiring.Component):
         )
         requests, control = Requests(), ControlSender(settings)
         m.submodules.frames, m.submodules.sessions = frames, sessions
-        m.submodules.control = control
+        m.submodules.control, m.submodules.requests = control, requests
         # A session begins with the reset of everything that belongs to one.
         for name, part in [
             ("receiver", receiver),
             ("sender", sender),
             ("arrivals", arrivals),
-            ("requests", requests),
         ]:
             m.submodules[name] = ResetInserter(self.begin)(part)
         wiring.connect(m, wiring.flipped(self.i), frames.i)
@@ -195,6 +194,7 @@ class BoardEndpoint(wiring.Component):
             sessions.kind.eq(frames.kind),
             sessions.length.eq(frames.length),
             sessions.fields.eq(fields),
+            requests.begin.eq(sessions.begin),
             requests.arrived.eq(frames.good & sessions.open),
             requests.kind.eq(frames.kind),
             requests.number.eq(frames.sequence),

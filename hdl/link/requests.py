@@ -19,8 +19,13 @@ class Requests(wiring.Component):
 
     Latency: 1 cycle from ``arrived`` to the request on the bus. Throughput: 1 request at a time.
 
+    A session that begins while a request is executed does not withdraw the request, but gets no
+    answer to it.
+
     Members
     -------
+    begin : In(1)
+        A session begins, whose requests are numbered from zero.
     arrived : In(1)
         A frame has come.
     kind, number, length : In(8)
@@ -42,6 +47,7 @@ class Requests(wiring.Component):
     def __init__(self):
         super().__init__(
             {
+                "begin": In(1),
                 "arrived": In(1),
                 "kind": In(8),
                 "number": In(8),
@@ -59,7 +65,8 @@ class Requests(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         bus = self.registers
-        busy, some = Signal(), Signal()  # a request is executed; one has been executed
+        busy, some = Signal(), Signal()  # a request is executed; one of this session has been
+        mine = Signal()  # the one that is executed is of this session
         is_read = (self.kind == Kind.READ.value) & (self.length == 2)
         is_write = (self.kind == Kind.WRITE.value) & (self.length == 7)
         asked = self.arrived & (is_read | is_write) & ~busy
@@ -68,6 +75,7 @@ class Requests(wiring.Component):
         with m.If(asked & (self.number == (self.last + 1)[:8])):
             m.d.sync += [
                 busy.eq(1),
+                mine.eq(1),
                 some.eq(1),
                 self.last.eq(self.number),
                 self.respond.eq(0),
@@ -86,6 +94,8 @@ class Requests(wiring.Component):
                 bus.write.eq(0),
                 self.refused.eq(bus.refused),
                 self.answer.eq(Mux(bus.read & ~bus.refused, bus.answer, 0)),
-                self.respond.eq(1),
+                self.respond.eq(mine),
             ]
+        with m.If(self.begin):
+            m.d.sync += [self.last.eq(self.last.init), some.eq(0), mine.eq(0), self.respond.eq(0)]
         return m
