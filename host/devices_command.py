@@ -17,6 +17,8 @@ KINDS = {
     "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
     "software:": "the reference join; always there, windows of any size",
     "software:BUNDLE": "the reference join, with the results of the bundle's accelerator",
+    "serial:PATH?baud=N&bundle=BUNDLE": "a board at a serial port, with the bundle's bitstream",
+    "tcp:HOST:PORT?bundle=BUNDLE": "a board behind a TCP server, likewise",
     "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 
@@ -34,7 +36,7 @@ def main(options: argparse.Namespace) -> int:
     del options
     print("Kinds of devices:")
     for form, meaning in KINDS.items():
-        print(f"  {form:21} {meaning}")
+        print(f"  {form:33} {meaning}")
     for place in bundle_folders():
         bundles = find_bundles(place)
         print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")

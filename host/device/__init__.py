@@ -10,6 +10,8 @@ from host.errors import DeviceUriError
 __all__ = ["Device", "Exchange", "Stamps", "device_kind", "is_shared", "open_device"]
 
 _KINDS = ("software", "sim")
+#: Kinds of devices behind a link, which are pieces of hardware.
+_LINK_KINDS = ("serial", "tcp")
 
 
 def open_device(uri: str) -> Device:
@@ -20,7 +22,9 @@ def open_device(uri: str) -> Device:
     uri : str
         ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference join
         with its own manifest, which is always available. ``"software:BUNDLE"`` is the reference
-        join with the results of the bundle's hardware. ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
+        join with the results of the bundle's hardware. ``"serial:PATH?baud=N&bundle=DIR"`` is a
+        board at a serial port, and ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server; both
+        take ``reconnect=SECONDS`` (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
         calls ``open_device(place)`` of that module, for devices that are not the kit's.
 
     Raises
@@ -29,6 +33,8 @@ def open_device(uri: str) -> Device:
         If there is no such kind of device.
     ManifestError
         If the bundle cannot be used.
+    LinkError
+        If no board answers, or another one than the bundle's.
     """
     kind = device_kind(uri)
     scheme, _, place = uri.partition(":")
@@ -42,11 +48,15 @@ def open_device(uri: str) -> Device:
         from host.device.simulated import SimulatedDevice
 
         return SimulatedDevice(Path(place), uri=uri)
+    if kind in _LINK_KINDS:
+        from host.device.linked import LinkedDevice
+
+        return LinkedDevice(uri)
     return _opened_by_module(scheme, place, uri)
 
 
 def device_kind(uri: str) -> str:
-    """Return the kind of a device: ``"sim"``, ``"software"``, or ``"module"`` for other devices.
+    """Return the kind of a device: its scheme, or ``"module"`` for one that is not the kit's.
 
     Raises
     ------
@@ -56,7 +66,7 @@ def device_kind(uri: str) -> str:
     scheme, separator, _ = uri.partition(":")
     if not separator:
         raise DeviceUriError(uri, "names no kind of device")
-    if scheme in _KINDS:
+    if scheme in _KINDS or scheme in _LINK_KINDS:
         return scheme
     if "." in scheme:
         return "module"
@@ -66,8 +76,8 @@ def device_kind(uri: str) -> str:
 def is_shared(uri: str) -> bool:
     """Return whether all processes of a machine that open ``uri`` share one device.
 
-    Each process makes its own simulation or reference join. Only devices that are not the kit's can
-    be pieces of hardware, which processes must use in turns.
+    Each process makes its own simulation or reference join. Devices behind a link are pieces of
+    hardware, and devices that are not the kit's can be some; processes must use them in turns.
 
     Raises
     ------

@@ -43,6 +43,12 @@ from host.errors.devices import (
     DeviceUriError,
     IllegalWordError,
 )
+from host.errors.links import (
+    LinkError,
+    LinkLostError,
+    LinkMismatchError,
+    LinkSilentError,
+)
 from host.errors.order import (
     DisorderError,
     DuplicateKeyError,
@@ -68,6 +74,10 @@ __all__ = [
     "IllegalWordError",
     "JoinError",
     "KeyRangeError",
+    "LinkError",
+    "LinkLostError",
+    "LinkMismatchError",
+    "LinkSilentError",
     "ManifestError",
     "MissingManifestError",
     "MissingToolError",

@@ -24,6 +24,16 @@ EXAMPLES = [
     errors.DeviceLockError("The lock file of the device is a symbolic link."),
     errors.CoreFailureError("sim:x", 2, "No core is left."),
     errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
+    errors.LinkError("The bundle of the device has two result ports."),
+    errors.LinkSilentError("serial:/dev/x", 10.0, 3),
+    errors.LinkSilentError("tcp:h:1", 10.0, 0, "Connection refused"),
+    errors.LinkMismatchError("serial:/dev/x", "manifest hash", "ab", "cd"),
+    errors.LinkLostError(
+        "serial:/dev/x", "it was unplugged", accepted=9, delivered=7, results=3, can_resume=True
+    ),
+    errors.LinkLostError(
+        "serial:/dev/x", "it was reset", accepted=9, delivered=7, results=3, can_resume=False
+    ),
     errors.BuildError("the model", "the compiler was killed", log="…"),
     errors.MissingToolError("verilator", "to simulate", "run `make setup`"),
     errors.UnknownColumnError("a", ["b", "c"], table="left.csv"),

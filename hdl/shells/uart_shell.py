@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An accelerator behind a UART, for boards: two pins carry words and registers."""
+
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out, connect
+
+from hdl.architecture import make_accelerator
+from hdl.link.endpoint import BoardEndpoint
+from hdl.link.settings import SLOT_BYTES, LinkSettings
+from hdl.result_ports import result_ports
+from hdl.words.inputs import input_word
+from hdl.words.results import result_word
+
+from .mark_watch import WordWatch
+from .registers import ShellRegisters, hash_number
+from .reset_stretch import ResetStretch
+from .uart import UartReceiver, UartTransmitter
+
+__all__ = ["UartShell", "uart_link_settings"]
+
+#: Cycles that a host may take to answer, besides the time on the line.
+HOST_CYCLES = 1 << 18
+
+
+def uart_link_settings(parameters, *, digest, divisor, host_cycles=HOST_CYCLES, **changes):
+    """Return settings of a link over a UART, with times that follow from the baud rate.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    digest : str
+        Hash of the bundle's manifest, 64 hexadecimal digits.
+    divisor : int
+        Clock cycles per bit.
+    host_cycles : int
+        Cycles that the host may take to answer, besides the time on the line.
+    changes
+        Other parameters of :class:`hdl.link.settings.LinkSettings`.
+    """
+    hash_number(digest)
+    chosen = LinkSettings(
+        input_bits=input_word(parameters).size,
+        result_bits=result_word(parameters).size,
+        hash=bytes.fromhex(digest),
+        **changes,
+    )
+    window = max(chosen.send_slots, chosen.receive_slots) * SLOT_BYTES * 10 * divisor
+    times = {
+        "timeout_cycles": 2 * window + host_cycles,
+        "heartbeat_cycles": window + host_cycles // 2,
+    }
+    return LinkSettings(**{**vars(chosen), **times, **changes})
+
+
+class UartShell(wiring.Component):
+    """An accelerator whose words and registers pass a UART.
+
+    When a host begins a session, the accelerator is reset for 16 cycles, in which no word passes.
+    The registers are those of the AXI shell.
+
+    Latency: that of the accelerator, of the link and of the bytes on the line. Throughput: that of
+    the line; at its best 0.95 of the line carries words, both ways at once (``docs/link.md``).
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator, with one result stream.
+    digest : str
+        Hash of the bundle's manifest, 64 hexadecimal digits.
+    divisor : int
+        Clock cycles per bit, at least 4.
+    options
+        Other parameters of :func:`uart_link_settings`.
+
+    Members
+    -------
+    rx : In(1)
+    tx : Out(1)
+        Pins, high while idle.
+    open : Out(1)
+        A session has begun.
+    interrupt : Out(1)
+    """
+
+    def __init__(self, parameters, *, digest, divisor, **options):
+        if len(result_ports(parameters)) != 1:
+            raise ValueError(
+                "A UART shell needs an accelerator with one result stream, not "
+                f"result_streams={parameters.result_streams!r}"
+            )
+        self.parameters = parameters
+        self.divisor = divisor
+        self.settings = uart_link_settings(parameters, digest=digest, divisor=divisor, **options)
+        self._hash = hash_number(digest)
+        self._receiver = UartReceiver(divisor=divisor)
+        self._transmitter = UartTransmitter(divisor=divisor)
+        super().__init__(
+            {"rx": In(1, init=1), "tx": Out(1, init=1), "open": Out(1), "interrupt": Out(1)}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.domains.inside = inside = ClockDomain(local=True)
+        m.submodules.receiver, m.submodules.transmitter = self._receiver, self._transmitter
+        m.submodules.link = link = BoardEndpoint(self.settings)
+        m.submodules.stretch = stretch = ResetStretch()
+        m.submodules.registers = registers = ShellRegisters(self.parameters)
+        accelerator = DomainRenamer("inside")(make_accelerator(self.parameters))
+        m.submodules.accelerator = accelerator
+        m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
+        connect(m, self._receiver.o, link.i)
+        connect(m, link.o, self._transmitter.i)
+        connect(m, link.registers, registers.bus)
+        m.d.comb += [
+            self._receiver.pin.eq(self.rx),
+            self.tx.eq(self._transmitter.pin),
+            self.open.eq(link.open),
+            self.interrupt.eq(registers.interrupt),
+            inside.clk.eq(ClockSignal()),
+            inside.rst.eq(stretch.reset),
+            stretch.restart.eq(registers.restart | link.begin),
+            registers.resetting.eq(stretch.reset),
+            registers.manifest_hash.eq(self._hash),
+            accelerator.counter_addr.eq(registers.counter_addr),
+            registers.counter_data.eq(accelerator.counter_data),
+            registers.busy.eq(watch.busy),
+            registers.mark.eq(watch.mark),
+            registers.faults.eq(watch.faults),
+        ]
+        self.elaborate_words(m, link, accelerator, stretch, registers, watch)
+        return m
+
+    def elaborate_words(self, m, link, accelerator, stretch, registers, watch):
+        """Connect words and results, of which none passes while the accelerator is in reset."""
+        opened = Signal()
+        words, results = accelerator.i, accelerator.o
+        m.d.sync += [
+            opened.eq(~stretch.reset & registers.enable & ~registers.restart),
+            registers.input_waiting.eq(words.valid & ~words.ready),
+            registers.output_waiting.eq(results.valid & ~results.ready),
+        ]
+        enters, leaves = opened & link.words.valid, ~stretch.reset & results.valid
+        m.d.comb += [
+            Value.cast(words.payload).eq(link.words.payload),
+            words.valid.eq(enters),
+            link.words.ready.eq(opened & words.ready),
+            link.results.payload.eq(Value.cast(results.payload)),
+            link.results.valid.eq(leaves),
+            results.ready.eq(~stretch.reset & link.results.ready),
+            watch.i.eq(words.payload),
+            watch.enters.eq(words.valid & words.ready),
+            watch.o[0].eq(results.payload),
+            watch.leaves.eq(results.valid & results.ready),
+        ]

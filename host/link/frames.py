@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of the link: their kinds, their CRC, and their place between zeros of the byte stream.
+
+A frame is a kind, a sequence number, a payload and a CRC-32. Consistent-overhead byte stuffing
+removes every zero from it, at the cost of one byte, so that a zero can end it (`docs/link.md`).
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+import zlib
+
+__all__ = [
+    "MOST_CONTENT",
+    "OVERHEAD",
+    "Frame",
+    "FrameDecoder",
+    "Kind",
+    "encode_frame",
+    "stuff",
+    "unstuff",
+]
+
+#: Bytes of a frame besides its payload: code, kind, sequence number, CRC-32, and the final zero.
+OVERHEAD = 8
+#: Bytes of the longest frame before stuffing. A longer one could need a second byte of stuffing.
+MOST_CONTENT = 253
+#: Bytes of a frame without payload before stuffing.
+LEAST_CONTENT = 6
+CRC_BYTES = 4
+
+
+class Kind(IntEnum):
+    """Kind of a frame, its first byte."""
+
+    #: Host to board: begin or resume a session. The sequence number is the version of the link.
+    HELLO = 1
+    #: Board to host: the session that the board is in, and what the board is.
+    WELCOME = 2
+    #: Words.
+    DATA = 3
+    #: The sequence number expected next, and how far the other side may send.
+    ACK = 4
+    #: As ACK; besides, everything from the expected sequence number on must be sent again.
+    NAK = 5
+    #: Host to board: read a register.
+    READ = 6
+    #: Host to board: write a register.
+    WRITE = 7
+    #: Board to host: answer to READ or WRITE of the same sequence number.
+    ANSWER = 8
+
+
+#: Kinds whose CRC does not depend on the session.
+_GREETINGS = (Kind.HELLO, Kind.WELCOME)
+_KINDS = frozenset(Kind)
+
+
+class Frame(NamedTuple):
+    """What a frame says, without stuffing and CRC."""
+
+    kind: Kind
+    sequence: int
+    payload: bytes = b""
+
+
+def stuff(content: bytes) -> bytes:
+    """Return ``content`` without zeros: each byte of stuffing says where the next zero stood.
+
+    Parameters
+    ----------
+    content : bytes
+        At most :data:`MOST_CONTENT` bytes.
+    """
+    return b"".join(bytes((len(part) + 1,)) + part for part in content.split(b"\0"))
+
+
+def unstuff(chunk: bytes) -> bytes | None:
+    """Return what was stuffed into ``chunk``, which has no zeros; None if nothing was."""
+    parts, at = [], 0
+    while at < len(chunk):
+        end = at + chunk[at]
+        if end > len(chunk):
+            return None
+        parts.append(chunk[at + 1 : end])
+        at = end
+    return b"\0".join(parts)
+
+
+def encode_frame(frame: Frame, session: int) -> bytes:
+    """Return the bytes that a frame takes in the byte stream, with the zero that ends it.
+
+    Parameters
+    ----------
+    frame : Frame
+        With a payload of at most ``MOST_CONTENT - 6`` bytes.
+    session : int
+        Number of the session, of 32 bits. The CRC of all but the greetings depends on it.
+    """
+    content = bytes((frame.kind, frame.sequence & 0xFF)) + frame.payload
+    if len(content) > MOST_CONTENT - CRC_BYTES:
+        raise ValueError(
+            f"Payload of a frame must have at most {MOST_CONTENT - LEAST_CONTENT} bytes, "
+            f"not {len(frame.payload)}"
+        )
+    seed = 0 if frame.kind in _GREETINGS else session
+    return stuff(content + zlib.crc32(content, seed).to_bytes(CRC_BYTES, "little")) + b"\0"
+
+
+class FrameDecoder:
+    """Finds frames in a byte stream, whatever else is in it.
+
+    Attributes
+    ----------
+    session : int
+        Number of the session that frames must belong to.
+    garbled : int
+        Number of pieces between two zeros, so far, that were no frame of this session.
+    """
+
+    def __init__(self) -> None:
+        self.session = 0
+        self.garbled = 0
+        self._rest = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame | None]:
+        """Return what ends within ``data``, in order; None for what was no frame.
+
+        Whatever follows the last zero is kept for the next call, as far as a frame could need it.
+        """
+        *chunks, rest = data.split(b"\0")
+        frames: list[Frame | None] = []
+        for chunk in chunks:
+            if self._rest:
+                chunk, self._rest = bytes(self._rest) + chunk, bytearray()
+            if chunk:
+                frame = self._decoded(chunk)
+                self.garbled += frame is None
+                frames.append(frame)
+        self._rest += rest
+        del self._rest[MOST_CONTENT + 2 :]  # long enough to be known as too long
+        return frames
+
+    def _decoded(self, chunk: bytes) -> Frame | None:
+        content = unstuff(chunk) if len(chunk) <= MOST_CONTENT + 1 else None
+        if content is None or len(content) < LEAST_CONTENT or content[0] not in _KINDS:
+            return None
+        kind = Kind(content[0])
+        seed = 0 if kind in _GREETINGS else self.session
+        body = content[:-CRC_BYTES]
+        if zlib.crc32(body, seed) != int.from_bytes(content[-CRC_BYTES:], "little"):
+            return None
+        return Frame(kind, content[1], body[2:])

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board on loopback: the link's other end in Python, with the software device behind it."""
+
+from contextlib import contextmanager
+import socket
+import threading
+import time
+
+import numpy as np
+
+from host.device.linked import words_of_bytes, words_to_bytes
+from host.device.software import SoftwareDevice
+from host.link import BoardEndpoint, Greeting, Timing
+from host.link.transport import DescriptorTransport
+from sim.link.noise import Noise
+
+__all__ = ["SoftwareBoard", "serve"]
+
+
+class SoftwareBoard:
+    """Serve one connection after the other, until :meth:`stop`.
+
+    Parameters
+    ----------
+    bundle : path-like
+        Bundle that the board was made of.
+    rate : float
+        Share of bytes that are damaged, both ways.
+    greeting : dict
+        What the board says otherwise than the bundle does.
+    """
+
+    def __init__(self, bundle, *, rate=0.0, **greeting):
+        self.bundle = bundle
+        self.noises = [Noise(rate, seed) for seed in range(2)]
+        self.device = SoftwareDevice(bundle)
+        manifest = self.manifest = self.device.manifest
+        sizes = [-(-word.bits // 8) for word in (manifest.input_word, manifest.result_word)]
+        told = {"input_bytes": sizes[0], "result_bytes": sizes[1], "payload_bytes": 240}
+        told |= {"receive_slots": 8, "send_slots": 8, "hash": bytes.fromhex(manifest.hash)}
+        self.greeting = Greeting(**told | greeting)
+        self.words = np.zeros((0, manifest.input_word.columns), np.uint64)
+        self.pins = {}
+        self.reset()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(0.02)
+        self.port = self.listener.getsockname()[1]
+        self.ended = self.cut = self.mute = False
+        self.sessions = 0
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def reset(self):
+        """Forget the session, as a board does that is switched off and on."""
+        self.end = BoardEndpoint(
+            self.greeting,
+            registers=self.registers,
+            begun=self.begin,
+            timing=Timing(timeout=0.05, heartbeat=0.025),
+        )
+
+    def begin(self):
+        self.sessions += 1
+        self.device = SoftwareDevice(self.bundle)
+        self.words = self.words[:0]
+
+    def registers(self, address, data, strobe):
+        """Answer as the registers of a shell do: CONTROL copies the counters."""
+        if address == 0x40 and data is not None:
+            if data & 2 and strobe & 1:
+                self.pins = self.device.counters()
+            return 0
+        for counter in self.manifest.counters:
+            at = address - 0x100 - 8 * counter.address
+            if at in (0, 4) and counter.name in self.pins:
+                return self.pins[counter.name] >> 8 * at & 0xFFFFFFFF
+        return None
+
+    def stop(self):
+        self.ended = True
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+    def run(self):
+        with self.listener:
+            while not self.ended:
+                try:
+                    connected, _ = self.listener.accept()
+                except TimeoutError:
+                    continue
+                self.cut = False
+                transport = DescriptorTransport(connected.fileno(), connected.close)
+                try:
+                    self.talk(transport)
+                except OSError:
+                    pass
+                finally:
+                    transport.close()
+
+    def talk(self, transport):
+        """Carry bytes until the connection is cut."""
+        waiting = b""
+        while not self.ended and not self.cut:
+            now = time.monotonic()
+            if len(waiting) < 2000 and not self.mute:
+                waiting += self.noises[0](self.end.transmit(now, 2000))
+            sent, received = transport.exchange(waiting, 0.0 if self.work() else 0.003)
+            waiting = waiting[sent:]
+            self.end.receive(self.noises[1](received), time.monotonic())
+
+    def work(self):
+        """Let the software device compute; return whether it did anything."""
+        sender, receiver = self.end.sender, self.end.receiver
+        new = words_of_bytes(receiver.take(2000), self.manifest.input_word)
+        self.words = np.concatenate([self.words, new])
+        room = sender.room // sender.word_bytes
+        results = np.zeros((room, self.manifest.result_word.columns), np.uint64)
+        done = self.device.exchange(np.ascontiguousarray(self.words), results, cycles=1)
+        self.words = self.words[done.accepted :]
+        sender.offer(words_to_bytes(results[: done.produced], self.manifest.result_word))
+        return bool(done.accepted or done.produced)
+
+
+@contextmanager
+def serve(bundle, **options):
+    """Serve a board for a block of code."""
+    board = SoftwareBoard(bundle, **options)
+    try:
+        yield board
+    finally:
+        board.stop()

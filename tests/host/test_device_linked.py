@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+from contextlib import ExitStack
+import os
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from host.device import device_kind, is_shared, open_device
+from host.device.link_session import LinkSession
+from host.device.linked import LinkedDevice, words_of_bytes, words_to_bytes
+from host.errors import (
+    DeviceError,
+    DeviceUriError,
+    LinkError,
+    LinkLostError,
+    LinkMismatchError,
+    LinkSilentError,
+)
+from host.link.transport import DescriptorTransport
+from host.manifest import Word
+from tests.host.bundles import (
+    BUNDLES,
+    FLUSH,
+    configuration,
+    expected,
+    pack,
+    random_tuples,
+    unpack,
+    write_manifest,
+)
+from tests.host.device_contract import DeviceContract, ask, converse, empty
+from tests.host.link.software_board import serve
+
+
+class TestLinkedDevice(DeviceContract):
+    @pytest.fixture
+    def open_bundle(self, tmp_path):
+        with ExitStack() as servers:
+
+            def opened(parameters):
+                folder = write_manifest(parameters, tmp_path / "bundle")
+                board = servers.enter_context(serve(folder))
+                return open_device(f"tcp:127.0.0.1:{board.port}?bundle={folder}")
+
+            yield opened
+
+    def test_stamps_never_decrease(self, timed, monkeypatch):
+        monkeypatch.setattr(LinkedDevice, "quiet_seconds", 5.0)  # it returns with the mark
+        super().test_stamps_never_decrease(timed)
+
+
+@pytest.fixture
+def bundle(tmp_path):
+    return write_manifest(BUNDLES["tiny"], tmp_path / "bundle")
+
+
+def uri_of(board, bundle, more=""):
+    return f"tcp:127.0.0.1:{board.port}?bundle={bundle}{more}"
+
+
+def manifest_of(bundle):
+    with open_device(f"software:{bundle}") as device:
+        return device.manifest
+
+
+def exchange_until_lost(device, words):
+    results = empty(device.manifest.result_word, 500)
+    for _ in range(500):
+        words = words[device.exchange(words, results, cycles=1).accepted :]
+
+
+def random_script(count, seed):
+    rng = np.random.default_rng(seed)
+    tuples = random_tuples(BUNDLES["tiny"], rng, count, pace=0)
+    return [*configuration(BUNDLES["tiny"]), *tuples, FLUSH]
+
+
+def test_damaged_bytes_change_no_answer(bundle):
+    script = random_script(300, 1)
+    with serve(bundle, rate=0.004) as board, open_device(uri_of(board, bundle)) as device:
+        assert ask(device, script) == expected(BUNDLES["tiny"], script)
+        assert device.link_counters().garbled > 0
+        assert device.counters()["tuples_r"] > 100
+
+
+def test_a_join_passes_a_serial_port(bundle):
+    script = random_script(40, 5)
+    master, slave = os.openpty()
+    with serve(bundle) as board:
+        transport = DescriptorTransport(master, lambda: os.close(master))
+        talk = threading.Thread(target=board.talk, args=[transport])
+        talk.start()
+        try:
+            with open_device(f"serial:{os.ttyname(slave)}?baud=115200&bundle={bundle}") as device:
+                assert ask(device, script) == expected(BUNDLES["tiny"], script)
+        finally:
+            board.cut = True
+            talk.join(10)
+            transport.close()
+            os.close(slave)
+
+
+def test_a_run_continues_where_it_stood_when_the_link_comes_back(bundle):
+    script = random_script(600, 2)
+    words = pack(manifest_of(bundle), script)
+    with serve(bundle) as board:
+        with open_device(uri_of(board, bundle, "&reconnect=20")) as device:
+            parts = []
+            for at in range(0, len(words), 100):
+                some = np.ascontiguousarray(words[at : at + 100])
+                while len(some):
+                    results = empty(device.manifest.result_word, 64)
+                    done = device.exchange(some, results, cycles=1)
+                    some = some[done.accepted :]
+                    parts.append(results[: done.produced])
+                board.cut = True
+            found = unpack(device.manifest, np.concatenate(parts))
+            missing = 3 - sum(word[0] == "MARK" for word in found)
+            rest = converse(device, words[:0], missing) if missing else words[:0]
+            found += unpack(device.manifest, rest) if missing else []
+            assert found == expected(BUNDLES["tiny"], script)
+            assert device.link_counters().resumed >= 1
+        assert board.sessions == 1
+
+
+def test_a_lost_link_says_what_was_answered_and_what_not(bundle):
+    script = random_script(5, 3)
+    with serve(bundle) as board, open_device(uri_of(board, bundle)) as device:
+        ask(device, script)
+        words = pack(device.manifest, script)
+        board.stop()
+        with pytest.raises(LinkLostError, match="closed it|reset|pipe") as caught:
+            exchange_until_lost(device, words)
+        error = caught.value
+        assert error.delivered <= error.accepted <= 2 * len(script)
+        assert error.accepted >= len(script)
+        assert error.results > 0
+        assert error.can_resume
+        for part in (repr(device.uri), f"acknowledged {error.delivered}", "reconnect=SECONDS"):
+            assert part in str(error)
+
+
+def test_a_board_that_was_reset_meanwhile_cannot_go_on(bundle):
+    with serve(bundle) as board:
+        with open_device(uri_of(board, bundle, "&reconnect=20")) as device:
+            ask(device, random_script(5, 4))
+            board.cut = True
+            board.reset()
+            with pytest.raises(LinkLostError, match="the board was reset meanwhile") as caught:
+                exchange_until_lost(device, empty(device.manifest.input_word))
+            assert not caught.value.can_resume
+            assert "open the device again and run the join again" in str(caught.value)
+
+
+def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch):
+    monkeypatch.setattr(LinkSession, "silence_seconds", 0.3)
+    with serve(bundle) as board, open_device(uri_of(board, bundle)) as device:
+        board.mute = True
+        with pytest.raises(LinkLostError, match="was silent for 0.3 s|did not come within 0.3 s"):
+            device.counters()
+
+
+def test_a_board_with_another_bitstream_is_refused_by_both_hashes(bundle, tmp_path):
+    other = write_manifest(BUNDLES["plain"], tmp_path / "other")
+    manifests = [manifest_of(folder) for folder in (bundle, other)]
+    with serve(other) as board, pytest.raises(LinkMismatchError) as caught:
+        open_device(uri_of(board, bundle))
+    for part in (manifests[0].hash, manifests[1].hash, "manifest hash", "load the bundle's"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({"version": 9}, "link version 9"), ({"input_bytes": 17}, "input word bytes 17"),
+     ({"result_bytes": 18}, "result word bytes 18")],
+)  # fmt: skip
+def test_a_board_of_another_kind_is_refused(bundle, changes, what):
+    with serve(bundle, **changes) as board, pytest.raises(LinkMismatchError, match=what):
+        open_device(uri_of(board, bundle))
+
+
+def test_nobody_at_the_port_is_a_clear_error(bundle):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(LinkSilentError, match="could not be opened .* check that it is connected"):
+        open_device(f"tcp:127.0.0.1:{port}?bundle={bundle}")
+
+
+@pytest.mark.parametrize(("noise", "heard"), [(b"", "no byte came"), (b"x\0y\0", "2 pieces")])
+def test_a_server_that_is_no_board_is_a_clear_error(bundle, monkeypatch, noise, heard):
+    monkeypatch.setattr("host.device.link_session.SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk():
+            connected, _ = server.accept()
+            with connected:
+                connected.sendall(noise)
+                time.sleep(1.0)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        port = server.getsockname()[1]
+        with pytest.raises(LinkSilentError, match=f"did not answer the greeting.*{heard}"):
+            open_device(f"tcp:127.0.0.1:{port}?bundle={bundle}")
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("tcp:localhost:1", "lacks its bundle"),
+        ("tcp:1?bundle=b", "lacks its host and port"),
+        ("tcp:h:99999?bundle=b", "lacks its host and port"),
+        ("serial:?bundle=b", "lacks the path"),
+        ("serial:/dev/x?bundle=b&baud=fast", "has the option baud='fast', which is no number"),
+        ("serial:/dev/x?bundle=b&baud=0.5", "has the baud rate '0.5'"),
+        ("tcp:h:1?bundle=b&baud=9600", "unknown option 'baud'"),
+        ("tcp:h:1?bundle=b&reconnect=-1", "has the option reconnect='-1'"),
+    ],
+)
+def test_a_uri_that_lacks_something_says_what(uri, reason):
+    with pytest.raises(DeviceUriError, match=reason) as caught:
+        open_device(uri)
+    assert "'serial:PATH?baud=N&bundle=BUNDLE'" in str(caught.value)
+
+
+def test_two_result_ports_are_refused(tmp_path):
+    folder = write_manifest(BUNDLES["plain"].with_(result_streams=2), tmp_path / "bundle")
+    with pytest.raises(LinkError, match="2 result ports, but a link carries one"):
+        open_device(f"tcp:127.0.0.1:1?bundle={folder}")
+
+
+def test_a_board_lacks_counters_of_another_map(bundle):
+    with serve(bundle) as board, open_device(uri_of(board, bundle)) as device:
+        board.device.counters = dict
+        with pytest.raises(DeviceError, match="has no counter 'cycles' at register 0x100"):
+            device.counters()
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "serial"])
+def test_boards_are_shared_by_processes(scheme):
+    assert device_kind(f"{scheme}:x") == scheme
+    assert is_shared(f"{scheme}:x")
+
+
+@pytest.mark.parametrize("bits", [1, 8, 9, 64, 65, 130])
+def test_words_pass_as_whole_bytes_the_lowest_first(bits):
+    word = Word(bits, {})
+    rng = np.random.default_rng(bits)
+    values = [int.from_bytes(rng.bytes(17), "little") % (1 << bits) for _ in range(5)]
+    rows = [[value >> 64 * n & (1 << 64) - 1 for n in range(word.columns)] for value in values]
+    words = np.array(rows, np.uint64)
+    data = words_to_bytes(words, word)
+    size = -(-bits // 8)
+    assert data == b"".join(value.to_bytes(size, "little") for value in values)
+    assert np.array_equal(words_of_bytes(data, word), words)
