@@ -11,7 +11,6 @@ from host.device.software import SOFTWARE_MANIFEST
 from host.errors import MissingToolError
 from host.manifest import digest
 from spark_offload.session import open_session
-from tests.host.test_driver_simulated import PARAMETERS
 
 
 @pytest.fixture(scope="session")
@@ -40,24 +39,23 @@ def software_bundle(tmp_path_factory):
 def simulated_bundle(tmp_path_factory):
     """The address of a small simulated accelerator: 3 cores, 192 tuples a side."""
     library = pytest.importorskip("sim.verilated.library")
-    keys = (KeyField(name="f0", bits=16), KeyField(name="f1", bits=16))
-    parameters = JoinParameters(
-        cores=3, sub_window=64, probes=4, lanes=2, timestamp_bits=32, keys=keys
-    )
-    return simulated(tmp_path_factory.mktemp("simulated") / "bundle", library, parameters)
+    return simulated(tmp_path_factory.mktemp("simulated") / "bundle", library)
 
 
 @pytest.fixture(scope="session")
 def two_port_bundle(tmp_path_factory):
-    """The address of one with a result port for each side, which other tests compile as well."""
+    """The address of the same accelerator with a result port for each side."""
     library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("two-ports") / "bundle"
-    return simulated(folder, library, PARAMETERS["scan, two ports"])
+    return simulated(tmp_path_factory.mktemp("two-ports") / "bundle", library, result_streams=2)
 
 
-def simulated(folder, library, parameters):
-    """Build an accelerator in a folder; return its address."""
-    write_bundle(parameters, folder)
+def simulated(folder, library, **changes):
+    """Build a small accelerator with ``changes`` in a folder; return its address."""
+    keys = (KeyField(name="f0", bits=16), KeyField(name="f1", bits=16))
+    parameters = JoinParameters(
+        cores=3, sub_window=64, probes=4, lanes=2, timestamp_bits=32, keys=keys
+    )
+    write_bundle(parameters.with_(**changes), folder)
     try:
         library.build_library(folder)
     except MissingToolError as error:
