@@ -21,9 +21,9 @@ __all__ = [
 
 #: Folder of the reports.
 REPORTS = Path("docs") / "routing"
-#: Presets whose report must belong to the current design; none since turns can change, until
-#: `ecp5-index` is routed again. A report of an earlier design says so.
-CURRENT: tuple[str, ...] = ()
+#: Presets whose report must belong to the current design: the one that is routed in minutes. A
+#: report of an earlier design says so.
+CURRENT = ("ecp5-index",)
 #: Parameters that no longer exist, with the values that every accelerator now implies.
 GONE = {"pipelined": True}
 

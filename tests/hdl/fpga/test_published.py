@@ -64,7 +64,8 @@ def routed(commands):
         options = dict(re.findall(r"--(seed|seeds) (\d+)", command))
         first = int(options.get("seed", 1))
         seeds |= set(range(first, first + int(options.get("seeds", 1))))
-        rest.add(re.sub(r" --(seed \d+|seeds \d+|jobs \d+|add)\b", "", command))
+        # What is measured beside a route is no part of it.
+        rest.add(re.sub(r" --(seed \d+|seeds \d+|jobs \d+|add|measured \S+)(?= |$)", "", command))
     return seeds, rest
 
 
