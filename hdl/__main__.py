@@ -7,6 +7,7 @@ import sys
 
 from amaranth._toolchain.yosys import YosysError
 
+from .boards.commands import add_commands as add_boards
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .presets import PRESETS
@@ -82,6 +83,7 @@ def parser():
     command.add_argument("bundle", metavar="DIR")
     command.set_defaults(run=lint)
     add_commands(commands)
+    add_boards(commands)
     add_proofs(commands)
     return top
 

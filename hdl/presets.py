@@ -89,6 +89,14 @@ PRESETS = {
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=18, digest_bits=16
     ),
     "ecp5-default": ECP5_DEFAULT,
+    # What fits boards beside their UART: the smallest devices, and those of 24,000 and 44,000 LUTs.
+    "board-small": JoinParameters(
+        cores=1, sub_window=126, keys=(KeyField(name="x", bits=16),), comparator="equality"
+    ),
+    "board-scan": JoinParameters(
+        cores=2, sub_window=1_016, keys=XY16, timestamp_bits=32, lanes=2, probes=2, fan_in=2
+    ),
+    "board-index": ECP5_DEFAULT.with_(sub_window=4_060, bucket_bits=12, timestamp_bits=32),
 }
 
 #: For each preset that is only simulated, the preset that is routed in its place: the same

