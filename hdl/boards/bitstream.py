@@ -26,11 +26,10 @@ def device_options(board, platform):
     """Return what the tools have to know about the device, by the names in the flows."""
     if board.family == "gowin":
         return {"part": platform.part, "series": platform.family.replace("GW1NR", "GW1N")}
-    package = PACKAGES.get(platform.package, platform.package.lower())
-    if board.family == "ice40":
-        return {"size": platform.device.removeprefix("iCE40").lower(), "package": package}
     size = platform.device.removeprefix("LFE5U-").removesuffix("F")
-    return {"size": f"{size}k", "package": package, "speed": platform.speed}
+    return {
+        "size": f"{size}k", "package": PACKAGES[platform.package], "speed": platform.speed,
+    }  # fmt: skip
 
 
 def make_bitstream(board, parameters, folder, *, preset=None, seed=1):

