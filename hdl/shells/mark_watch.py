@@ -9,21 +9,16 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.result_ports import result_ports
-from hdl.words.inputs import Control, InputKind, input_word
+from hdl.words.inputs import InputKind, input_word, operation_indices
+from hdl.words.operations import ANSWERED
 from hdl.words.results import ResultKind, result_word
 
 from .axi_stream import first_result
 
-__all__ = ["MARK_BITS", "MarkWatch", "WordWatch", "answered_operations"]
+__all__ = ["MARK_BITS", "MarkWatch", "WordWatch"]
 
 #: Bits of the number of marks that are owed. Far fewer control words fit into an accelerator.
 MARK_BITS = 16
-
-
-def answered_operations(parameters):
-    """Return the operations that the accelerator answers with a mark."""
-    inner = [Control.INNER] * parameters.rounds
-    return [Control.CLEAR, Control.FLUSH, Control.PRECISION, *inner]
 
 
 class MarkWatch(wiring.Component):
@@ -115,9 +110,9 @@ class WordWatch(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.marks = marks = MarkWatch(len(self.o))
-        asks = reduce(
-            or_, (self.i.body.control.op == op for op in answered_operations(self.parameters))
-        )
+        # An accelerator drops a word with an operation that it does not execute.
+        executed = operation_indices(self.parameters)
+        asks = reduce(or_, (self.i.body.control.op == op for op in ANSWERED if op in executed))
         m.d.sync += marks.asked.eq(self.enters & (self.i.kind == InputKind.CONTROL) & asks)
         found = []
         for n, word in enumerate(self.o):

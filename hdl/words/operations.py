@@ -4,13 +4,15 @@
 from .cells import has_cells
 from .inputs import Control
 
-__all__ = ["answers_mark", "begins_window", "empties_window"]
+__all__ = ["ANSWERED", "answers_mark", "begins_window", "empties_window"]
+
+#: Operations that an accelerator answers with a mark, if it executes them.
+ANSWERED = (Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER)
 
 
 def answers_mark(control):
     """Return whether the accelerator answers a control word with a mark."""
-    marked = (Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER)
-    return control.op.as_value().matches(*marked)
+    return control.op.as_value().matches(*ANSWERED)
 
 
 def begins_window(control):
