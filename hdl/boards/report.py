@@ -3,6 +3,7 @@
 
 import re
 
+from hdl.fpga.critical_path import fmax_mhz, slowest
 from hdl.fpga.tools import package_version
 
 __all__ = ["board_report", "report_text"]
@@ -49,7 +50,7 @@ def board_report(board, flow, parameters, routed, *, preset, digest, seed, bitst
         "load": board.load.format(file=bitstream.name),
         "baud": board.baud,
         "clock_mhz": board.mhz,
-        "fmax_mhz": round(min(clock["achieved"] for clock in routed["fmax"].values()), 2),
+        "fmax_mhz": fmax_mhz(routed),
         "resources": used,
         "slowest_path": slowest_path(routed),
         "tools": {step.tool: package_version(package_of(step.tool)) for step in flow.steps},
@@ -65,14 +66,8 @@ def package_of(tool):
 
 def slowest_path(routed):
     """Return the components that the slowest path passes, with the nanoseconds spent in each."""
-    paths = [
-        path["path"]
-        for path in routed["critical_paths"]
-        if "<async>" not in (path["from"], path["to"])
-    ]
-    steps = max(paths, key=lambda path: sum(step["delay"] for step in path), default=[])
     parts = []
-    for step in steps:
+    for step in slowest(routed):
         name = CELL.sub("", step["to"]["cell"]).rpartition(".")[0] or "top"
         if not parts or parts[-1]["component"] != name:
             parts.append({"component": name, "ns": 0.0})

@@ -5,7 +5,9 @@ import re
 
 from .hierarchy import class_of
 
-__all__ = ["PORTS", "critical_path", "fmax_mhz", "register_of", "slow_registers", "utilization"]
+__all__ = [
+    "PORTS", "critical_path", "fmax_mhz", "register_of", "slow_registers", "slowest", "utilization",
+]  # fmt: skip
 
 #: nextpnr's names of the resources that are reported.
 RESOURCES = {"lut4": "TRELLIS_COMB", "registers": "TRELLIS_FF", "block_rams": "DP16KD"}
