@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A report of a board's bitstream that reads in ten seconds."""
 
-import re
-
 from hdl.fpga.critical_path import fmax_mhz, slowest
 from hdl.fpga.tools import package_version
 
 __all__ = ["board_report", "report_text"]
 
-#: What Yosys and nextpnr append to the name of a net to name a cell.
-CELL = re.compile(r"(_(?:TRELLIS_FF|LUT4|PFUMX|L6MUX21|CCU2C|DFF\w*|ALU)_|\$).*")
 #: Components of the slowest path that are shown.
 STEPS = 6
 
@@ -68,7 +64,7 @@ def slowest_path(routed):
     """Return the components that the slowest path passes, with the nanoseconds spent in each."""
     parts = []
     for step in slowest(routed):
-        name = CELL.sub("", step["to"]["cell"]).rpartition(".")[0] or "top"
+        name = step["to"]["cell"].rpartition(".")[0] or "top"
         if not parts or parts[-1]["component"] != name:
             parts.append({"component": name, "ns": 0.0})
         parts[-1]["ns"] = round(parts[-1]["ns"] + step["delay"], 2)
