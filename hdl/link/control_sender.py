@@ -34,7 +34,8 @@ class ControlSender(wiring.Component):
     welcome, acknowledge, respond : In(1)
         A frame of this kind is due.
     expected, limit : In(8)
-    asking : In(1)
+    early : In(receive_slots - 1)
+    suspect : In(1)
         See :class:`hdl.link.arrivals.Arrivals`.
     number : In(8)
     refused : In(1)
@@ -60,7 +61,8 @@ class ControlSender(wiring.Component):
                 "respond": In(1),
                 "expected": In(8),
                 "limit": In(8),
-                "asking": In(1),
+                "early": In(settings.receive_slots - 1),
+                "suspect": In(1),
                 "number": In(8),
                 "refused": In(1),
                 "answer": In(32),
@@ -103,8 +105,12 @@ class ControlSender(wiring.Component):
                     m.next = "CONTENT"
                 with m.Elif(self.acknowledge):
                     m.d.comb += self.told.eq(1)
-                    kind = Mux(self.asking, C(Kind.NAK.value, 8), C(Kind.ACK.value, 8))
-                    m.d.sync += [small.eq(Cat(kind, self.expected, self.limit)), last.eq(2)]
+                    kind = Mux(self.suspect, C(Kind.NAK.value, 8), C(Kind.ACK.value, 8))
+                    m.d.sync += small.eq(Cat(kind, self.expected, self.limit, self.early))
+                    m.d.sync += last.eq(2)
+                    for n in range(0, len(self.early), 8):  # without the bytes that are zero
+                        with m.If(self.early[n:].any()):
+                            m.d.sync += last.eq(3 + n // 8)
                     m.next = "CONTENT"
                 with m.Elif(self.respond):
                     m.d.comb += self.responded.eq(1)

@@ -25,8 +25,8 @@ COUNTER_NAMES = (
     "repeated",  # frames of words among them that were sent before
     "timeouts",  # times that the timeout has passed
     "garbled",  # pieces of the byte stream that were no frame
-    "dropped",  # frames of words that came too early or again
-    "asked",  # times that the host was asked to send again
+    "dropped",  # frames of words that came again or found no room
+    "asked",  # times that the host was told that something was no frame
     "resumed",  # times that the session was resumed
 )
 COUNTER_BITS = 32
@@ -38,10 +38,10 @@ class BoardEndpoint(wiring.Component):
     Words come once and in order in both directions (``docs/link.md``). While no session has begun,
     no words leave, and only greetings are read. When a session begins, all words are forgotten.
 
-    Latency: ``FrameReceiver.latency + WordReceiver.latency`` cycles from the last byte of a frame
-    to its first word, and ``WordSender.latency`` cycles from a word to the first byte of its frame,
-    when the line is idle. Throughput: 1 byte per cycle in both directions, less 3 cycles per frame
-    between frames that are sent.
+    Latency: ``FrameReceiver.latency + 2 + WordReceiver.latency`` cycles from the last byte of the
+    expected frame to its first word, and ``WordSender.latency`` cycles from a word to the first
+    byte of its frame, when the line is idle. Throughput: 1 byte per cycle in both directions, less
+    3 cycles per frame between frames that are sent.
 
     Parameters
     ----------
@@ -118,22 +118,26 @@ class BoardEndpoint(wiring.Component):
             frames.session.eq(sessions.session),
             receiver.byte.eq(frames.byte),
             receiver.index.eq(frames.index),
-            receiver.strobe.eq(frames.strobe & words),
+            receiver.sequence.eq(frames.sequence),
+            receiver.strobe.eq(frames.strobe & words & arrivals.fits),
             receiver.accept.eq(arrivals.accept),
             receiver.length.eq(frames.length),
+            receiver.expected.eq(arrivals.expected),
+            arrivals.begun.eq(frames.strobe & words & (frames.index == 0)),
             arrivals.arrived.eq(arrived & words),
             arrivals.sequence.eq(frames.sequence),
             arrivals.garbled.eq(frames.garbled & sessions.open),
-            arrivals.free.eq(receiver.free),
+            arrivals.front.eq(receiver.front),
             arrivals.nudge.eq(sessions.resume),
             arrivals.told.eq(control.told),
             sender.session.eq(sessions.session),
             sender.idle.eq(idle),
             sender.repeat.eq(sessions.resume),
-            sender.acknowledged.eq(arrived & acknowledged & (frames.length == 1)),
-            sender.again.eq(frames.kind == Kind.NAK.value),
+            sender.acknowledged.eq(arrived & acknowledged & (frames.length != 0)),
+            sender.garbled.eq(frames.kind == Kind.NAK.value),
             sender.expected.eq(frames.sequence),
             sender.limit.eq(requests.fields[:8]),
+            sender.early.eq(early_frames(requests.fields, frames.length, len(sender.early))),
             control.session.eq(sessions.session),
             control.welcome.eq(sessions.welcome),
             sessions.welcomed.eq(control.welcomed),
@@ -144,7 +148,8 @@ class BoardEndpoint(wiring.Component):
             control.answer.eq(requests.answer),
             control.expected.eq(arrivals.expected),
             control.limit.eq(arrivals.limit),
-            control.asking.eq(arrivals.asking),
+            control.early.eq(arrivals.early),
+            control.suspect.eq(arrivals.suspect),
             control.acknowledge.eq(
                 sessions.open & (arrivals.urgent | (arrivals.due & idle & ~sender.sendable))
             ),
@@ -157,7 +162,7 @@ class BoardEndpoint(wiring.Component):
             timeouts=sender.expired,
             garbled=frames.garbled,
             dropped=arrivals.arrived & ~arrivals.accept,
-            asked=control.told & arrivals.asking,
+            asked=control.told & arrivals.suspect,
             resumed=sessions.resume,
         )
         return m
@@ -206,3 +211,12 @@ class BoardEndpoint(wiring.Component):
         """Count events."""
         for name in COUNTER_NAMES:
             m.d.sync += self.counters[name].eq(self.counters[name] + events[name])
+
+
+def early_frames(fields, length, bits):
+    """Return which frames an acknowledgement names as early; bytes that it lacks are zero."""
+    last = -(-bits // 8)
+    told = [
+        fields.word_select(1 + n, 8) & (length > 1 + n).replicate(8) for n in range(last)
+    ]  # fmt: skip
+    return Cat(told)[:bits]

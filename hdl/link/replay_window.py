@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which frames are sent, sent again, and forgotten: the numbers of go-back-N."""
+"""Which frames are sent, sent again, and forgotten: the sender's numbers."""
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .settings import STEP
+from .frame_length import FrameLength
 
 __all__ = ["ReplayWindow"]
 
@@ -13,8 +13,11 @@ __all__ = ["ReplayWindow"]
 class ReplayWindow(wiring.Component):
     """Keep the numbers of the frames that are stored, sent and acknowledged, all modulo 256.
 
-    The frames from ``base`` on, up to but without ``head``, are stored. ``cursor`` is the one to be
-    sent next.
+    The frames from ``base`` on, up to but without ``head``, are stored. ``cursor`` is the first one
+    that was never sent. A frame is lost, and is sent again, if the other side has a frame that was
+    sent later. The other side is known to lack something if it has frames beyond ``base``, or if
+    something came to it that was no frame; then the oldest frame is sent once more if nothing else
+    can be sent.
 
     Latency: 1 cycle from an event to the numbers. Throughput: 1 event of each kind per cycle.
 
@@ -23,7 +26,7 @@ class ReplayWindow(wiring.Component):
     slots : int
         Frames that are stored, a power of two.
     timeout_cycles : int
-        Cycles without progress after which all frames from ``base`` on are sent again.
+        Cycles without progress after which all frames that the other side lacks are sent again.
     payload_bytes : int
         Most bytes of words in a frame.
 
@@ -32,20 +35,20 @@ class ReplayWindow(wiring.Component):
     sealed : In(1)
         Frame ``head`` is complete.
     started : In(1)
-        Frame ``cursor`` goes to the line; only while ``sendable``.
-    acknowledged, again : In(1)
-        The other side expects frame ``expected`` and has no room from frame ``limit`` on. With
-        ``again``, frames from ``expected`` on are to be sent again.
+        Frame ``number`` goes to the line; only while ``sendable``.
+    acknowledged, garbled : In(1)
+        The other side expects frame ``expected``, has no room from frame ``limit`` on, and has the
+        ``early`` frames; whether something came to it that was no frame.
     expected, limit : In(8)
+    early : In(slots - 1)
+        Bit n: the other side has frame ``expected + 1 + n``.
     repeat : In(1)
-        Send all frames from ``base`` on again.
-    head, cursor : Out(8)
+        Send all frames again that the other side is not known to have.
+    head, number : Out(8)
     full : Out(1)
         All slots are in use.
     sendable : Out(1)
-        Frame ``cursor`` is stored, and the other side has room for it.
-    behind : Out(1)
-        A frame is stored that was not sent since it was asked for.
+        Frame ``number`` is stored, the other side has room for it, and it should be sent.
     allowed : Out(8)
         Most bytes of words that a new frame should hold.
     repeated, expired : Out(1)
@@ -55,22 +58,22 @@ class ReplayWindow(wiring.Component):
     def __init__(self, *, slots, timeout_cycles, payload_bytes):
         self.slots = slots
         self.timeout_cycles = timeout_cycles
-        self.payload_bytes = payload_bytes
+        self._length = FrameLength(slots=slots, payload_bytes=payload_bytes)
         super().__init__(
             {
                 "sealed": In(1),
                 "started": In(1),
                 "acknowledged": In(1),
-                "again": In(1),
+                "garbled": In(1),
                 "expected": In(8),
                 "limit": In(8),
+                "early": In(slots - 1),
                 "repeat": In(1),
                 "head": Out(8),
-                "cursor": Out(8),
+                "number": Out(8),
                 "full": Out(1),
                 "sendable": Out(1),
-                "behind": Out(1),
-                "allowed": Out(8, init=min(STEP, payload_bytes)),
+                "allowed": Out(8),
                 "repeated": Out(1),
                 "expired": Out(1),
             }
@@ -78,66 +81,106 @@ class ReplayWindow(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        base, end = Signal(8), Signal(8)  # ``end``: the first frame without room
-        used, gone = Signal(8), Signal(8)
-        sent = Signal(8)
-        newest = Signal(8)  # the frame after the last one that was ever sent
-        known = Signal()  # the acknowledgement is about a frame that is stored, or the next one
+        m.submodules.length = length = self._length
+        base, end, cursor = Signal(8), Signal(8), Signal(8)  # ``end``: the first without room
+        # Bit n of a set of frames stands for frame ``base + n``.
+        have, lost, repeats = Signal(self.slots), Signal(self.slots), Signal(self.slots)
+        spare = Signal()  # the oldest frame may be sent once more
+        mark = Signal(8)  # the first frame that was sent after all ``repeats``
+        used, gone, outstanding = Signal(8), Signal(8), Signal(8)
+        known, is_new = Signal(), Signal()
+        lowest, offset = Signal(self.slots), Signal(8)
         m.d.comb += [
             used.eq(self.head - base),
-            self.full.eq(used[: len(used)] >= self.slots),
-            self.behind.eq(self.cursor != self.head),
-            self.sendable.eq(self.behind & (self.cursor != end)),
+            outstanding.eq(cursor - base),
+            self.full.eq(used >= self.slots),
             gone.eq(self.expected - base),
-            known.eq(self.acknowledged & (gone <= used)),
-            sent.eq(self.cursor + self.started),
+            known.eq(self.acknowledged & (gone <= outstanding)),
+            is_new.eq((cursor != self.head) & (cursor != end) & ~lost.any()),
+            lowest.eq(Mux(lost.any(), lost & -lost, 1)),
+            offset.eq(first_bit(m, lowest)),
+            self.number.eq(Mux(is_new, cursor, base + offset)),
+            self.sendable.eq(lost.any() | is_new | (spare & (outstanding != 0))),
+            self.repeated.eq(self.started & ~is_new),
+        ]
+        # What the sets are behind the frame that starts.
+        sent, pending, passing = Signal(8), Signal(self.slots), Signal(self.slots)
+        again = lowest & self.repeated.replicate(self.slots)
+        m.d.comb += [
+            sent.eq(cursor + (self.started & is_new)),
+            pending.eq(lost & ~again),
+            passing.eq(repeats | again),
         ]
         m.d.sync += [
             self.head.eq(self.head + self.sealed),
-            newest.eq(newest + (self.started & (self.cursor == newest))),
-            self.cursor.eq(sent),
+            cursor.eq(sent),
+            lost.eq(pending),
+            repeats.eq(passing),
         ]
+        with m.If(self.repeated):
+            m.d.sync += [mark.eq(cursor), spare.eq(spare & lost.any())]
+        back = Signal()
         with m.If(known):
-            m.d.sync += base.eq(self.expected)
-            with m.If(self.again | ((sent - base)[:8] < gone)):
-                m.d.sync += self.cursor.eq(self.expected)
             room = (self.limit - self.expected)[:8]
             further = (self.limit - end)[:8]
             with m.If(~room[7] & ~further[7]):
                 m.d.sync += end.eq(self.limit)
+            since = (Mux(self.repeated, cursor, mark) - self.expected)[:8]
+            found, now_passing = self.elaborate_losses(m, passing >> gone, since)
+            m.d.sync += [
+                base.eq(self.expected),
+                have.eq(Cat(0, self.early)),
+                lost.eq(((pending >> gone) | found) & ~Cat(0, self.early)),
+                repeats.eq(now_passing),
+                spare.eq(self.garbled | self.early.any()),
+            ]
+            m.d.comb += back.eq((found & ~(pending >> gone)).any())
         with m.If(self.repeat | self.expired):
-            m.d.sync += self.cursor.eq(Mux(known, self.expected, base))
-        self.elaborate_pace(m, base, newest, known, gone)
+            m.d.comb += back.eq(outstanding != 0)
+            left = Mux(known, sent - self.expected, sent - base)[:8]
+            those = Mux(known, Cat(0, self.early), have)
+            m.d.sync += lost.eq(Cat(n < left for n in range(self.slots)) & ~those)
+        progress = known & (gone != 0)
+        m.d.comb += [
+            length.progress.eq(progress),
+            length.gone.eq(gone),
+            length.back.eq(back),
+            self.allowed.eq(length.allowed),
+        ]
+        self.elaborate_timer(m, progress | self.repeat | self.expired, outstanding != 0)
         return m
 
-    def elaborate_pace(self, m, base, newest, known, gone):
-        """Decide when to send again, and how long new frames are."""
-        progress, back = Signal(), Signal()
-        m.d.comb += [
-            progress.eq(known & (gone != 0)),
-            back.eq((known & self.again) | self.repeat | self.expired),
-            self.repeated.eq(self.started & (self.cursor != newest)),
-        ]
-        self.elaborate_timer(m, progress, back, outstanding=self.cursor != base)
-        self.elaborate_length(m, progress, back, gone)
+    def elaborate_losses(self, m, passing, since):
+        """Return the frames that are lost, and those sent again that may be on their way.
 
-    def elaborate_timer(self, m, progress, back, *, outstanding):
+        Parameters
+        ----------
+        passing : Value
+            The frames that were sent again, from the expected one on.
+        since : Value, 8 bits
+            Distance from the expected frame to the first one that was sent after all of them.
+        """
+        have = Cat(0, self.early)
+        below = Cat(have[n + 1 :].any() for n in range(self.slots - 1))
+        evidence, still = Signal(), Signal(self.slots)
+        m.d.comb += evidence.eq(since[7] | (have >> since).any())
+        m.d.comb += still.eq(Mux(evidence, 0, passing))
+        return below & ~have & ~still, still
+
+    def elaborate_timer(self, m, restart, outstanding):
         """Count the cycles since a frame is outstanding and nothing was acknowledged."""
         timer = Signal(range(self.timeout_cycles))
         m.d.comb += self.expired.eq(outstanding & (timer == self.timeout_cycles - 1))
-        with m.If(progress | back | ~outstanding):
+        with m.If(restart | ~outstanding):
             m.d.sync += timer.eq(0)
         with m.Else():
             m.d.sync += timer.eq(timer + 1)
 
-    def elaborate_length(self, m, progress, back, gone):
-        """Let frames become shorter when they are sent again, and longer when they arrive."""
-        longer = Signal(range(256 + STEP * self.slots))
-        m.d.comb += longer.eq(self.allowed + STEP * gone)
-        least = min(STEP, self.payload_bytes)
-        with m.If(back):
-            half = self.allowed >> 1
-            m.d.sync += self.allowed.eq(Mux(half < least, least, half))
-        with m.Elif(progress):
-            most = self.payload_bytes
-            m.d.sync += self.allowed.eq(Mux(longer > most, most, longer))
+
+def first_bit(m, one):
+    """Return the place of the only bit that is set."""
+    place = Signal(range(len(one)))
+    m.d.comb += place.eq(Cat(
+        Cat(one[n] for n in range(len(one)) if n >> bit & 1).any() for bit in range(len(place))
+    ))  # fmt: skip
+    return place

@@ -5,16 +5,29 @@ from dataclasses import dataclass
 
 from amaranth.lib import enum
 
-__all__ = ["LEAST_CONTENT", "MOST_CONTENT", "SLOT_BYTES", "STEP", "VERSION", "Kind", "LinkSettings"]
+__all__ = [
+    "LEAST",
+    "LEAST_CONTENT",
+    "MOST_CONTENT",
+    "NOISY_STEP",
+    "SLOT_BYTES",
+    "STEP",
+    "VERSION",
+    "Kind",
+    "LinkSettings",
+]
 
 #: Version of the link.
-VERSION = 1
+VERSION = 2
 #: Bytes of the longest frame and of a frame without payload, before stuffing.
 MOST_CONTENT, LEAST_CONTENT = 253, 6
 #: Bytes of memory that stand for one frame.
 SLOT_BYTES = 256
-#: Bytes of words in the first frame of a session, and bytes by which frames become longer.
-STEP = 16
+#: Bytes of words in the first frame of a session, and in the shortest frames on a noisy line.
+LEAST = 16
+#: Bytes by which frames become longer with each frame that is acknowledged: while no frame was lost
+#: yet, and afterwards.
+STEP, NOISY_STEP = 16, 4
 #: Bytes of a manifest's hash.
 HASH_BYTES = 32
 
@@ -28,9 +41,9 @@ class Kind(enum.Enum, shape=8):
     WELCOME = 2
     #: Words.
     DATA = 3
-    #: The frame expected next, and the first frame without room.
+    #: The frame expected next, the first frame without room, and the frames that came early.
     ACK = 4
-    #: As ACK, and a request to send again.
+    #: As ACK; besides, something has come that was no frame.
     NAK = 5
     #: Host to board: read a register.
     READ = 6
@@ -54,7 +67,7 @@ class LinkSettings:
         Most bytes of words in a frame.
     receive_slots, send_slots : int
         Frames that there is room for, and frames that are sent without an acknowledgement; powers
-        of two from 2 to 64. Each takes 256 bytes of memory.
+        of two from 2 to 32. Each takes 256 bytes of memory.
     timeout_cycles : int
         Cycles without progress after which frames are sent again. It must be more than the window
         takes on the line.
@@ -83,8 +96,8 @@ class LinkSettings:
             )
         for name in ("receive_slots", "send_slots"):
             count = getattr(self, name)
-            if not 2 <= count <= 64 or count & (count - 1):
-                raise ValueError(f"Parameter {name!r} must be a power of two, 2 to 64, not {count}")
+            if not 2 <= count <= 32 or count & (count - 1):
+                raise ValueError(f"Parameter {name!r} must be a power of two, 2 to 32, not {count}")
         for name in ("timeout_cycles", "heartbeat_cycles"):
             if getattr(self, name) < 1:
                 raise ValueError(

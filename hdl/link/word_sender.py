@@ -36,11 +36,11 @@ class WordSender(wiring.Component):
     session : In(32)
     idle : In(1)
         Nothing is being sent.
-    acknowledged, again : In(1)
-        See :class:`hdl.link.replay_window.ReplayWindow`.
+    acknowledged, garbled : In(1)
     expected, limit : In(8)
+    early : In(send_slots - 1)
     repeat : In(1)
-        Send everything again that was not acknowledged.
+        See :class:`hdl.link.replay_window.ReplayWindow`.
     sendable : Out(1)
         A frame can be started.
     start : In(1)
@@ -65,9 +65,10 @@ class WordSender(wiring.Component):
                 "session": In(32),
                 "idle": In(1),
                 "acknowledged": In(1),
-                "again": In(1),
+                "garbled": In(1),
                 "expected": In(8),
                 "limit": In(8),
+                "early": In(settings.send_slots - 1),
                 "repeat": In(1),
                 "sendable": Out(1),
                 "start": In(1),
@@ -95,7 +96,7 @@ class WordSender(wiring.Component):
             read.addr.eq(reader.address),
             reader.data.eq(read.data),
             reader.start.eq(self.start),
-            reader.slot.eq(window.cursor[: len(reader.slot)]),
+            reader.slot.eq(window.number[: len(reader.slot)]),
             window.started.eq(self.start),
             window.sealed.eq(writer.done),
             window.repeat.eq(self.repeat),
@@ -105,7 +106,7 @@ class WordSender(wiring.Component):
             self.repeated.eq(window.repeated),
             self.expired.eq(window.expired),
         ]
-        for name in ("acknowledged", "again", "expected", "limit"):
+        for name in ("acknowledged", "garbled", "expected", "limit", "early"):
             m.d.comb += getattr(window, name).eq(getattr(self, name))
         # A frame that is acknowledged while it is sent again keeps its slot until it is sent.
         busy = reader.busy & (reader.reading == slot)

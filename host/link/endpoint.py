@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 
 from host.link.frames import Frame, FrameDecoder, Kind, encode_frame
-from host.link.receiver import Receiver, Response
+from host.link.receiver import EARLY, Receiver, Response
 from host.link.sender import Sender
 
 __all__ = ["Endpoint", "LinkCounters", "Timing"]
@@ -51,10 +51,10 @@ class LinkCounters:
         Frames of words among ``frames_out`` that were sent before, and times that the timeout
         passed.
     garbled, dropped : int
-        Pieces of the byte stream that were no frame, and frames of words that came too early or
-        again.
+        Pieces of the byte stream that were no frame, and frames of words that came again or found
+        no room.
     asked : int
-        Times that the other side was asked to send again.
+        Times that the other side was told that something was no frame.
     resumed : int
         Times that the session was resumed.
     """
@@ -104,8 +104,8 @@ class Endpoint(ABC):
         self._decoder = FrameDecoder()
         self._garbled = 0  # by decoders that were given up
         self._in = self._out = self._asked = self._resumed = 0
-        self._told = 0, 0  # expected and limit of the last acknowledgement
-        self._again = False  # a NAK is due
+        self._told = 0, 0, 0  # expected, limit and early frames of the last acknowledgement
+        self._suspect = False  # something came that was no frame, since the last acknowledgement
         self._due = False  # an acknowledgement is due, even if it says nothing new
         self._unacknowledged = 0
         self._beat = 0.0  # when the next heartbeat is due
@@ -117,7 +117,8 @@ class Endpoint(ABC):
         self._in += len(data)
         for frame in self._decoder.feed(data):
             if frame is None:
-                self._respond(self.receiver.garbled())
+                self._suspect = True
+                self._unacknowledged = UNACKNOWLEDGED
             else:
                 self.heard = now
                 self._frame(frame, now)
@@ -181,11 +182,11 @@ class Endpoint(ABC):
         self.sender.begin(session)
         self.receiver.begin()
         self._decoder.session = session
-        self._again, self._unacknowledged = False, 0
+        self._suspect, self._unacknowledged = False, 0
 
     def _resume(self, now: float) -> None:
         """Send again what may have been lost, and tell what is expected."""
-        self.sender.go_back(now)
+        self.sender.repeat_all(now)
         self._due = True
 
     def _forget_bytes(self) -> None:
@@ -196,9 +197,10 @@ class Endpoint(ABC):
 
     def _frame(self, frame: Frame, now: float) -> None:
         if frame.kind in (Kind.ACK, Kind.NAK):
-            if self.is_open and len(frame.payload) == 1:
-                again = frame.kind is Kind.NAK
-                self.sender.acknowledge(frame.sequence, frame.payload[0], again=again, now=now)
+            if self.is_open and 1 <= len(frame.payload) <= 1 + -(-EARLY // 8):
+                limit, early = frame.payload[0], int.from_bytes(frame.payload[1:], "little")
+                garbled = frame.kind is Kind.NAK
+                self.sender.acknowledge(frame.sequence, limit, early, garbled=garbled, now=now)
         elif frame.kind is Kind.DATA:
             if self.is_open:
                 self._unacknowledged += 1
@@ -207,29 +209,36 @@ class Endpoint(ABC):
             self._own_frame(frame, now)
 
     def _respond(self, response: Response) -> None:
-        if response is Response.NAK:
-            self._again = True
-        elif response is Response.ACK:
+        if response is Response.AT_ONCE:
+            self._unacknowledged = UNACKNOWLEDGED
+        elif response is Response.IDLE:
             self._due = True
 
     def _next(self, now: float) -> bytes | None:
         own = self._own_next(now)
         if own is not None or not self.is_open:
             return own
-        if self._again or self._unacknowledged >= UNACKNOWLEDGED or now >= self._beat:
+        if self._unacknowledged >= UNACKNOWLEDGED or now >= self._beat:
             return self._acknowledgement(now)
         data = self.sender.next_frame(now)
         if data is not None:
             return data
-        if self._due or self._told != (self.receiver.expected, self.receiver.limit):
+        if self._due or self._told != self._news:
             return self._acknowledgement(now)
         return None
 
+    @property
+    def _news(self) -> tuple[int, int, int]:
+        """What an acknowledgement says: the expected frame, the first without room, early ones."""
+        return self.receiver.expected, self.receiver.limit, self.receiver.early
+
     def _acknowledgement(self, now: float) -> bytes:
-        kind = Kind.NAK if self._again else Kind.ACK
-        self._asked += self._again
-        self._told = self.receiver.expected, self.receiver.limit
-        self._again, self._due, self._unacknowledged = False, False, 0
+        kind = Kind.NAK if self._suspect else Kind.ACK
+        self._asked += self._suspect
+        self._told = self._news
+        self._suspect, self._due, self._unacknowledged = False, False, 0
         self._beat = now + self.timing.heartbeat
-        frame = Frame(kind, self._told[0], bytes((self._told[1],)))
+        expected, limit, early = self._told
+        told = early.to_bytes(-(-early.bit_length() // 8), "little")  # its last bytes are not zero
+        frame = Frame(kind, expected, bytes((limit,)) + told)
         return encode_frame(frame, self.sender.session)

@@ -38,9 +38,9 @@ class Kind(IntEnum):
     WELCOME = 2
     #: Words.
     DATA = 3
-    #: The sequence number expected next, and how far the other side may send.
+    #: The sequence number expected next, how far the other side may send, and what came early.
     ACK = 4
-    #: As ACK; besides, everything from the expected sequence number on must be sent again.
+    #: As ACK; besides, something has come that was no frame.
     NAK = 5
     #: Host to board: read a register.
     READ = 6

@@ -7,7 +7,7 @@ import struct
 __all__ = ["VERSION", "Greeting", "Hello"]
 
 #: Version of the link. Both sides must have the same one.
-VERSION = 1
+VERSION = 2
 
 _WELCOME = struct.Struct("<IBBBBB32s")
 _HELLO = struct.Struct("<IB")

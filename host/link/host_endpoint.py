@@ -133,7 +133,6 @@ class HostEndpoint(Endpoint):
         self.sender.word_bytes = greeting.input_bytes
         self.sender.payload_bytes = greeting.payload_bytes
         self.receiver.word_bytes = greeting.result_bytes
-        self.receiver.window = min(self.receiver.slots, greeting.send_slots)
         if self._known:
             self._resumed += 1
         else:

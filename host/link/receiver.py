@@ -1,28 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The receiving half of a link: frames are taken in order, once, and only if there is room."""
+"""The receiving half of a link: every frame is taken once, and words leave in order."""
 
 from enum import Enum
 
-__all__ = ["SLOT_BYTES", "Receiver", "Response"]
+__all__ = ["EARLY", "SLOT_BYTES", "Receiver", "Response"]
 
 #: Bytes of a receive buffer that stand for one frame.
 SLOT_BYTES = 256
+#: Frames behind the expected one of which an acknowledgement can tell whether they have come.
+EARLY = 31
 
 
 class Response(Enum):
-    """What the other side should be told about a frame."""
+    """When the other side should be told about a frame."""
 
-    NOTHING = 0
-    ACK = 1
-    NAK = 2
+    #: After the next frame, or when the line is idle.
+    LATER = 0
+    #: When the line is idle: the frame came again, so an acknowledgement may have been lost.
+    IDLE = 1
+    #: Before any frame of words: the frame in front of it is missing.
+    AT_ONCE = 2
 
 
 class Receiver:
-    """Takes frames in order, and says which one it expects next.
+    """Takes frames once, in any order, and says which ones it has.
 
-    A frame that is missing is asked for once. It is asked for again when the other side has begun
-    to send again and the frame is missing in that pass too, or when as many frames as may be on
-    their way have come without it.
+    A frame that comes early waits until all frames before it have come.
 
     Parameters
     ----------
@@ -33,16 +36,14 @@ class Receiver:
     ----------
     word_bytes : int
         Bytes of a word.
-    window : int
-        Most frames that the other side sends without an acknowledgement.
     accepted, dropped : int
-        Frames taken, and frames that came too early or again.
+        Frames taken, and frames that came again or found no room.
     """
 
     def __init__(self, *, slots: int) -> None:
         if not 1 <= slots <= 127:
             raise ValueError(f"Number of slots must be 1 to 127, not {slots!r}")
-        self.slots = self.window = slots
+        self.slots = slots
         self.word_bytes = 1
         self.accepted = self.dropped = 0
         self.begin()
@@ -50,9 +51,8 @@ class Receiver:
     def begin(self) -> None:
         """Forget everything, and expect frame zero."""
         self._words = bytearray()
+        self._waiting: dict[int, bytes] = {}  # payloads of frames that came early, by number
         self._expected = 0
-        self._newest = 0  # distance of the frame that came last, since a frame is missing
-        self._events = 0  # since the missing frame was asked for; zero if none is missing
 
     @property
     def expected(self) -> int:
@@ -65,6 +65,11 @@ class Receiver:
         return (self._expected + self._free) & 0xFF
 
     @property
+    def early(self) -> int:
+        """Which frames have come early: bit n stands for the frame ``expected + 1 + n``."""
+        return sum(self._expected + 1 + n in self._waiting and 1 << n for n in range(EARLY))
+
+    @property
     def _free(self) -> int:
         return (self.slots * SLOT_BYTES - len(self._words)) // SLOT_BYTES
 
@@ -74,37 +79,19 @@ class Receiver:
         return len(self._words)
 
     def accept(self, sequence: int, payload: bytes) -> Response:
-        """Take the words of a DATA frame, if it is the next one."""
-        ahead = (sequence - self._expected) & 0xFF
-        if not ahead:
-            if not self._free or len(payload) % self.word_bytes:
-                self.dropped += 1
-                return Response.ACK
-            self.accepted += 1
+        """Take the words of a DATA frame, unless it has come before or there is no room for it."""
+        number = self._expected + ((sequence - self._expected) & 0xFF)
+        fits = number < self._expected + self._free and not len(payload) % self.word_bytes
+        if not fits or number in self._waiting:
+            self.dropped += 1
+            return Response.IDLE
+        self.accepted += 1
+        gap = number > self._expected and number - 1 not in self._waiting
+        self._waiting[number] = payload
+        while (ready := self._waiting.pop(self._expected, None)) is not None:
+            self._words += ready
             self._expected += 1
-            self._events = 0
-            self._words += payload
-            return Response.ACK
-        self.dropped += 1
-        if ahead >= 0x80:
-            return Response.ACK
-        passed, self._newest = ahead <= self._newest, ahead
-        return self._missing(passed)
-
-    def garbled(self) -> Response:
-        """Say what follows from something that was no frame; it may have been the expected one."""
-        if not self._events:
-            self._newest = 0
-        return self._missing(False)
-
-    def _missing(self, passed: bool) -> Response:
-        """Ask for the expected frame, unless it may still be on its way.
-
-        ``passed`` says that the other side has begun again and the frame should have come.
-        """
-        ask = passed or not 0 < self._events <= self.window
-        self._events = 1 if ask else self._events + 1
-        return Response.NAK if ask else Response.NOTHING
+        return Response.AT_ONCE if gap else Response.LATER
 
     def take(self, most: int) -> bytes:
         """Remove whole words from the front, at most ``most`` bytes, and return them."""

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.link.endpoint import COUNTER_NAMES
-from hdl.link.settings import HASH_BYTES, STEP, VERSION, Kind
+from hdl.link.settings import HASH_BYTES, LEAST, NOISY_STEP, STEP, VERSION, Kind
 from host.link import frames, greeting, sender
 from host.link.host_endpoint import Answer
 from sim.link.line import LineBench
@@ -28,7 +28,7 @@ def exchanged(line, count_in, count_out, *, after=None):
 def test_both_sides_know_the_same_protocol():
     assert {kind.name: kind.value for kind in Kind} == {k.name: k.value for k in frames.Kind}
     assert VERSION == greeting.VERSION
-    assert STEP == sender.STEP
+    assert (LEAST, STEP, NOISY_STEP) == (sender.LEAST, sender.STEP, sender.NOISY_STEP)
     assert HASH_BYTES == 32
 
 
@@ -184,8 +184,8 @@ def test_while_no_session_has_begun_nothing_leaves():
     [
         ({"payload_bytes": 4}, "5 bytes, which a word takes, to 247 bytes, not 4"),
         ({"payload_bytes": 248}, "not 248"),
-        ({"send_slots": 3}, "'send_slots' must be a power of two, 2 to 64, not 3"),
-        ({"receive_slots": 128}, "'receive_slots' must be a power of two, 2 to 64, not 128"),
+        ({"send_slots": 3}, "'send_slots' must be a power of two, 2 to 32, not 3"),
+        ({"receive_slots": 128}, "'receive_slots' must be a power of two, 2 to 32, not 128"),
         ({"timeout_cycles": 0}, "'timeout_cycles' must be at least one cycle, not 0"),
         ({"hash": b"abc"}, "must have 32 bytes, not 3"),
     ],

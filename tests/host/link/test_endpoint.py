@@ -185,10 +185,10 @@ def test_a_repeated_hello_begins_nothing_anew():
 
 
 def test_a_board_of_another_version_is_not_open():
-    host, board = pair(version=2)
+    host, board = pair(version=1)
     meet(host, board)
     assert not host.is_open
-    assert host.greeting.version == 2
+    assert host.greeting.version == 1
 
 
 def test_a_register_request_is_executed_once_and_answered_as_often_as_asked():
@@ -260,3 +260,46 @@ def test_a_busy_line_carries_words_nine_tenths_of_the_time_both_ways(size):
     assert len(data) / (seconds * 100_000) > 0.9
     bytes_out = max(host.counters().bytes_out, board.counters().bytes_out)
     assert len(data) / bytes_out > 0.93
+
+
+@pytest.mark.parametrize(("delay", "least"), [(10, 0.3), (100, 0.22)])
+def test_a_line_that_damages_one_byte_in_a_hundred_carries_a_third_of_what_it_could(delay, least):
+    timing = Timing.at(1000 * delay, slots=8)  # the line carries ``delay`` bytes in a millisecond
+    host = HostEndpoint(1, timing=timing)
+    sizes = {"input_bytes": 8, "result_bytes": 4, "payload_bytes": 240}
+    board = BoardEndpoint(greeting(**sizes, send_slots=8, receive_slots=8), timing=timing)
+    data = words(2500, 8, 1)
+    *got, seconds = converse(host, board, data, data, rate=0.01, seed=1, step=delay)
+    assert got == [data, data]
+    assert len(data) / (seconds * 1000 * delay) > least
+    for end in (host, board):
+        counters = end.counters()
+        assert counters.timeouts < counters.frames_out / 100
+        assert counters.repeated < counters.frames_out / 2
+
+
+def test_only_what_was_lost_is_sent_again():
+    host, board = pair()
+    meet(host, board)
+    host.sender.offer(words(6, 7, 1))
+    frames = [host.transmit(0.0, 1) for _ in range(3)]
+    assert all(frames)
+    board.receive(frames[0] + frames[2], 0.0)
+    assert (board.receiver.expected, board.receiver.early) == (1, 1)
+    host.receive(board.transmit(0.0, 1000), 0.0)
+    assert host.transmit(0.0, 1) == frames[1]
+    assert host.counters().repeated == 1
+    board.receive(frames[1] + frames[1], 0.0)
+    assert board.receiver.take(100) == words(6, 7, 1)
+    assert board.counters().dropped == 1
+
+
+def test_the_last_frame_is_sent_again_when_it_was_no_frame():
+    host, board = pair()
+    meet(host, board)
+    host.sender.offer(bytes(7))
+    frame = host.transmit(0.0, 1000)
+    board.receive(bytes((frame[0] ^ 1,)) + frame[1:], 0.0)
+    host.receive(board.transmit(0.0, 1000), 0.0)
+    assert host.transmit(0.0, 1000) == frame
+    assert host.transmit(0.0, 1000) == b""
