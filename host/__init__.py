@@ -4,18 +4,18 @@
 Host code knows an accelerator only by its manifest, and needs no hardware tools.
 """
 
-from host import startup  # before all that takes long to load
-from host.arrivals import Arrivals
+from host.cli import startup  # before all that takes long to load
 from host.device import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
-from host.goals import InputRate, Latency, Queue
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.predicate import EQUAL, OPEN, Bounds, DifferenceBand
-from host.reference import Matches, reference_join
-from host.segments import Segment, SegmentSchedule
-from host.side import Side
-from host.window import CountWindow, TimeWindow
+from host.query.goals import InputRate, Latency, Queue
+from host.query.ordering import Ordering
+from host.query.segments import Segment, SegmentSchedule
+from host.reference.arrivals import Arrivals
+from host.reference.join import Matches, reference_join
+from host.reference.predicate import EQUAL, OPEN, Bounds, DifferenceBand
+from host.reference.side import Side
+from host.reference.window import CountWindow, TimeWindow
 
 __all__ = [
     "EQUAL",

@@ -5,8 +5,8 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-from host import devices_command, doctor, join_command, types_command
-from host.endings import OutputFile, ending
+from host.cli import devices, doctor, join, types
+from host.cli.endings import OutputFile, ending
 
 __all__ = ["main", "parser"]
 
@@ -16,9 +16,9 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="python -m host", description=__doc__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     doctor.add_parser(commands)
-    join_command.add_parser(commands)
-    devices_command.add_parser(commands)
-    types_command.add_parser(commands)
+    join.add_parser(commands)
+    devices.add_parser(commands)
+    types.add_parser(commands)
     return result
 
 

@@ -11,7 +11,7 @@ import sys
 from hdl.fpga.rates import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
-from host.cache import library_folder, prepare_folder
+from host.bundles.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
 from .experiments.commands import add_command as add_experiments

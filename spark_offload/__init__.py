@@ -2,11 +2,12 @@
 """Sliding-window stream joins of Spark DataFrames on an accelerator."""
 
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
-from spark_offload.explanation import Explanation, TermExplanation
-from spark_offload.failures import task_error
+from spark_offload.failures.translation import task_error
 from spark_offload.join import plan_join, stream_join
-from spark_offload.metrics import JoinMetrics, TaskMetrics
-from spark_offload.plan import JoinPlan, explain, metrics
+from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
+from spark_offload.planning.explanation import Explanation, TermExplanation
+from spark_offload.planning.plan import JoinPlan, explain, metrics
+from spark_offload.planning.verification import Verification, verify
 from spark_offload.streaming import (
     MicroBatch,
     StreamExplanation,
@@ -14,7 +15,6 @@ from spark_offload.streaming import (
     read_progress,
     stream_metrics,
 )
-from spark_offload.verification import Verification, verify
 
 __all__ = [
     "Explanation",

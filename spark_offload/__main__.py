@@ -8,12 +8,11 @@ import sys
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from host.endings import INTERRUPTED, OutputFile, ending
-from spark_offload import bench_command, demo, join_command, zip_command
-from spark_offload.failures import kit_errors
-from spark_offload.interrupts import quick_interrupts, stop_session
-from spark_offload.java_log import kept_java_log
-from spark_offload.streaming import bench
+from host.cli.endings import INTERRUPTED, OutputFile, ending
+from spark_offload.cli import bench, bench_stream, demo, join, zip
+from spark_offload.failures.translation import kit_errors
+from spark_offload.session.interrupts import quick_interrupts, stop_session
+from spark_offload.session.java_log import kept_java_log
 
 __all__ = ["main", "parser"]
 
@@ -28,11 +27,11 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
     """
     result = argparse.ArgumentParser(prog="python -m spark_offload", description=__doc__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    join_command.add_parser(commands)
+    join.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
-    bench_command.add_parser(commands)
-    zip_command.add_parser(commands)
     bench.add_parser(commands)
+    zip.add_parser(commands)
+    bench_stream.add_parser(commands)
     return result
 
 

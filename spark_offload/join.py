@@ -4,15 +4,15 @@
 from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
-from host.join_type import JoinType
-from host.on_failure import OnFailure
-from spark_offload.batch_plan import make_plan
-from spark_offload.devices import Devices
-from spark_offload.failures import kit_errors
-from spark_offload.fallback import can_fall_back, own_join_plan
-from spark_offload.placement import PartitionBy
-from spark_offload.plan import JoinPlan
-from spark_offload.request import Bands, Equalities, Length, build_query
+from host.query.on_failure import OnFailure
+from host.reference.join_type import JoinType
+from spark_offload.devices.sources import Devices
+from spark_offload.failures.translation import kit_errors
+from spark_offload.planning.batch_plan import make_plan
+from spark_offload.planning.fallback import can_fall_back, own_join_plan
+from spark_offload.planning.placement import PartitionBy
+from spark_offload.planning.plan import JoinPlan
+from spark_offload.planning.request import Bands, Equalities, Length, build_query
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan
 
@@ -189,7 +189,7 @@ def plan_join(
         Whether the device stamps every tuple and result with its clock cycle, which the plan's
         metrics then tell the latency from.
     progress : str, optional
-        Folder of :func:`spark_offload.progress.show_progress`.
+        Folder of :func:`spark_offload.session.progress.show_progress`.
     """
     query = build_query(
         on=on,

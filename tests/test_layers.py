@@ -84,7 +84,7 @@ def room(parts, package):
     return parts[1].removesuffix(".py") if len(parts) > 1 else package
 
 
-@pytest.mark.parametrize("package", ["hdl", "sim"])
+@pytest.mark.parametrize("package", FORBIDDEN)
 def test_folders_of_a_package_import_each_other_in_one_direction(package):
     below = {}
     for path in sources(package):

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from host.doctor import TOOLS, satisfies
+from host.cli.doctor import TOOLS, satisfies
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("hdl", "sim", "host", "spark_offload", "tests")

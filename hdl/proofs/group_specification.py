@@ -9,7 +9,7 @@ __all__ = ["Group", "Specification", "schedule_states"]
 
 
 class Group(NamedTuple):
-    """The open group of a side, as ``host/punctuation.py`` defines it.
+    """The open group of a side, as ``host/hardware/punctuation.py`` defines it.
 
     Attributes
     ----------

@@ -9,7 +9,7 @@ from host.cost_model.latency import idle_processing_latency
 from host.cost_model.throughput import cycles_per_tuple
 from host.cost_model.workload import Workload
 from host.manifest import Manifest
-from host.ordering import Ordering
+from host.query.ordering import Ordering
 
 __all__ = [
     "JoinSize",

@@ -9,8 +9,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from host.errors import DeviceError
-from host.exact import UInt64s
 from host.manifest import Manifest
+from host.reference.exact import UInt64s
 
 __all__ = ["Device", "Exchange", "Stamps", "check_words"]
 

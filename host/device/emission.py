@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from host.device.rounds import Rounds, rounds_of
-from host.exact import UInt64s
+from host.hardware.punctuation import Closings
+from host.hardware.storage import StorageRule
+from host.hardware.storage_segments import StorageSegments
 from host.manifest import Manifest
-from host.punctuation import Closings
-from host.side import Side
-from host.storage import StorageRule
-from host.storage_segments import StorageSegments
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.words import WordCodec
 
 __all__ = ["Emission", "Pairs"]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
-from host.predicate import Keys
-from host.window import CountWindow, Window, window_starts
+from host.reference.exact import UInt64s
+from host.reference.predicate import Keys
+from host.reference.window import CountWindow, Window, window_starts
 
 __all__ = ["History"]
 

@@ -10,9 +10,9 @@ from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.link_address import LinkAddress
 from host.device.link_session import LinkSession
 from host.errors import DeviceError, LinkError
-from host.exact import UInt64s
 from host.link import LinkCounters
 from host.manifest import Manifest, Word
+from host.reference.exact import UInt64s
 from host.words import unpack_field
 
 __all__ = ["LinkedDevice", "words_of_bytes", "words_to_bytes"]

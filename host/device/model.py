@@ -11,14 +11,14 @@ from host.device.emission import Emission, Pairs
 from host.device.history import History
 from host.device.rounds import round_size
 from host.errors import DeviceError
-from host.exact import UInt64s, places
+from host.hardware.punctuation import Closings, Grouper
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.predicate import EQUAL, Bounds, DifferenceBand, Keys, Predicate
-from host.punctuation import Closings, Grouper
-from host.reference import join_range
-from host.side import Side
-from host.window import CountWindow, TimeWindow, Window
+from host.query.ordering import Ordering
+from host.reference.exact import UInt64s, places
+from host.reference.join import join_range
+from host.reference.predicate import EQUAL, Bounds, DifferenceBand, Keys, Predicate
+from host.reference.side import Side
+from host.reference.window import CountWindow, TimeWindow, Window
 
 __all__ = ["AcceleratorModel"]
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from host.hardware.storage_segments import StorageSegments
 from host.manifest import Manifest
-from host.storage_segments import StorageSegments
 
 __all__ = ["Rounds", "longest_round", "round_size", "rounds_of"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.simulator_library import Done, load_library
 from host.errors import DeviceError
-from host.exact import UInt64s
 from host.manifest import Manifest
+from host.reference.exact import UInt64s
 
 __all__ = ["SimulatedDevice"]
 

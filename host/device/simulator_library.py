@@ -8,7 +8,6 @@ from pathlib import Path
 import shlex
 import threading
 
-from host.checksum import checksum_file, matches
 from host.device.processor import processor_of, this_processor
 from host.errors import (
     ForeignLibraryError,
@@ -16,6 +15,7 @@ from host.errors import (
     MissingManifestError,
     StaleManifestError,
 )
+from host.files.checksum import checksum_file, matches
 from host.manifest import Manifest
 
 __all__ = ["LIBRARY", "Done", "is_usable", "load_library", "read_library"]

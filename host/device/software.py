@@ -11,9 +11,9 @@ import numpy as np
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.model import AcceleratorModel
 from host.errors import DeviceError, ForeignManifestError
-from host.exact import UInt64s
 from host.manifest import Manifest
-from host.predicate import load_predicate
+from host.reference.exact import UInt64s
+from host.reference.predicate import load_predicate
 from host.words import WordCodec, unpack_field
 
 __all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]

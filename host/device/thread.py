@@ -8,7 +8,7 @@ import time
 
 from host.device.contract import Device, Exchange, Stamps
 from host.errors import DeviceTimeoutError
-from host.exact import UInt64s
+from host.reference.exact import UInt64s
 
 __all__ = ["DeviceThread", "Finished"]
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from host.device import Device, is_shared, open_device
 from host.device.lock import claim_device
-from host.durations import Duration, parse_duration
 from host.errors import UsageError
+from host.query.durations import Duration, parse_duration
 
 __all__ = ["WAIT_DEFAULT", "open_in_turn", "parse_wait"]
 

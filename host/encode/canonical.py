@@ -6,7 +6,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import KeyRangeError
-from host.exact import Float64s
+from host.reference.exact import Float64s
 
 __all__ = [
     "DECIMAL_DIGITS",

@@ -14,10 +14,10 @@ from host.encode.dictionary import GrowingCodes
 from host.encode.fields import FieldEncoder, FieldPlan, place_of, wider
 from host.encode.kinds import integer_view, validity
 from host.encode.ranges import outside
+from host.encode.spread import Spread
 from host.encode.values import FieldValues
 from host.errors import KeyRangeError
 from host.manifest import KeyField
-from host.spread import Spread
 
 __all__ = ["CheckedField", "MixedField"]
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from host.encode.kinds import ColumnType, Kind
 from host.encode.scale import bound_in_ticks, coded_difference, require_same_kind
+from host.encode.spread import Spread
 from host.encode.values import FieldValues
 from host.errors import AcceleratorLimitError
 from host.manifest import KeyField, Manifest
-from host.predicate import Bounds
-from host.query import Term
-from host.spread import Spread
+from host.query.join_query import Term
+from host.reference.predicate import Bounds
 
 __all__ = [
     "FieldEncoder",

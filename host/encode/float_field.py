@@ -18,9 +18,9 @@ from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of
 from host.encode.kinds import ColumnType
 from host.encode.scale import bound_in_ticks
 from host.encode.values import FieldValues
-from host.exact import Float64s, UInt64s
 from host.manifest import KeyField
-from host.predicate import Bounds
+from host.reference.exact import Float64s, UInt64s
+from host.reference.predicate import Bounds
 
 __all__ = ["FloatBandField", "FloatLimitField", "plan_float_field"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.column_names import require_column
 from host.encode.canonical import DECIMAL_DIGITS, canonical_binary, canonical_float, unscaled
 from host.errors import UnsupportedTypeError, UntypedColumnError
+from host.query.column_names import require_column
 
 __all__ = [
     "ORDERED",

@@ -12,6 +12,7 @@ from host.encode.fields import FieldPlan, TermTypes, assigned, rough_terms
 from host.encode.kinds import Column, ColumnType, column_type, read_column
 from host.encode.ranges import Ranges
 from host.encode.scale import require_same_kind
+from host.encode.spread import Spread
 from host.encode.stream_fields import plan_stream_field
 from host.encode.table_fields import CodedTableField, plan_table_field
 from host.encode.times import (
@@ -22,10 +23,9 @@ from host.encode.times import (
     require_temporal,
 )
 from host.manifest import Manifest
-from host.predicate import Bounds
-from host.query import JoinQuery
-from host.spread import Spread
-from host.window import CountWindow, Window
+from host.query.join_query import JoinQuery
+from host.reference.predicate import Bounds
+from host.reference.window import CountWindow, Window
 
 __all__ = ["EncodingPlan", "plan_streams", "plan_tables"]
 

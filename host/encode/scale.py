@@ -9,11 +9,11 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from host.durations import Duration
 from host.encode.canonical import DECIMAL_DIGITS
 from host.encode.kinds import DAY, Column, ColumnType, Kind
 from host.errors import UsageError
-from host.query import Bound
+from host.query.durations import Duration
+from host.query.join_query import Bound
 
 __all__ = [
     "Scale",

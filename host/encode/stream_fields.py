@@ -17,7 +17,7 @@ from host.encode.scale import Scale, common_tick
 from host.encode.table_fields import ScaledField
 from host.errors import KeyRangeError
 from host.manifest import KeyField
-from host.predicate import Bounds
+from host.reference.predicate import Bounds
 
 __all__ = ["plan_stream_field"]
 

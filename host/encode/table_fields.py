@@ -22,11 +22,11 @@ from host.encode.fields import (
 from host.encode.float_field import plan_float_field
 from host.encode.kinds import Column, ColumnType, integer_view
 from host.encode.scale import Scale, scale_of
+from host.encode.spread import Spread
 from host.encode.values import FieldValues
 from host.errors import KeyRangeError, UsageError
 from host.manifest import KeyField
-from host.predicate import Bounds
-from host.spread import Spread
+from host.reference.predicate import Bounds
 
 __all__ = ["CodedTableField", "ScaledField", "TableColumns", "plan_table_field"]
 

@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.contiguous import contiguous
 from host.encode.batches import BatchEncoder, EncodedBatch
+from host.encode.contiguous import contiguous
 from host.encode.fields import FieldPlan, TermTypes, rough_terms
 from host.encode.plan import EncodingPlan, plan_tables
-from host.join_type import JoinType
 from host.manifest import Manifest
-from host.predicate import Bounds
-from host.query import JoinQuery
-from host.window import Window
+from host.query.join_query import JoinQuery
+from host.reference.join_type import JoinType
+from host.reference.predicate import Bounds
+from host.reference.window import Window
 
 __all__ = ["Arrangement", "EncodedJoin", "EncodedSide", "arrange", "encode"]
 

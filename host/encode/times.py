@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.durations import Duration
 from host.encode.kinds import ORDERED, Column, ColumnType, row_at
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
 from host.errors import DisorderError, KeyRangeError, NullOrderError, UnsupportedTypeError
 from host.manifest import Manifest
-from host.query import JoinQuery
-from host.window import CountWindow, TimeWindow, Window
+from host.query.durations import Duration
+from host.query.join_query import JoinQuery
+from host.reference.window import CountWindow, TimeWindow, Window
 
 __all__ = [
     "TimeEncoder",

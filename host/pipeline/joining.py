@@ -9,16 +9,16 @@ import pyarrow as pa
 
 from host.device import Device
 from host.errors import UsageError
-from host.ordering import Ordering
 from host.pipeline.execution import Execution
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations import Lazy, Place, Sorted, Stateful
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
+from host.query.ordering import Ordering
+from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
 from host.streams.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
 from host.streams.sort_keys import key_columns
 from host.streams.sorted_merge import SortedMerge, SortedMergeParams
-from host.tables import output_schema
 
 __all__ = ["BoundJoin", "BoundMerge", "Joined", "Merged"]
 

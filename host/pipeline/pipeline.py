@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from host.device import Device
 from host.errors import FailureError, UnsupportedTypeError, UsageError
-from host.files import write_table
+from host.files.formats import write_table
 from host.operators import CopyCounters
 from host.pipeline.drawing import dot, svg
 from host.pipeline.execution import Execution
@@ -36,7 +36,7 @@ from host.pipeline.operations import (
 )
 from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
 from host.runtime import Governor
 from host.streams.device_join import JoinOptions, PreparedJoin
 

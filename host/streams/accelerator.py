@@ -5,18 +5,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from host.failure_record import FailureRecord
-from host.join_type import JoinType
-from host.precision_record import PrecisionRecord
+from host.query.segments import Segment
+from host.reference.join_type import JoinType
 from host.runtime import Columns, ConfluenceExecStream, GraphError, Quantum, StreamResult
-from host.segments import Segment
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.completion import Completion
 from host.streams.counters import StagingCounters
 from host.streams.execution import Execution
+from host.streams.failure_record import FailureRecord
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Intake
 from host.streams.paired_intake import PairedIntake
+from host.streams.precision_record import PrecisionRecord
 from host.streams.row_store import Rows
 from host.streams.tagged_intake import TaggedIntake
 from host.streams.trace import Trace

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from host.device import Device
 from host.encode import EncodingPlan
 from host.encode.recheck import Recheck
-from host.join_type import JoinType
-from host.on_failure import OnFailure
-from host.ordering import Ordering
+from host.query.on_failure import OnFailure
+from host.query.ordering import Ordering
+from host.query.segments import ListedSegments, SegmentSchedule
+from host.reference.join_type import JoinType
 from host.runtime import ConfluenceParams
-from host.segments import ListedSegments, SegmentSchedule
 from host.streams.adaptive_precision import control_of
 from host.streams.row_store import Rows
 from host.streams.tagged_intake import TaggedLayout

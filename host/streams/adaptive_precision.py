@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from host.device import Device
 from host.device.thread import Finished
-from host.goals import Measurement
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.period_control import PeriodControl
-from host.precision_record import PeriodChange, PrecisionRecord
+from host.query.goals import Measurement
+from host.query.ordering import Ordering
+from host.query.period_control import PeriodControl
+from host.streams.precision_record import PeriodChange, PrecisionRecord
 from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
 from host.words import WordCodec
@@ -38,8 +38,8 @@ class AdaptivePrecision:
     A measurement begins with the mark that answers the last change of the period, when all that is
     under way belongs to the new one. It ends between two exchanges, after the interval of the
     ordering and :data:`GROUPS` groups of either side. Then the counters are read and
-    :class:`~host.period_control.PeriodControl` is asked. A new period is set by a PRECISION word
-    behind the first word that waits for the accelerator, which is the earliest place there is.
+    :class:`~host.query.period_control.PeriodControl` is asked. A new period is set by a PRECISION
+    word behind the first word that waits for the accelerator, which is the earliest place there is.
 
     A device without a clock finishes no measurement, so its period stays the first one.
 

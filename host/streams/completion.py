@@ -6,13 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from host.join_type import NO_ROW, JoinType
+from host.reference.join_type import NO_ROW, JoinType
+from host.reference.side import Side
+from host.reference.window import Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.departure import departures
 from host.streams.intake import Arrived
 from host.streams.tracked_rows import RowTimes, TrackedRows
-from host.window import Window
 
 __all__ = ["Completion"]
 

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from host.buckets import bucket_plan
-from host.cells import cell_plan
 from host.device.rounds import round_size
-from host.exact import UInt64s
+from host.encode.spread import Spread, tightened
+from host.hardware.buckets import bucket_plan
+from host.hardware.cells import cell_plan
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.predicate import OPEN, Bounds
-from host.side import Side
-from host.spread import Spread, tightened
-from host.window import CountWindow, Window
+from host.query.ordering import Ordering
+from host.reference.exact import UInt64s
+from host.reference.predicate import OPEN, Bounds
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
 from host.words import WordCodec
 
 __all__ = ["MARKS", "configuration"]
@@ -55,7 +55,7 @@ def configuration(
         Known facts about the values, by key field, which decide the buckets or the cells. The
         caller must make sure that they are true.
     choice : int
-        Choice of the index's hash seeds; see :func:`host.bucket_hash.seeds`.
+        Choice of the index's hash seeds; see :func:`host.hardware.bucket_hash.seeds`.
     """
     codec = WordCodec(manifest)
     spreads = spreads or {}

@@ -7,13 +7,13 @@ import numpy as np
 
 from host.device import Device
 from host.errors import CoreFailureError
-from host.failure_record import CoreFailure, FailureRecord, LostTuples
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.failed_cores import exclude, failed_cores, note_new
+from host.streams.failure_record import CoreFailure, FailureRecord, LostTuples
 from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
-from host.window import CountWindow, Window
 from host.words import WordCodec
 
 __all__ = ["CoreFailures"]

@@ -3,8 +3,8 @@
 
 from collections.abc import Callable, Sequence
 
+from host.reference.side import Side
 from host.runtime import Buffer, Columns
-from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.completion import Completion
 from host.streams.release import Release

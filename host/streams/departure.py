@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s, shifted
+from host.reference.exact import UInt64s, shifted
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
 from host.streams.tracked_rows import TrackedRows
-from host.window import CountWindow, Window
 
 __all__ = ["Departures", "departures"]
 

@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from host.capacity import require_capacity
 from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
 from host.encode.recheck import Recheck
-from host.query import JoinQuery
+from host.hardware.capacity import require_capacity
+from host.query.join_query import JoinQuery
+from host.query.segments import SegmentSchedule
+from host.query.tables import output_schema
 from host.runtime import Columns, ExecStreamGraph, Stream
-from host.segments import SegmentSchedule
 from host.streams.accelerator import AcceleratorJoin
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.materialize import Materialize, MaterializeParams
 from host.streams.row_store import Rows, RowStore, SharedRows
 from host.streams.tagged_intake import TaggedLayout
 from host.streams.watch import Deadline
-from host.tables import output_schema
 
 __all__ = ["JoinOptions", "PreparedJoin", "add_device_join", "add_tagged_join", "prepare_join"]
 

@@ -8,11 +8,11 @@ from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import DisorderError, IllegalWordError, WindowOverflowError
-from host.exact import UInt64s
-from host.on_failure import OnFailure
+from host.query.on_failure import OnFailure
+from host.query.segments import Segment
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.runtime import Columns
-from host.segments import Segment
-from host.side import Side
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from host.hardware.punctuation import Closings, Grouper
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.punctuation import Closings, Grouper
-from host.side import Side
+from host.query.ordering import Ordering
+from host.reference.side import Side
 
 __all__ = ["ExpectedStars"]
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from host.device import Device
 from host.errors import CoreFailureError, UsageError
-from host.exact import UInt64s
 from host.manifest import Manifest
+from host.reference.exact import UInt64s
+from host.reference.window import Window
 from host.streams.turns import segment_words
-from host.window import Window
 from host.words import WordCodec
 
 __all__ = [

@@ -3,13 +3,13 @@
 
 from host.device import Device
 from host.errors import CoreFailureError
-from host.failure_record import FailureRecord, cause_of
-from host.on_failure import OnFailure
+from host.query.on_failure import OnFailure
 from host.runtime import Columns
 from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.core_failures import CoreFailures
 from host.streams.delivery import Delivery
 from host.streams.failed_cores import has_gates, note_failed
+from host.streams.failure_record import FailureRecord, cause_of
 from host.streams.replay import Replay, Restart
 from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.results import ResultDecoder

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from host.encode import BatchEncoder, EncodedBatch, EncodingPlan
 from host.manifest import Manifest
+from host.reference.side import Side
+from host.reference.window import TimeWindow
 from host.runtime import Buffer, Columns
-from host.side import Side
 from host.streams.counters import StagingCounters
 from host.streams.row_store import Rows, joined
 from host.streams.tracked_rows import RowTimes
 from host.streams.window_gauge import WindowGauge
-from host.window import TimeWindow
 
 __all__ = ["Arrived", "Intake", "SideTuples", "TakeRows"]
 

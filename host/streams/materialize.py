@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.join_type import NO_ROW
+from host.reference.join_type import NO_ROW
 from host.runtime import Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
 from host.streams.row_store import Rows
 

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from host.errors import DeviceError
 from host.manifest import Manifest
-from host.ordering import Ordering
+from host.query.ordering import Ordering
+from host.reference.side import Side
+from host.reference.window import Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.results import ResultDecoder, StarLatency, rows_of
-from host.window import Window
 from host.words import unpack_field
 
 __all__ = ["OrdinalDecoder", "result_decoder"]

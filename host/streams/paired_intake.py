@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from host.encode import EncodedBatch, EncodingPlan
 from host.manifest import Manifest
+from host.reference.side import Side
 from host.runtime import Buffer
-from host.side import Side
 from host.streams.arrival_order import merge_places, settled
 from host.streams.intake import NEVER, Arrived, Intake, SideTuples, TakeRows
 from host.streams.row_store import Rows

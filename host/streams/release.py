@@ -3,7 +3,7 @@
 
 from collections import deque
 
-from host.side import Side
+from host.reference.side import Side
 from host.streams.row_store import Rows
 
 __all__ = ["Release"]

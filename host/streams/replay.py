@@ -6,15 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from host.device import Device
-from host.exact import UInt64s
-from host.failure_record import CoreFailure, FailureRecord
+from host.reference.exact import UInt64s
+from host.reference.side import Side
+from host.reference.window import Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.failed_cores import Exclusion, exclude, note_new
+from host.streams.failure_record import CoreFailure, FailureRecord
 from host.streams.replay_log import ReplayLog
 from host.streams.restartable_decoder import RestartableDecoder
 from host.streams.staging import Staging
-from host.window import Window
 from host.words import WordCodec
 
 __all__ = ["Replay", "Restart"]

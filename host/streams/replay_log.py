@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
-from host.side import Side
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.words import WordCodec
 
 __all__ = ["Again", "ReplayLog"]

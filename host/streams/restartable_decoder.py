@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from host.manifest import Manifest
-from host.ordering import Ordering
+from host.query.ordering import Ordering
+from host.reference.side import Side
+from host.reference.window import Window
 from host.runtime import Columns
-from host.side import Side
 from host.streams.replay_log import Again
 from host.streams.results import ResultDecoder, ToldFailures, rows_of
-from host.window import Window
 
 __all__ = ["RestartableDecoder"]
 

@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from host.errors import DeviceError
+from host.hardware.storage import StorageRule
+from host.hardware.storage_segments import StorageSegments
 from host.manifest import Manifest
-from host.ordering import Ordering
+from host.query.ordering import Ordering
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
 from host.runtime import Columns
-from host.side import Side
-from host.storage import StorageRule
-from host.storage_segments import StorageSegments
 from host.streams.expected_stars import ExpectedStars
 from host.streams.intake import Arrived
 from host.streams.side_log import SideLog
-from host.window import CountWindow, Window
 from host.words import ResultWords, WordCodec, unpack_field
 
 __all__ = ["Faults", "ResultDecoder", "StarLatency", "ToldFailures", "rows_of"]

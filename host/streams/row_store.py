@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.contiguous import contiguous
+from host.encode.contiguous import contiguous
 
 __all__ = ["RowStore", "Rows", "SharedRows", "TableRows", "joined"]
 

@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator
 
-from host.segments import Segment, SegmentSchedule
-from host.side import Side
+from host.query.segments import Segment, SegmentSchedule
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
 from host.streams.intake import Arrived
-from host.window import CountWindow, Window
 
 __all__ = ["SegmentChanges"]
 

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from host.device import Device
-from host.exact import UInt64s
+from host.reference.exact import UInt64s
 
 __all__ = ["Staging"]
 

@@ -12,8 +12,8 @@ from host.encode import EncodedBatch, EncodingPlan
 from host.encode.kinds import integer_view
 from host.errors import DisorderError, UsageError
 from host.manifest import Manifest
+from host.reference.side import Side
 from host.runtime import Buffer, Columns
-from host.side import Side
 from host.streams.intake import Arrived, Intake, SideTuples, TakeRows
 from host.streams.row_store import Rows
 from host.streams.tracked_rows import RowTimes

@@ -4,7 +4,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
+from host.reference.exact import UInt64s
 from host.runtime import Columns
 from host.streams.results import StarLatency
 from host.streams.side_log import SideLog

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
+from host.reference.exact import UInt64s
 from host.runtime import Columns
 from host.streams.side_log import SideLog
 

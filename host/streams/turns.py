@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from host.errors import UsageError
-from host.exact import UInt64s
 from host.manifest import Manifest
-from host.window import CountWindow, Window
+from host.reference.exact import UInt64s
+from host.reference.window import CountWindow, Window
 from host.words import WordCodec
 
 __all__ = ["all_cores", "require_segments", "segment_words"]

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from host.capacity import side_label
 from host.errors import WindowOverflowError
-from host.exact import UInt64s
+from host.hardware.capacity import side_label
 from host.manifest import Manifest
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.runtime import Columns
-from host.side import Side
 from host.streams.side_log import SideLog
 
 __all__ = ["WindowGauge"]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
 from host.manifest import WordField
+from host.reference.exact import UInt64s
 
 __all__ = ["mask", "pack_field", "shifted_rows", "unpack_field"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
 from host.manifest import Manifest, Word, WordField
-from host.side import Side
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.words.bit_fields import unpack_field
 from host.words.pairing import WordPlaces, joined, one_each
 from host.words.tuple_writer import SHARED, Blocks, TupleWriter

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.side import Side
+from host.reference.side import Side
 
 __all__ = ["SidePlaces", "WordPlaces", "joined", "one_each", "seconds"]
 

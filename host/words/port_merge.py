@@ -9,7 +9,7 @@ consumer.
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
+from host.reference.exact import UInt64s
 from host.words.bit_fields import pack_field, unpack_field
 from host.words.result_codec import FAILURE, PARITY, ResultCodec
 

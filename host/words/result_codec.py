@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
 from host.manifest import SECOND, Manifest, Word
+from host.reference.exact import UInt64s
 from host.words.bit_fields import pack_field, shifted_rows, unpack_field
 from host.words.pairing import seconds
 

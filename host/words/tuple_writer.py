@@ -7,9 +7,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from host.exact import UInt64s
 from host.manifest import Manifest
-from host.side import Side
+from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.words.bit_fields import mask
 from host.words.pairing import SidePlaces, WordPlaces
 

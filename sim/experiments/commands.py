@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 import shlex
 
-from host.status import Status
+from host.cli.status import Status
 
 from .catalogue import PLOTS, plots
 from .drawing import draw

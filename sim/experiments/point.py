@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from host.ordering import Ordering
+from host.query.ordering import Ordering
 
 __all__ = ["Point"]
 

@@ -9,9 +9,9 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.device.simulated import SimulatedDevice
 from host.manifest import Manifest
-from host.query import JoinQuery, Term
-from host.side import Side
-from host.window import CountWindow, TimeWindow
+from host.query.join_query import JoinQuery, Term
+from host.reference.side import Side
+from host.reference.window import CountWindow, TimeWindow
 
 from .flips import flipping, memories_of
 from .trials import judged, tables

@@ -9,11 +9,11 @@ import pyarrow as pa
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.device.simulated import SimulatedDevice
-from host.driver import Deadline, TableJoin
-from host.on_failure import OnFailure
-from host.query import JoinQuery, Term
-from host.verification import reference_pairs
-from host.window import CountWindow, TimeWindow
+from host.join.driver import Deadline, TableJoin
+from host.join.verification import reference_pairs
+from host.query.join_query import JoinQuery, Term
+from host.query.on_failure import OnFailure
+from host.reference.window import CountWindow, TimeWindow
 
 from .expectation import arrivals, without_lost
 from .injection import CoreFault, failing

@@ -15,7 +15,7 @@ from hdl.bundle import write_bundle
 from host import CountWindow, Ordering, open_device
 from host.device import Device
 from host.pipeline import Pipeline
-from host.query import JoinQuery, Term
+from host.query.join_query import JoinQuery, Term
 from host.runtime import Buffer, Quantum, Scheduler
 from sim.verilated.library import build_library
 

@@ -8,7 +8,7 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters
 from hdl.presets import PRESETS
 from host import open_device
-from host.predicate import Bounds
+from host.reference.predicate import Bounds
 from sim.verilated.library import build_library
 
 from .calibration import calibrated

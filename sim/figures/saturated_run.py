@@ -11,10 +11,10 @@ from hdl.bundle import write_bundle
 from hdl.fpga.rates import counted, describe
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
-from host.ordering import Ordering
-from host.predicate import Bounds
+from host.query.ordering import Ordering
+from host.reference.predicate import Bounds
+from host.reference.window import CountWindow
 from host.streams.configuration import configuration
-from host.window import CountWindow
 from host.words import WordCodec
 from sim.verilated.library import build_library
 

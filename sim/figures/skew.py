@@ -6,8 +6,8 @@ from contextlib import closing
 import numpy as np
 
 from hdl.parameters import KeyField
-from host.predicate import Bounds
-from host.spread import Spread
+from host.encode.spread import Spread
+from host.reference.predicate import Bounds
 
 from .index import BAND, EQUI
 from .registry import figure

@@ -15,9 +15,9 @@ from hdl.fpga.opened_shell import open_shell
 from hdl.fpga.provenance import identify, routed_verilog
 from hdl.fpga.route import placed_netlist
 from hdl.fpga.tools import YOSYS
-from host.cache import library_folder, prepare_folder
-from host.checksum import publish
+from host.bundles.cache import library_folder, prepare_folder
 from host.device.simulator_library import LIBRARY
+from host.files.checksum import publish
 from host.manifest import Manifest
 from sim.verilated.library import cached, cached_runtime, hash_of, made_with
 from sim.verilated.model import compile_model, recipe, runtime_recipe

@@ -4,8 +4,8 @@
 import numpy as np
 
 from hdl.comparison.digest import divisor, remainder
-from host.bucket_hash import field_hash
-from host.buckets import Coordinate
+from host.hardware.bucket_hash import field_hash
+from host.hardware.buckets import Coordinate
 
 __all__ = ["colliding", "first_looks"]
 

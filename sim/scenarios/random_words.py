@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from host.bucket_hash import SEED_BITS
-from host.buckets import Coordinate
-from host.cells import Cell
+from host.hardware.bucket_hash import SEED_BITS
+from host.hardware.buckets import Coordinate
+from host.hardware.cells import Cell
 from host.words import WordCodec
 
 from .scenario import Scenario

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from host.exact import places
+from host.reference.exact import places
 from host.words import WordCodec, unpack_field
 
 __all__ = ["Met", "Stretch", "taken_apart"]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.buckets import bucket_plan
-from host.ordering import Ordering
-from host.predicate import Bounds
+from host.hardware.buckets import bucket_plan
+from host.query.ordering import Ordering
+from host.reference.predicate import Bounds
+from host.reference.window import CountWindow, TimeWindow
 from host.streams.configuration import MARKS, configuration
-from host.window import CountWindow, TimeWindow
 from host.words import WordCodec
 
 from .collisions import colliding

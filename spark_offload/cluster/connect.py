@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from host import UsageError
 from spark_offload.cluster.contract import Cluster
+from spark_offload.cluster.luggage import Luggage
 from spark_offload.cluster.shipments import Shipments, shipments_of
-from spark_offload.luggage import Luggage
-from spark_offload.metrics import JoinMetrics, TaskMetrics, TaskReport
+from spark_offload.measures.metrics import JoinMetrics, TaskMetrics, TaskReport
 
 __all__ = ["ConnectCluster", "ConnectStreams", "is_connect"]
 

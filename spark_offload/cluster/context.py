@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from spark_offload.cluster.contract import Cluster
 from spark_offload.cluster.shipments import shipments_of
-from spark_offload.metrics import JoinMetrics, TaskReport
-from spark_offload.session import use_this_python
-from spark_offload.task_reports import gather_tasks
+from spark_offload.measures.metrics import JoinMetrics, TaskReport
+from spark_offload.measures.reports import gather_tasks
+from spark_offload.session.spark_session import use_this_python
 
 __all__ = ["ContextCluster"]
 

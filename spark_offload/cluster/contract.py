@@ -5,9 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
+from spark_offload.cluster.luggage import Luggage
 from spark_offload.cluster.shipments import Shipments
-from spark_offload.luggage import Luggage
-from spark_offload.metrics import JoinMetrics, TaskReport
+from spark_offload.measures.metrics import JoinMetrics, TaskReport
 
 __all__ = ["Cluster"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spark_offload.task import declared
+from spark_offload.tasks.task import declared
 
 __all__ = ["from_blob", "microseconds", "to_blob", "whole_table"]
 

@@ -5,11 +5,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from host import Ordering
-from host.durations import Duration
 from host.errors import UsageError
-from host.on_failure import OnFailure
-from host.query import JoinQuery
-from spark_offload.columns import check_frame, find_column, quoted
+from host.query.durations import Duration
+from host.query.join_query import JoinQuery
+from host.query.on_failure import OnFailure
+from spark_offload.layout.columns import check_frame, find_column, quoted
 from spark_offload.streaming.upstream import delaying_operator
 
 __all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from host.join_type import JoinType
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
+from host.reference.join_type import JoinType
 from spark_offload.cluster import cluster_of, is_connect
-from spark_offload.explanation import Explanation
+from spark_offload.planning.explanation import Explanation
 from spark_offload.streaming.checks import delay
 from spark_offload.streaming.store import SHUFFLE_PARTITIONS, state_partitions
 

@@ -3,8 +3,8 @@
 
 import pyarrow as pa
 
+from spark_offload.layout.tagged import LEFT
 from spark_offload.streaming.task import StreamTask
-from spark_offload.tagged import LEFT
 
 __all__ = ["as_results"]
 

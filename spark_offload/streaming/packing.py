@@ -15,11 +15,11 @@ from pyspark import TaskContext
 from host import JoinError
 from host.encode.kinds import row_at
 from host.errors import NullOrderError
-from spark_offload.failures import in_partition
+from spark_offload.failures.translation import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.task import StreamTask
-from spark_offload.task import declared
+from spark_offload.tasks.task import declared
 
 __all__ = ["INPUT_TYPES", "ArrowFunction", "pack_function", "unpack_function"]
 

@@ -15,12 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host import Device
-from host.driver import TableJoin
 from host.errors import WindowOverflowError
-from host.join_type import JoinType
+from host.join.driver import TableJoin
+from host.reference.join_type import JoinType
+from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import microseconds
 from spark_offload.streaming.task import StreamTask
-from spark_offload.tagged import LEFT, RIGHT
 
 __all__ = ["NewPairs", "Rows", "reach"]
 

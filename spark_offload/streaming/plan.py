@@ -9,25 +9,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import Ordering, UsageError
-from host.query import JoinQuery, Term
-from host.side import Side
-from spark_offload.accelerator import (
+from host.query.join_query import JoinQuery, Term
+from host.reference.side import Side
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.luggage import Luggage, carrying
+from spark_offload.cluster.shipping import ship_bundle, ship_packages
+from spark_offload.devices.sources import Devices, DeviceSource
+from spark_offload.layout.columns import arrow_schema, find_column, output_schema
+from spark_offload.layout.key_types import common_type, partition_key
+from spark_offload.layout.tagged import LEFT, RIGHT
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.accelerator import (
     SOFTWARE,
     Choice,
     check_query,
     choose_device,
     software_serves,
 )
-from spark_offload.cluster import cluster_of
-from spark_offload.columns import arrow_schema, find_column, output_schema
-from spark_offload.devices import Devices, DeviceSource
-from spark_offload.explanation import Explanation
-from spark_offload.key_types import common_type, partition_key
-from spark_offload.luggage import Luggage, carrying
-from spark_offload.metrics import JoinMetrics
-from spark_offload.placement import require_partitions
-from spark_offload.plan import JoinPlan
-from spark_offload.shipping import ship_bundle, ship_packages
+from spark_offload.planning.explanation import Explanation
+from spark_offload.planning.placement import require_partitions
+from spark_offload.planning.plan import JoinPlan
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import (
@@ -48,7 +49,6 @@ from spark_offload.streaming.store import (
     state_partitions,
 )
 from spark_offload.streaming.task import StreamTask
-from spark_offload.tagged import LEFT, RIGHT
 
 __all__ = ["StreamJoinPlan", "make_stream_plan"]
 

@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from host import Device, JoinError, open_device
-from spark_offload.failures import in_partition
-from spark_offload.shipping import local_device_uri
+from spark_offload.cluster.shipping import local_device_uri
+from spark_offload.devices.task_device import TaskDevice, take_device
+from spark_offload.failures.translation import in_partition
+from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.lone_rows import as_results
@@ -22,8 +24,6 @@ from spark_offload.streaming.question import require_group, require_question
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import StreamTask
 from spark_offload.streaming.window_state import WindowState
-from spark_offload.tagged import LEFT, RIGHT
-from spark_offload.task_device import TaskDevice, take_device
 
 __all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin"]
 

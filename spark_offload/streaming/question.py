@@ -11,8 +11,8 @@ import json
 from typing import TYPE_CHECKING
 
 from host import UsageError
-from host.join_type import JoinType
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
+from host.reference.join_type import JoinType
 
 if TYPE_CHECKING:
     from spark_offload.streaming.state_protocols import ValueStore

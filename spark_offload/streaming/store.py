@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from host import UsageError
 from host.errors import MissingToolError
-from spark_offload.session import PROVIDER, ROCKSDB
+from spark_offload.session.spark_session import PROVIDER, ROCKSDB
 
 __all__ = ["SHUFFLE_PARTITIONS", "partitions_of_query", "require_state_store", "state_partitions"]
 

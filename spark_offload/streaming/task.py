@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from host.query import JoinQuery
-from spark_offload.devices import DeviceSource
+from host.query.join_query import JoinQuery
+from spark_offload.devices.sources import DeviceSource
+from spark_offload.layout.tagged import LEFT
 from spark_offload.streaming.groups import MOST_GROUPS, group_keys
 from spark_offload.streaming.question import question_of_groups
 from spark_offload.streaming.store import partitions_of_query
-from spark_offload.tagged import LEFT
 
 __all__ = ["StreamTask"]
 

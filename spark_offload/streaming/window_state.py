@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.side import Side
+from host.reference.side import Side
 from spark_offload.streaming.blobs import from_blob, microseconds, to_blob, whole_table
 from spark_offload.streaming.matched import MatchedBits
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore

@@ -25,7 +25,7 @@ from sim.scenarios import (
 )
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16

@@ -28,7 +28,7 @@ from tests.hdl.test_accelerator import (
     results_in,
     small_parameters,
 )
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 X8 = (KeyField(name="x", bits=8),)
 

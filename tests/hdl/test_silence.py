@@ -11,7 +11,7 @@ from host.manifest import Manifest
 from host.words import WordCodec
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_results
-from tests.host.bundles import FLUSH, configuration, pack, write_manifest
+from tests.host.small_bundles import FLUSH, configuration, pack, write_manifest
 
 X8 = (KeyField(name="x", bits=8),)
 SHAPES = {

@@ -7,7 +7,7 @@ import pytest
 from host.device import Exchange, Stamps
 from host.errors import DeviceError
 from sim.scenarios import illegal_word
-from tests.host.bundles import (
+from tests.host.small_bundles import (
     BUNDLES,
     FLUSH,
     by_star,

@@ -18,7 +18,8 @@ from host.device import Device, Stamps
 from host.device.thread import DeviceThread
 from host.errors import DeviceError
 from sim.scenarios import illegal_word
-from tests.host.bundles import (
+from tests.host.device_contract import CYCLES, PATIENCE, empty, punctuation
+from tests.host.small_bundles import (
     FLUSH,
     by_star,
     new_naive,
@@ -27,7 +28,6 @@ from tests.host.bundles import (
     side_by_side,
     unpack,
 )
-from tests.host.device_contract import CYCLES, PATIENCE, empty, punctuation
 
 __all__ = ["DeviceMachine", "ThreadedDevice"]
 

@@ -13,8 +13,8 @@ from host.device import simulated
 from host.device.simulated import SimulatedDevice
 from host.device.software import SOFTWARE_MANIFEST
 from host.device.thread import DeviceThread
-from host.driver import Deadline, TableJoin
 from host.errors import DeviceError, DeviceTimeoutError
+from host.join.driver import Deadline, TableJoin
 from tests.host.test_device_thread import QUERY, begin, gated, table
 
 

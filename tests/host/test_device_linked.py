@@ -21,7 +21,9 @@ from host.errors import (
 )
 from host.link.transport import DescriptorTransport
 from host.manifest import Word
-from tests.host.bundles import (
+from tests.host.device_contract import DeviceContract, ask, converse, empty
+from tests.host.link.software_board import serve
+from tests.host.small_bundles import (
     BUNDLES,
     FLUSH,
     configuration,
@@ -31,8 +33,6 @@ from tests.host.bundles import (
     unpack,
     write_manifest,
 )
-from tests.host.device_contract import DeviceContract, ask, converse, empty
-from tests.host.link.software_board import serve
 
 
 class TestLinkedDevice(DeviceContract):

@@ -6,10 +6,10 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from host.device.rounds import Rounds, round_size, rounds_of
+from host.hardware.storage import StorageRule
+from host.hardware.storage_segments import StorageSegments
 from host.manifest import Manifest
-from host.storage import StorageRule
-from host.storage_segments import StorageSegments
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 
 def stars(segments, size, start, before):

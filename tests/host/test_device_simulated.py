@@ -10,9 +10,9 @@ from host import open_device
 from host.device.simulated import SimulatedDevice
 from sim.verilated.library import build_library
 from tests.conftest import ROOT
-from tests.host.bundles import BUNDLES
 from tests.host.device_contract import DeviceContract
 from tests.host.device_machine import DeviceMachine, ThreadedDevice
+from tests.host.small_bundles import BUNDLES
 
 FOLDER = ROOT / "build" / "tests"
 

@@ -19,13 +19,13 @@ from host import (
 )
 from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice
 from host.errors import DeviceUriError, MissingManifestError, PredicateError
+from host.hardware.punctuation import punctuate
+from host.hardware.storage import StorageRule
 from host.manifest import Manifest
-from host.punctuation import punctuate
-from host.storage import StorageRule
 from host.words import WordCodec
-from tests.host.bundles import BUNDLES, X8, write_manifest
 from tests.host.device_contract import DeviceContract, converse
 from tests.host.device_machine import DeviceMachine, ThreadedDevice
+from tests.host.small_bundles import BUNDLES, X8, write_manifest
 
 SOFTWARE = JoinParameters.from_dict(Manifest.load(SOFTWARE_MANIFEST).values["parameters"])
 

@@ -9,9 +9,9 @@ import pytest
 from host import CountWindow, open_device
 from host.device import Device, Exchange
 from host.device.thread import DeviceThread
-from host.driver import Deadline, TableJoin
 from host.errors import DeviceError, DeviceTimeoutError
-from host.query import JoinQuery, Term
+from host.join.driver import Deadline, TableJoin
+from host.query.join_query import JoinQuery, Term
 from tests.host.tables import naive_join
 
 QUERY = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(50))

@@ -11,17 +11,17 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.__main__ import main
-from host.default_device import default_device
+from host.bundles.default_device import default_device
 from host.device.rounds import round_size
-from host.driver import TableJoin, join_tables
 from host.errors import MissingToolError
-from host.files import read_table, write_table
+from host.files.formats import read_table, write_table
+from host.join.driver import TableJoin, join_tables
+from host.join.verification import compare_pairs, reference_pairs
 from host.manifest import RoutedClock
 from host.pipeline import Pipeline
-from host.query import JoinQuery, Term
-from host.verification import compare_pairs, reference_pairs
+from host.query.join_query import JoinQuery, Term
+from tests.host.join.test_driver import random_table
 from tests.host.tables import naive_join, naive_results
-from tests.host.test_driver import random_table
 from tests.sim.verilated.test_words import SHAPES as WORDS
 
 SCAN = JoinParameters(

@@ -11,7 +11,6 @@ import pytest
 
 from host import CountWindow, Manifest, TimeWindow, UsageError
 from host.device.software import SOFTWARE_MANIFEST
-from host.durations import Duration, parse_duration
 from host.encode import encode
 from host.errors import (
     DisorderError,
@@ -20,7 +19,8 @@ from host.errors import (
     UnknownColumnError,
     UnsupportedTypeError,
 )
-from host.query import JoinQuery, Term
+from host.query.durations import Duration, parse_duration
+from host.query.join_query import JoinQuery, Term
 from tests.host.tables import manifest_of
 
 WIDE = Manifest.load(SOFTWARE_MANIFEST)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, open_device
-from host.driver import TableJoin, join_tables
 from host.errors import KeyRangeError, UnsupportedTypeError, UsageError
+from host.join.driver import TableJoin, join_tables
 from host.pipeline import Pipeline
-from host.query import JoinQuery, Term
+from host.query.join_query import JoinQuery, Term
 from tests.host.tables import naive_join
 
 WINDOW = CountWindow(50)

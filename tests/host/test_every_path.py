@@ -9,11 +9,11 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
-from host.driver import TableJoin
 from host.errors import MissingToolError
-from host.tables import output_schema
-from host.verification import reference_pairs
-from tests.host.bundles import write_manifest
+from host.join.driver import TableJoin
+from host.join.verification import reference_pairs
+from host.query.tables import output_schema
+from tests.host.small_bundles import write_manifest
 from tests.paths.arguments import command_options
 from tests.paths.cases import CASES, REFUSED
 from tests.paths.oracle import compare, row_of

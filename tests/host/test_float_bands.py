@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, TimeWindow, open_device
-from host.driver import join_tables
-from host.durations import Duration
 from host.errors import UsageError
+from host.join.driver import join_tables
+from host.join.verification import reference_pairs
 from host.pipeline import Pipeline
-from host.query import JoinQuery, Term
-from host.verification import reference_pairs
+from host.query.durations import Duration
+from host.query.join_query import JoinQuery, Term
 from tests.host.tables import bundle, naive_join
 
 NAN, INF = math.nan, math.inf

@@ -10,17 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, Ordering, TimeWindow, status
-from host import bundles as host_bundles
+from host import CountWindow, Ordering, TimeWindow
 from host.__main__ import main, parser
+from host.bundles import store as host_bundles
+from host.cli import status
+from host.cli.query_arguments import query_from
 from host.device.lock import claim_device
-from host.durations import parse_duration
 from host.errors import UsageError
-from host.files import read_table, write_table
-from host.join_run import JoinRun
-from host.join_type import JoinType
-from host.query import JoinQuery, Term
-from host.query_arguments import query_from
+from host.files.formats import read_table, write_table
+from host.join.run import JoinRun
+from host.query.durations import parse_duration
+from host.query.join_query import JoinQuery, Term
+from host.reference.join_type import JoinType
 from tests.host.tables import bundle, naive_join, naive_results
 
 
@@ -313,7 +314,7 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
             yield batch
 
     original = JoinRun.batches
-    monkeypatch.setattr("host.join_command.read_table", slow_read)
+    monkeypatch.setattr("host.cli.join.read_table", slow_read)
     monkeypatch.setattr(JoinRun, "batches", slow_batches)
     assert main(arguments(folder, "--within", "10min", "--equal", "k")) == 0
     *lines, last = capsys.readouterr().err.splitlines()

@@ -11,8 +11,6 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
-from host.driver import TableJoin, TaggedJoin, TaggedLayout
-from host.durations import parse_duration
 from host.errors import (
     CapacityError,
     DisorderError,
@@ -20,7 +18,9 @@ from host.errors import (
     NullOrderError,
     WindowOverflowError,
 )
-from host.query import JoinQuery, Term
+from host.join.driver import TableJoin, TaggedJoin, TaggedLayout
+from host.query.durations import parse_duration
+from host.query.join_query import JoinQuery, Term
 from host.runtime import ExecStreamGraph, GraphError, Scheduler
 from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.device_join import (

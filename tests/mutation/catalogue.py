@@ -46,9 +46,9 @@ FALSE = "None is as good as False"
 STRICT = "the lengths are equal; `strict` would only tell if they were not"
 
 TARGETS = {
-    "host/storage.py": Target(
+    "host/hardware/storage.py": Target(
         "which tuple a place in the hardware means",
-        ("tests/host/test_storage.py",),
+        ("tests/host/hardware/test_storage.py",),
         {
             "if self.cores > 1 or True": FASTER,
             "if self.cores >= 1": FASTER,
@@ -63,14 +63,14 @@ TARGETS = {
             "if divisor >= 1": "a shift by no bits",
         },
     ),
-    "host/window.py": Target(
+    "host/reference/window.py": Target(
         "which tuples a window holds",
-        ("tests/host/test_window.py",),
+        ("tests/host/reference/test_window.py",),
         {"np.searchsorted(stored, oldest).astype": LEFT},
     ),
-    "host/punctuation.py": Target(
+    "host/hardware/punctuation.py": Target(
         "where groups end and stars stand",
-        ("tests/host/test_punctuation.py",),
+        ("tests/host/hardware/test_punctuation.py",),
         {
             "alone, patience =": QUICKER,
             "if alone:": QUICKER,
@@ -100,9 +100,9 @@ TARGETS = {
             "part.star, strict=False)": STRICT,
         },
     ),
-    "host/reference.py": Target(
+    "host/reference/join.py": Target(
         "the oracle itself",
-        ("tests/host/test_reference.py",),
+        ("tests/host/reference/test_reference.py",),
         {
             "reach = base +": BLOCKS,
             "np.searchsorted(stops, reach": BLOCKS,
@@ -137,9 +137,9 @@ TARGETS = {
             "if flags or True": "NumPy takes all of nothing for true",
         },
     ),
-    "host/predicate.py": Target(
+    "host/reference/predicate.py": Target(
         "which pairs match, and which values are near enough to look at",
-        ("tests/host/test_predicate.py",),
+        ("tests/host/reference/test_predicate.py",),
         {
             "sign * below >= 0": "a shift by nothing leaves no place",
             "sign * above <= 0": "a shift by nothing leaves no place",
@@ -151,9 +151,9 @@ TARGETS = {
             "reference.rpartition": "names of neither kind can be imported",
         },
     ),
-    "host/buckets.py": Target(
+    "host/hardware/buckets.py": Target(
         "in which buckets of an index the partners of a tuple lie",
-        ("tests/host/test_buckets.py",),
+        ("tests/host/hardware/test_buckets.py",),
         {
             "strict=None": STRICT,
             "strict=False": STRICT,
@@ -195,9 +195,9 @@ TARGETS = {
             "if levels": FASTER,
         },
     ),
-    "spark_offload/placement.py": Target(
+    "spark_offload/planning/placement.py": Target(
         "what rows are partitioned by",
-        ("tests/spark_offload/test_placement.py",),
+        ("tests/spark_offload/planning/test_placement.py",),
         {
             "strict=None": STRICT,
             "strict=False": STRICT,
@@ -205,7 +205,7 @@ TARGETS = {
             "size = query.window.size": "where ranges are cut, a window by time has a width",
         },
     ),
-    "spark_offload/profile.py": Target(
+    "spark_offload/planning/profile.py": Target(
         "where ranges of time begin",
         ("tests/spark_offload/test_order_profile.py",),
         {
@@ -213,9 +213,9 @@ TARGETS = {
         },
         left_out=("profile_order", "quantiles"),
     ),
-    "spark_offload/halos.py": Target(
+    "spark_offload/layout/halos.py": Target(
         "how far before a range of time rows are sent along",
-        ("tests/spark_offload/test_halos.py",),
+        ("tests/spark_offload/layout/test_halos.py",),
         {
             "place in range(len(starts) + 1)": "no row stands before the first range",
             "range(1, len(starts) + 2)": "the time of one more row, which nobody reads",
@@ -229,9 +229,9 @@ TARGETS = {
         },
         left_out=("in_ranges", "census", "times_at", "sent"),
     ),
-    "spark_offload/halo_check.py": Target(
+    "spark_offload/tasks/halo_check.py": Target(
         "which halo rows a window holds, and whether they are all there",
-        ("tests/spark_offload/test_halo_check.py",),
+        ("tests/spark_offload/tasks/test_halo_check.py",),
         {
             "self._complete = None": FALSE,
             "zero_copy_only=None": FALSE,
@@ -240,12 +240,13 @@ TARGETS = {
             "_require_all: self._complete = False": FASTER,
         },
     ),
-    "spark_offload/departing_rows.py": Target(
-        "in which partition a row comes alone", ("tests/spark_offload/test_departing_rows.py",)
+    "spark_offload/tasks/departing_rows.py": Target(
+        "in which partition a row comes alone",
+        ("tests/spark_offload/tasks/test_departing_rows.py",),
     ),
-    "spark_offload/partition_rows.py": Target(
+    "spark_offload/tasks/partition_rows.py": Target(
         "what a task reads of its partition",
-        ("tests/spark_offload/test_partition_rows.py",),
+        ("tests/spark_offload/tasks/test_partition_rows.py",),
         {
             "(left, right), strict=": STRICT,
             "zip(PAYLOAD, (left, right))": STRICT,
@@ -260,9 +261,9 @@ TARGETS = {
             "pa.scalar(side": "Arrow compares whole numbers of any width",
         },
     ),
-    "spark_offload/side_check.py": Target(
+    "spark_offload/tasks/side_check.py": Target(
         "whether an input is in order",
-        ("tests/spark_offload/test_side_check.py",),
+        ("tests/spark_offload/tasks/test_side_check.py",),
         {
             "numbers[0] <= self._last[0]": "no two rows of a side have one number",
             "numbers[1:] <= numbers[:-1]": "no two rows of a side have one number",
@@ -270,9 +271,9 @@ TARGETS = {
             "zip(self._columns, places)": STRICT,
         },
     ),
-    "spark_offload/ranges.py": Target(
+    "spark_offload/planning/ranges.py": Target(
         "between which values the columns of a band lie",
-        ("tests/spark_offload/test_ranges.py",),
+        ("tests/spark_offload/planning/test_ranges.py",),
         {
             "_measuring(columns, schema, None)": NAMED_BEFORE,
             "column_type(schema, name, None)": NAMED_BEFORE,
@@ -288,15 +289,15 @@ TARGETS = {
         },
         left_out=("band_ranges",),
     ),
-    "spark_offload/window_size.py": Target(
+    "spark_offload/tasks/window_size.py": Target(
         "how many rows a window holds",
-        ("tests/spark_offload/test_window_size.py",),
+        ("tests/spark_offload/tasks/test_window_size.py",),
         {
             "sides != side": "the other side first: the greater of both counts",
             "zero_copy_only=": "numbers without nulls are not copied",
         },
     ),
-    "spark_offload/handover.py": Target(
+    "spark_offload/tasks/handover.py": Target(
         "which rows software joins where the window outgrows the device",
         ("tests/spark_offload/test_handover_rows.py",),
         {

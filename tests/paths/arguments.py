@@ -6,7 +6,7 @@ from fractions import Fraction
 import pyarrow.parquet as pq
 
 from host import CountWindow
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
 from tests.paths.cases import Case
 
 __all__ = ["command_options", "spark_arguments"]

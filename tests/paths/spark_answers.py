@@ -15,7 +15,7 @@ import pytest
 
 from host import UsageError
 from spark_offload import stream_join, task_error
-from spark_offload.spark_tables import frame_of_table
+from spark_offload.cli.spark_tables import frame_of_table
 from tests.paths.arguments import spark_arguments
 from tests.paths.oracle import compare, row_of
 

@@ -10,7 +10,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host.device.software import SOFTWARE_MANIFEST
 from host.errors import MissingToolError
 from host.manifest import digest
-from spark_offload.session import open_session
+from spark_offload.session.spark_session import open_session
 
 
 @pytest.fixture(scope="session")

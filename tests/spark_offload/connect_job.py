@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from host import JoinError
 from spark_offload import explain, metrics, stream_join, stream_metrics, task_error
-from spark_offload.session import PROVIDER, ROCKSDB
+from spark_offload.session.spark_session import PROVIDER, ROCKSDB
 
 __all__ = ["main"]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources of devices for tests that run the code of tasks without Spark."""
 
-from host.durations import Duration
-from spark_offload.devices import DeviceAddress, DeviceSource
+from host.query.durations import Duration
+from spark_offload.devices.sources import DeviceAddress, DeviceSource
 
 __all__ = ["made_by_task", "pool"]
 

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import FailureError
-from host.durations import as_duration, parse_duration
+from host.query.durations import as_duration, parse_duration
 from spark_offload.__main__ import main
+from spark_offload.cli.stream_benchmark import CASES, TICK, StreamBenchmark, sustained_rate
 from spark_offload.streaming import MicroBatch
-from spark_offload.streaming.benchmark import CASES, TICK, StreamBenchmark, sustained_rate
 
 
 def test_rows_come_out_of_order_but_never_late(tmp_path):

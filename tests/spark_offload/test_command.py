@@ -18,11 +18,12 @@ import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 import pytest
 
-from host import FailureError, status
-from host.files import read_table
+from host import FailureError
+from host.cli import status
+from host.files.formats import read_table
 from spark_offload import stream_join, task_error
 from spark_offload.__main__ import main
-from spark_offload.spark_tables import frame_of_table
+from spark_offload.cli.spark_tables import frame_of_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -109,7 +110,7 @@ def test_bad_input_is_one_line_and_no_file(spark, files, tmp_path, capsys, chang
 def test_an_output_that_is_an_input_is_refused_before_spark_starts(
     files, tmp_path, capsys, monkeypatch, command, option
 ):
-    monkeypatch.setattr("spark_offload.join_command.open_session", None)
+    monkeypatch.setattr("spark_offload.cli.join.open_session", None)
     before = (tmp_path / "trades.parquet").read_bytes()
     (tmp_path / "link.parquet").hardlink_to(tmp_path / "trades.parquet")
     assert main([command, *files, *FLAGS, option, str(tmp_path / "link.parquet")]) == 2
@@ -224,7 +225,7 @@ def test_a_failure_of_spark_in_a_command_is_the_sentence(spark, files, capsys, m
     def failing(*arguments, **options):
         spark.sql("select raise_error('the disk is wet')").collect()
 
-    monkeypatch.setattr("spark_offload.join_command.join_tables_in_spark", failing)
+    monkeypatch.setattr("spark_offload.cli.join.join_tables_in_spark", failing)
     assert main(["join", *files, *FLAGS]) == 1
     message = capsys.readouterr().err
     assert message == (
@@ -249,8 +250,8 @@ def test_reading_and_shuffling_are_seen_to_move(spark, files, capsys, monkeypatc
         frame = frame_of_table(session, table, name)
         return frame.repartition(3).mapInArrow(slowly, frame.schema)
 
-    monkeypatch.setattr("spark_offload.join_command.read_table", slow_read)
-    monkeypatch.setattr("spark_offload.file_join.frame_of_table", slow_frame)
+    monkeypatch.setattr("spark_offload.cli.join.read_table", slow_read)
+    monkeypatch.setattr("spark_offload.cli.file_join.frame_of_table", slow_frame)
     assert main(["join", *files, *FLAGS]) == 0
     *lines, last = capsys.readouterr().err.splitlines()
     told = "\n".join(lines)

@@ -6,8 +6,8 @@ import pytest
 
 from host import UsageError
 from spark_offload import metrics, stream_join, task_error
-from tests.host.bundles import write_manifest
 from tests.host.failing_device import gated
+from tests.host.small_bundles import write_manifest
 
 
 @pytest.fixture

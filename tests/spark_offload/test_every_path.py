@@ -9,7 +9,7 @@ from host.device.software import SOFTWARE_MANIFEST
 from host.manifest import Manifest
 from spark_offload import explain, verify
 from spark_offload.__main__ import main
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 from tests.host.tables import bundle
 from tests.paths.arguments import command_options
 from tests.paths.cases import CASES, REFUSED

@@ -12,8 +12,8 @@ import pytest
 
 from host import UsageError
 from spark_offload import stream_join
-from spark_offload.columns import quoted
-from spark_offload.spark_tables import frame_of_table
+from spark_offload.cli.spark_tables import frame_of_table
+from spark_offload.layout.columns import quoted
 from tests.paths.arguments import spark_arguments
 from tests.paths.oracle import compare, row_of
 from tests.paths.random_cases import random_case

@@ -7,15 +7,15 @@ import random
 import pyarrow as pa
 import pytest
 
-from host.driver import TaggedLayout
 from host.errors import WindowOverflowError
-from host.join_type import JoinType
+from host.join.driver import TaggedLayout
 from host.manifest import Manifest
-from host.side import Side
-from spark_offload.handover import Handover
-from spark_offload.order_axis import LEAST
-from spark_offload.tagged import ALONE_COLUMN
-from tests.host.bundles import BUNDLES, write_manifest
+from host.reference.join_type import JoinType
+from host.reference.side import Side
+from spark_offload.layout.order_axis import LEAST
+from spark_offload.layout.tagged import ALONE_COLUMN
+from spark_offload.tasks.handover import Handover
+from tests.host.small_bundles import BUNDLES, write_manifest
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 
 WIDTH = 4

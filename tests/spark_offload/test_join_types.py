@@ -10,11 +10,11 @@ import pytest
 
 from host import CountWindow, TimeWindow
 from host.errors import FailureError, UsageError
-from host.join_type import JoinType
-from host.query import JoinQuery, Term
+from host.query.join_query import JoinQuery, Term
+from host.reference.join_type import JoinType
 from spark_offload import explain, metrics, stream_join, verify
-from spark_offload.file_join import join_tables_in_spark
-from spark_offload.own_join import own_join
+from spark_offload.cli.file_join import join_tables_in_spark
+from spark_offload.own_join.question import own_join
 from tests.host.tables import bundle, naive_results
 from tests.spark_offload.test_join import collected, frames
 from tests.spark_offload.test_usage import failure

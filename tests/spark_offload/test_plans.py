@@ -9,7 +9,7 @@ import pytest
 
 from host import UsageError
 from spark_offload import metrics, stream_join
-from spark_offload.plan import plan_of
+from spark_offload.planning.plan import plan_of
 
 PER_JOIN = 5_000
 """Bytes that the driver may keep of a join that is over: 50 MB of 10,000 joins."""

@@ -25,7 +25,7 @@ from spark_offload import (
     stream_metrics,
     task_error,
 )
-from spark_offload.session import PROVIDER, ROCKSDB
+from spark_offload.session.spark_session import PROVIDER, ROCKSDB
 from spark_offload.streaming.store import SHUFFLE_PARTITIONS
 
 pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.arrivals import Arrivals
 from host.manifest import Manifest
-from host.predicate import EQUAL, Bounds, DifferenceBand, load_predicate
-from host.reference import reference_join
-from host.side import Side
-from host.window import CountWindow, TimeWindow
+from host.reference.arrivals import Arrivals
+from host.reference.join import reference_join
+from host.reference.predicate import EQUAL, Bounds, DifferenceBand, load_predicate
+from host.reference.side import Side
+from host.reference.window import CountWindow, TimeWindow
 from host.words import WordCodec, unpack_field
 
 __all__ = ["Program", "faults_by_mark", "pairs_by_mark", "random_program"]

@@ -23,7 +23,7 @@ from tests.hdl.faulty_core import Fault, FaultyCore, with_faulty_core
 from tests.hdl.input_words import control_word, integer, region_values, tuple_word
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_results
-from tests.host.bundles import FLUSH, configuration, pack, random_tuples, write_manifest
+from tests.host.small_bundles import FLUSH, configuration, pack, random_tuples, write_manifest
 
 
 def gated(**options):

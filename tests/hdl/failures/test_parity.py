@@ -18,7 +18,7 @@ from tests.hdl.failures.test_core_gate import compare, groups_of, stops_in
 from tests.hdl.flipping_column import flip_columns
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_results
-from tests.host.bundles import FLUSH, configuration, pack, random_tuples, write_manifest
+from tests.host.small_bundles import FLUSH, configuration, pack, random_tuples, write_manifest
 
 #: One core of each engine, as they take long to simulate; ``sim/failures`` has more of them.
 SHAPES = {

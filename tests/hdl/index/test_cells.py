@@ -12,13 +12,13 @@ from hdl.index.cells import CellPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import SEED_BITS, coordinate_layout
 from hdl.words.prepared import region_word
-from host.bucket_hash import seeds
-from host.buckets import bucket_plan
+from host.hardware.bucket_hash import seeds
+from host.hardware.buckets import bucket_plan
 from host.manifest import Manifest
-from host.ordering import Ordering
-from host.predicate import Bounds
+from host.query.ordering import Ordering
+from host.reference.predicate import Bounds
+from host.reference.window import CountWindow
 from host.streams.configuration import configuration
-from host.window import CountWindow
 from host.words import WordCodec
 from tests.hdl.cells_model import Part, bucket_of, cells_of, granted, visited_buckets
 from tests.hdl.input_words import (
@@ -32,7 +32,7 @@ from tests.hdl.input_words import (
 )
 from tests.hdl.key_fields import FIELD_SETS, bounds, keys
 from tests.hdl.stream_bench import StreamBench
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 
 def index_parameters(fields, bits, comparator="band"):

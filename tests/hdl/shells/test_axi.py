@@ -17,7 +17,7 @@ from sim.scenarios import assert_right, expected_results, random_scenario
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.shells.axi_bench import AxiBench
 from tests.hdl.shells.lite_master import LiteMaster
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 ONE = JoinParameters(
     cores=2, sub_window=5, keys=(KeyField(name="x", bits=8),), timestamp_bits=9, probe_bits=3

@@ -9,7 +9,15 @@ from hdl.shells.uart_shell import UartShell, uart_link_settings
 from host.link import HostEndpoint, Timing
 from host.manifest import Manifest
 from sim.link.simulation import simulate
-from tests.host.bundles import BUNDLES, FLUSH, configuration, expected, pack, random_tuples, unpack
+from tests.host.small_bundles import (
+    BUNDLES,
+    FLUSH,
+    configuration,
+    expected,
+    pack,
+    random_tuples,
+    unpack,
+)
 
 PARAMETERS = BUNDLES["plain"]
 DIVISOR = 4

@@ -10,7 +10,7 @@ from hdl.words.rounds import ROUND_BITS, longest_round, round_of, rounds_code, r
 from host.device.rounds import round_size
 from host.manifest import Manifest
 from tests.hdl.word_model import outcomes
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 SIZES = [(1, 1, 1), (1, 5, 1), (2, 8, 2), (3, 16, 4), (1, 3, 8)]
 

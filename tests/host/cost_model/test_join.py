@@ -6,10 +6,10 @@ import pytest
 from hdl.manifest import describe
 from hdl.presets import PRESETS
 from host import CountWindow, Ordering, TimeWindow
+from host.cli.join import _cost
 from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
-from host.join_command import _cost
 from host.manifest import Manifest
-from host.query import JoinQuery
+from host.query.join_query import JoinQuery
 
 
 def manifest_of(preset):

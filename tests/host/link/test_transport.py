@@ -7,7 +7,7 @@ import pytest
 from host.device import open_device
 from host.errors import DeviceUriError, LinkSilentError
 from host.link.transport import DescriptorTransport, open_serial
-from tests.host.bundles import BUNDLES, write_manifest
+from tests.host.small_bundles import BUNDLES, write_manifest
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from host import CountWindow, TimeWindow, UsageError, open_device
 from host.errors import NullOrderError, UnknownColumnError
 from host.pipeline import Pipeline
-from host.query import JoinQuery, Term
-from host.tables import output_schema
+from host.query.join_query import JoinQuery, Term
+from host.query.tables import output_schema
 from tests.host.tables import bundle, naive_join
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("row", pa.int64())])

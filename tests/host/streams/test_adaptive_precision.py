@@ -25,13 +25,13 @@ from host import (
 from host.device import Device, Exchange
 from host.device.software import SoftwareDevice
 from host.device.thread import Finished
-from host.driver import TableJoin
 from host.errors import MissingToolError
-from host.query import JoinQuery, Term
+from host.join.driver import TableJoin
+from host.join.verification import compare_pairs, reference_pairs
+from host.query.join_query import JoinQuery, Term
 from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.ordinal_results import result_decoder
 from host.streams.staging import Staging
-from host.verification import compare_pairs, reference_pairs
 from host.words import WordCodec
 from tests.host.tables import bundle, naive_join
 

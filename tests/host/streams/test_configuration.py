@@ -2,7 +2,7 @@
 import pytest
 
 from host import Bounds, CountWindow, Ordering
-from host.cells import Cell
+from host.hardware.cells import Cell
 from host.streams.configuration import configuration
 from host.words import WordCodec
 from tests.host.tables import manifest_of

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow
-from host.driver import TableJoin
 from host.errors import CoreFailureError, UsageError
-from host.query import JoinQuery, Term
-from host.verification import reference_pairs
+from host.join.driver import TableJoin
+from host.join.verification import reference_pairs
+from host.query.join_query import JoinQuery, Term
 from sim.failures.expectation import arrivals, without_lost
-from tests.host.bundles import write_manifest
 from tests.host.failing_device import FailingDevice, gated
+from tests.host.small_bundles import write_manifest
 
 ROWS = 300
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from host import Ordering, Side
-from host.punctuation import Grouper
+from host.hardware.punctuation import Grouper
 from host.streams.expected_stars import ExpectedStars
 from tests.host.tables import manifest_of
 

@@ -2,6 +2,7 @@
 import pytest
 
 from host.errors import CoreFailureError
+from host.reference.window import CountWindow, TimeWindow
 from host.streams.failed_cores import (
     exclude,
     failed_cores,
@@ -10,10 +11,9 @@ from host.streams.failed_cores import (
     note_new,
     participation,
 )
-from host.window import CountWindow, TimeWindow
 from host.words import WordCodec
-from tests.host.bundles import BUNDLES, write_manifest
 from tests.host.failing_device import FailingDevice, gated
+from tests.host.small_bundles import BUNDLES, write_manifest
 
 
 def test_a_device_remembers_its_failed_cores_until_it_is_opened_again(tmp_path):

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, TimeWindow, open_device
-from host.driver import TaggedJoin, TaggedLayout
 from host.errors import UsageError
-from host.query import JoinQuery, Term
+from host.join.driver import TaggedJoin, TaggedLayout
+from host.query.join_query import JoinQuery, Term
 
 SIDE = pa.schema([("t", pa.int64())])
 

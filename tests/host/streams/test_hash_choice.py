@@ -11,10 +11,10 @@ import pytest
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, open_device
-from host.bucket_hash import field_hash, seeds
-from host.driver import TableJoin
 from host.errors import MissingToolError
-from host.query import JoinQuery, Term
+from host.hardware.bucket_hash import field_hash, seeds
+from host.join.driver import TableJoin
+from host.query.join_query import JoinQuery, Term
 from host.streams import hash_choice
 from host.streams.hash_choice import HashWatch
 

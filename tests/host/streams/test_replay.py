@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow
-from host.driver import TableJoin
-from host.verification import reference_pairs
-from tests.host.bundles import write_manifest
+from host.join.driver import TableJoin
+from host.join.verification import reference_pairs
 from tests.host.failing_device import FailingDevice, gated
+from tests.host.small_bundles import write_manifest
 from tests.host.streams.test_core_failures import ROWS, pairs_of, query_of, tables
 
 SHAPES = {

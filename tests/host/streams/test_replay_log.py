@@ -3,11 +3,11 @@ import numpy as np
 import pytest
 
 from host.manifest import Manifest
-from host.side import Side
+from host.reference.side import Side
 from host.streams.replay_log import ReplayLog
 from host.words import WordCodec
-from tests.host.bundles import write_manifest
 from tests.host.failing_device import gated
+from tests.host.small_bundles import write_manifest
 
 
 @pytest.mark.parametrize("two", [1, 2])

@@ -7,18 +7,25 @@ import numpy as np
 import pytest
 
 from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, TimeWindow
-from host.capacity import largest_window
 from host.device.software import SoftwareDevice
 from host.encode import EncodedBatch
 from host.errors import DeviceError
-from host.predicate import Bounds
-from host.storage import StorageRule
+from host.hardware.capacity import largest_window
+from host.hardware.storage import StorageRule
+from host.reference.predicate import Bounds
 from host.streams.intake import Arrived, SideTuples
 from host.streams.results import Faults, ResultDecoder
 from host.words import WordCodec
-from tests.host.bundles import BUNDLES, FLUSH, configuration, pack, random_tuples, write_manifest
 from tests.host.device_contract import converse
 from tests.host.naive import naive_join
+from tests.host.small_bundles import (
+    BUNDLES,
+    FLUSH,
+    configuration,
+    pack,
+    random_tuples,
+    write_manifest,
+)
 
 NAMES = ("plain", "tiny", "groups")
 BOUNDS = (-2, 2)

@@ -11,10 +11,10 @@ import pytest
 
 from hdl.bundle import write_bundle
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
-from host.driver import TableJoin
 from host.errors import MissingToolError, UsageError, WindowOverflowError
-from host.query import JoinQuery, Term
-from host.segments import Segment
+from host.join.driver import TableJoin
+from host.query.join_query import JoinQuery, Term
+from host.query.segments import Segment
 from tests.host.streams.test_adaptive_precision import Ticking
 from tests.host.tables import bundle, naive_join
 from tests.host.test_driver_simulated import PARAMETERS

@@ -14,8 +14,15 @@ from host.streams.intake import Arrived, SideTuples
 from host.streams.results import ResultDecoder
 from host.streams.turns import all_cores, segment_words
 from host.words import WordCodec
-from tests.host.bundles import BUNDLES, FLUSH, configuration, pack, random_tuples, write_manifest
 from tests.host.device_contract import converse
+from tests.host.small_bundles import (
+    BUNDLES,
+    FLUSH,
+    configuration,
+    pack,
+    random_tuples,
+    write_manifest,
+)
 
 SIZE = 3
 

@@ -12,7 +12,7 @@ from host import Manifest
 from host.manifest import WordField
 from host.words import WordCodec, pack_field, tuple_writer, unpack_field
 from host.words.result_codec import PLACE
-from tests.host.bundles import BUNDLES
+from tests.host.small_bundles import BUNDLES
 
 ALL = {name: parameters.lane for name, parameters in {**PRESETS, **BUNDLES}.items()}
 TWO = {name: parameters.with_(tuples_per_word=2) for name, parameters in ALL.items()}

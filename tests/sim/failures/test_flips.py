@@ -8,10 +8,10 @@ import pytest
 
 from hdl.bundle import generate
 from host.device.simulated import SimulatedDevice
-from host.driver import TableJoin
 from host.errors import CoreFailureError
-from host.query import JoinQuery, Term
-from host.window import CountWindow
+from host.join.driver import TableJoin
+from host.query.join_query import JoinQuery, Term
+from host.reference.window import CountWindow
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
 from sim.failures.trials import tables

@@ -11,7 +11,7 @@ from host.errors import DeviceError
 from host.words import WordCodec
 from sim.figures import segments
 from sim.figures.segments import LOADS, ROTATED, Load, change_words, counted, cycles_more
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 KINDS = ("turns", "closing", "nothing")
 

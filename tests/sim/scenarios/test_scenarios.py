@@ -16,7 +16,7 @@ from sim.scenarios import (
     make_scenario,
     names,
 )
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 #: Accelerators whose cases are all of those that there are.
 SOME = ("one core", "digests", "three indexes", "two in a word")

@@ -16,7 +16,7 @@ from sim.soak.model import Model
 from sim.soak.results import MARK, ORDINAL, describe, pack, pack_match
 from sim.soak.shapes import random_shape
 from tests.hdl.baselines.programs import Program, random_program
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 CHAINS = ("handshake", "low-latency-handshake")
 X8 = (KeyField(name="x", bits=8),)

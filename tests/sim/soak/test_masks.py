@@ -21,7 +21,7 @@ from sim.soak.programs import Programmer
 from sim.soak.results import PAIR, STAR, read_results
 from sim.soak.rounds import rounds_with_stars
 from sim.soak.words import WordLayout
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 from tests.sim.soak.test_model import software_results, with_flush
 
 

@@ -14,7 +14,7 @@ from sim.soak.programs import Programmer
 from sim.soak.results import MARK, PAIR, STAR, read_results
 from sim.soak.shapes import random_shape
 from sim.soak.words import WordLayout, as_numbers
-from tests.host.bundles import write_manifest
+from tests.host.small_bundles import write_manifest
 
 ROOM = 1 << 12
 #: Cycles that a program may take: a few dozen tuples.

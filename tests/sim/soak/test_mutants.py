@@ -11,7 +11,7 @@ from sim.soak.mutants import changed, write_mutant
 from sim.soak.soak import Soak
 from sim.verilated.library import build_library
 from tests.conftest import ROOT
-from tests.host.bundles import BUNDLES
+from tests.host.small_bundles import BUNDLES
 from tests.host.test_driver_simulated import PARAMETERS
 from tests.sim.soak.test_soak import CHAINS
 

@@ -14,7 +14,7 @@ from sim.soak.shapes import KINDS, random_shape
 from sim.soak.soak import Soak
 from sim.soak.workloads import KEYS, SIDES, TIMES
 from tests.conftest import ROOT
-from tests.host.bundles import BUNDLES
+from tests.host.small_bundles import BUNDLES
 from tests.host.test_device_simulated import PAIRED_PORTS
 from tests.host.test_driver_simulated import PARAMETERS
 

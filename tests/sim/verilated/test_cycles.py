@@ -13,8 +13,8 @@ from host import CountWindow
 from host.cost_model import JoinSize, estimated_cycles
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
-from host.driver import TableJoin
-from host.query import JoinQuery, Term
+from host.join.driver import TableJoin
+from host.query.join_query import JoinQuery, Term
 from host.words import WordCodec
 from sim.verilated.library import build_library
 

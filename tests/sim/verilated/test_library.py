@@ -15,7 +15,6 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.checksum import checksum_file, is_intact, publish
 from host.device import simulator_library
 from host.device.processor import processor_of, this_processor
 from host.device.simulated import SimulatedDevice
@@ -29,6 +28,7 @@ from host.errors import (
     MissingToolError,
     StaleManifestError,
 )
+from host.files.checksum import checksum_file, is_intact, publish
 from host.manifest import Manifest, digest
 from host.words import WordCodec
 from sim.__main__ import main

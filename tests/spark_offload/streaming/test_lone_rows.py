@@ -5,8 +5,8 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from host.join_type import JoinType
-from host.tables import output_schema
+from host.query.tables import output_schema
+from host.reference.join_type import JoinType
 from spark_offload.streaming.lone_rows import as_results
 from tests.spark_offload.stream_model import BEGIN, SCHEMA, stream_task
 

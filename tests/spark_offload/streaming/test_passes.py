@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from host import open_device
-from host.driver import TableJoin
 from host.errors import WindowOverflowError
-from host.join_type import JoinType
+from host.join.driver import TableJoin
+from host.reference.join_type import JoinType
 from spark_offload.streaming import passes
 from spark_offload.streaming.passes import NewPairs, Rows, reach
 from tests.spark_offload.stream_model import SCHEMA, holds, stream_task

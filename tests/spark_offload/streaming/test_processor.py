@@ -11,7 +11,7 @@ import pytest
 
 from host import UsageError
 from host.errors import WindowOverflowError
-from host.tables import output_schema
+from host.query.tables import output_schema
 from spark_offload.streaming import processor
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY

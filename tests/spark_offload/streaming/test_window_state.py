@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host.join_type import JoinType
-from host.side import Side
+from host.reference.join_type import JoinType
+from host.reference.side import Side
 from spark_offload.streaming.matched import MatchedBits
 from spark_offload.streaming.window_state import WindowState
 from tests.spark_offload.stream_model import SCHEMA, stream_task

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundles on this machine, and which one serves a query."""

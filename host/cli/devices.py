@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host devices`: the kinds of devices, and the bundles on this machine."""
+
+import argparse
+from pathlib import Path
+
+from host.bundles.cache import bundle_folders
+from host.bundles.store import find_bundles
+from host.device.simulator_library import read_library
+from host.errors import ManifestError, MissingManifestError
+from host.manifest import Manifest
+
+__all__ = ["KINDS", "add_parser", "main"]
+
+#: Kinds of devices, by the form of their URIs.
+KINDS = {
+    "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
+    "software:": "the reference join; always there, windows of any size",
+    "software:BUNDLE": "the reference join, with the results of the bundle's accelerator",
+    "serial:PATH?baud=N&bundle=BUNDLE": "a board at a serial port, with the bundle's bitstream",
+    "tcp:HOST:PORT?bundle=BUNDLE": "a board behind a TCP server, likewise",
+    "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
+}
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``devices`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "devices", help="list the kinds of devices and the bundles found", description=__doc__
+    )
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Print the kinds of devices and the bundles on this machine."""
+    del options
+    print("Kinds of devices:")
+    for form, meaning in KINDS.items():
+        print(f"  {form:33} {meaning}")
+    for place in bundle_folders():
+        bundles = find_bundles(place)
+        print(f"\nBundles in {place}:" if bundles else f"\nNo bundles in {place}.")
+        for folder, manifest in bundles:
+            print(f"  sim:{folder}{_lack(folder)}\n    {describe(manifest)}")
+    return 0
+
+
+def _lack(folder: Path) -> str:
+    """Return why a bundle cannot be simulated as it is; empty if it can."""
+    try:
+        read_library(folder)
+    except MissingManifestError:
+        return " (no simulator library yet)"
+    except ManifestError as error:
+        return f" (it {error.reason})"
+    return ""
+
+
+def describe(manifest: Manifest) -> str:
+    """Return one line about an accelerator."""
+    storage = manifest.storage
+    keys = ", ".join(
+        f"{key.name} {'int' if key.signed else 'uint'}{key.bits}" for key in manifest.keys
+    )
+    time = f", timestamps of {manifest.timestamp_bits} bits" if manifest.timestamp_bits else ""
+    return (
+        f"{storage.cores} cores, {manifest.capacity} tuples a side, keys {keys}{time}, "
+        f"kit {manifest.kit}"
+    )

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host join`: join two files on a device."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+import sys
+import time
+
+import pyarrow as pa
+
+from host.bundles.default_device import default_device
+from host.cli.query_arguments import add_join_arguments, query_from
+from host.cli.status import Status
+from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
+from host.device import Device
+from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
+from host.encode import EncodingPlan
+from host.errors import FailureError, KeyRangeError
+from host.files.formats import format_of, read_table, write_table
+from host.files.outputs import inputs_of, require_outputs
+from host.hardware.clock import hardware_time
+from host.join.driver import Progress, TableJoin
+from host.join.verification import compare_pairs, reference_pairs
+from host.pipeline import Pipeline
+from host.query.join_query import JoinQuery
+from host.reference.window import CountWindow
+from host.streams.device_join import JoinOptions, PreparedJoin
+from host.streams.failure_record import FailureRecord
+from host.streams.precision_record import PrecisionRecord
+
+__all__ = ["add_parser", "explain", "main"]
+
+_WAIT = "--device-wait"
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``join`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "join",
+        help="join two files over a sliding window",
+        description="Join two files over a sliding window, on an accelerator. The result has the "
+        "left columns, then the right ones, in the order of arrival of the later row of each pair "
+        "unless --ordering says otherwise. Rows that come alone, by --how, come when they leave "
+        "the window.",
+    )
+    add_join_arguments(parser)
+    parser.add_argument(
+        _WAIT, default=WAIT_DEFAULT, metavar="DURATION",
+        help="how long to wait for a device that another process uses; default: %(default)s",
+    )  # fmt: skip
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the join; return the exit code."""
+    query = query_from(options)
+    wait = parse_wait(options.device_wait, _WAIT)
+    format_of(options.output)
+    require_outputs({"--output": options.output}, inputs_of(options))
+    with Status("join") as status, ExitStack() as held:
+        # A build reports its own progress, line by line.
+        uri = options.device or default_device(query, build=options.build).uri
+        with status.stage(f"opening {uri}"):
+            device = held.enter_context(
+                open_in_turn(
+                    uri,
+                    holder="python -m host join",
+                    seconds=wait.nanoseconds / 1e9,
+                    remedy=f"wait longer ({_WAIT}), or end that process",
+                    report=lambda text: print(f"device: {text}", file=sys.stderr),
+                )
+            )
+        work = _streamed(options, query, device, status)
+        work = work or _gathered(options, query, device, status)
+        if options.explain:
+            print(work.explanation)
+        began = time.monotonic()
+        with status.stage("joining", work.passed):
+            rows = write_table(work.batches(), work.schema, options.output)
+        seconds = time.monotonic() - began
+        left, right = work.rows
+        cycles = work.cycles()
+        print(
+            f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {cycles} cycles on "
+            f"{uri}, written to {options.output}",
+            file=sys.stderr,
+        )
+        precision = work.precision()
+        if precision is not None:
+            print(f"precision: {precision}", file=sys.stderr)
+        failures = work.failures()
+        if failures is not None:
+            print(f"failures: {failures}", file=sys.stderr)
+        hardware = hardware_time(cycles, device.manifest)
+        if hardware is not None:
+            print(f"hardware: {hardware}", file=sys.stderr)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Work:
+    """A join of two files that is ready to run."""
+
+    explanation: str
+    schema: pa.Schema
+    rows: tuple[int, int]
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    cycles: Callable[[], int]
+    precision: Callable[[], PrecisionRecord | None]
+    failures: Callable[[], FailureRecord | None]
+    passed: "_Passed"
+
+
+class _Passed:
+    """Text about the progress of a join on its device.
+
+    Parameters
+    ----------
+    total : int
+        Number of rows of both inputs.
+    """
+
+    def __init__(self, total: int = 0) -> None:
+        self.total = total
+        self._progress = Progress(0, 0, 0)
+
+    def note(self, progress: Progress) -> None:
+        """Record the latest progress."""
+        self._progress = progress
+
+    def __call__(self) -> str:
+        now = self._progress
+        cycles = f", {now.cycles:,} cycles" if now.cycles else ""
+        return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
+
+
+def _streamed(
+    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+) -> _Work | None:
+    """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
+    paths = options.left, options.right
+    if options.verify or not query.sorted or {format_of(path) for path in paths} != {".parquet"}:
+        return None
+    left, right = (
+        Pipeline.of_parquet(path, sorted_by=[column])
+        for path, column in zip(paths, query.order, strict=True)
+    )
+    prepared: list[PreparedJoin] = []
+    passed = _Passed()
+    joined = left.join(
+        right, query, device, options=JoinOptions(report=passed.note), started=prepared.append
+    )
+    with status.stage("planning"):
+        execution = joined.execution()
+        try:
+            execution.graph()
+        except KeyRangeError:
+            return None  # with whole tables, a common divisor may make the values fit
+        counts = [side.execution().traits.rows or 0 for side in (left, right)]
+        plan = prepared[-1].plan
+        text = f"{_heading(query, device, plan, (counts[0], counts[1]))}\n{joined.explain()}"
+    passed.total = sum(counts)
+
+    def cycles() -> int:
+        watch = prepared[-1].accelerator.watch
+        return 0 if watch is None else watch.cycles
+
+    def precision() -> PrecisionRecord | None:
+        return prepared[-1].accelerator.precision
+
+    def failures() -> FailureRecord | None:
+        return prepared[-1].accelerator.failures
+
+    rows = counts[0], counts[1]
+    return _Work(
+        text, execution.schema, rows, execution.batches, cycles, precision, failures, passed
+    )
+
+
+def _gathered(
+    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+) -> _Work:
+    """Prepare a join of two files that are read whole."""
+    tables = []
+    for path in (options.left, options.right):
+        with status.stage(f"reading {path}"):
+            tables.append(read_table(path))
+    left, right = tables
+    passed = _Passed(left.num_rows + right.num_rows)
+    with status.stage("planning", lambda: f"{passed.total:,} rows"):
+        join = TableJoin(left, right, query, device, record=options.verify, report=passed.note)
+
+    def checked() -> Iterator[pa.RecordBatch]:
+        yield from join.batches()
+        if options.verify:
+            with status.stage("comparing with the reference join"):
+                expected = reference_pairs(left, right, query)
+                verdict = compare_pairs(join.pairs, expected, ordered=query.ordering.period == 1)
+            print(f"verify: {verdict.text}", file=sys.stderr)
+            if not verdict.agrees:
+                raise FailureError(f"Verification failed: {verdict.text}.")
+
+    rows = left.num_rows, right.num_rows
+    return _Work(
+        explain(join, rows),
+        join.schema,
+        rows,
+        checked,
+        lambda: join.cycles,
+        lambda: join.precision,
+        lambda: join.failures,
+        passed,
+    )
+
+
+def explain(join: TableJoin, rows: tuple[int, int]) -> str:
+    """Describe how ``join``, of so many ``rows``, is run."""
+    streams = [f"streams  {line}" for line in join.describe().splitlines()]
+    return "\n".join([_heading(join.query, join.device, join.encoded, rows), *streams])
+
+
+def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
+    """Describe the query, the device and the encoding of the columns."""
+    manifest = device.manifest
+    storage = manifest.storage
+    cores = f"{storage.cores} core{'s' if storage.cores > 1 else ''}"
+    lines = [
+        f"query    {query}",
+        f"device   {device.uri}: {cores} x {storage.sub_window} tuples a side",
+        f"window   {plan.window}, of {manifest.capacity} tuples at most",
+        f"order    {query.ordering.meaning}",
+    ]
+    for field in plan.fields:
+        bounds = f"{field.bounds.low} .. {field.bounds.high}"
+        lines.append(f"field    {field.name}: {field.meaning}; difference {bounds}")
+    unused = [key.name for key in manifest.keys[len(plan.fields) :]]
+    if unused:
+        lines.append(f"unused   {', '.join(unused)}")
+    return "\n".join([*lines, *_cost(query, device, rows)])
+
+
+def _cost(query: JoinQuery, device: Device, rows: tuple[int, int]) -> list[str]:
+    """Say how long it takes by the cost model, if the device has a clock and windows are known.
+
+    How many tuples a time-based window holds depends on the values.
+    """
+    window = query.window
+    if not isinstance(window, CountWindow) or device.uri.startswith("software:"):
+        return []
+    left, right = (mean_of_last(window.size, count) for count in rows)
+    size = JoinSize(rows, (left, right))
+    cycles = estimated_cycles(device.manifest, size, query.ordering)
+    least = hardware_time(cycles, device.manifest) or f"{cycles:,} cycles"
+    return [
+        f"cycles   at least {least}, more where many rows match",
+        f"latency  {describe_latency(device.manifest, size.windows)}",
+    ]

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command-line options that describe a join, the same for every command that joins."""
+
+import argparse
+from fractions import Fraction
+from math import floor
+import re
+
+from host.errors import UsageError
+from host.query.durations import Duration, parse_duration
+from host.query.join_query import Bound, JoinQuery, Term, Width
+from host.query.on_failure import OnFailure
+from host.query.ordering_text import FORMS, parse_ordering
+from host.reference.join_type import JoinType
+from host.reference.window import CountWindow, TimeWindow
+
+__all__ = ["add_join_arguments", "parse_length", "query_from"]
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+def add_join_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe a join; :func:`query_from` reads them."""
+    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
+    files.add_argument("--left", required=True, metavar="FILE", help="the left table")
+    files.add_argument("--right", required=True, metavar="FILE", help="the right table")
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not one of the inputs; the file appears whole or not at all",
+    )  # fmt: skip
+    query = parser.add_argument_group("query")
+    query.add_argument(
+        "--order", required=True, metavar="LEFT:RIGHT",
+        help="columns that give the order of arrival; one name if both are called alike",
+    )  # fmt: skip
+    query.add_argument(
+        "--equal", action="append", default=[], metavar="LEFT:RIGHT",
+        help="columns that must be equal; may be repeated",
+    )  # fmt: skip
+    query.add_argument(
+        "--band", action="append", default=[], metavar="LEFT:RIGHT:LO:HI",
+        help="LO <= left - right <= HI; either may be left empty, durations for temporal columns; "
+        "may be repeated",
+    )  # fmt: skip
+    window = query.add_mutually_exclusive_group(required=True)
+    window.add_argument(
+        "--within", metavar="DURATION|NUMBER",
+        help="how far apart the order columns may be: 180min, 30s, 2h, 1d, 500ms for temporal "
+        "columns, a number for others",
+    )  # fmt: skip
+    window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
+    query.add_argument(
+        "--how", default=JoinType.INNER.value, metavar="TYPE",
+        help=f"{', '.join(kind.value for kind in JoinType)}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--ordering", default="outer", metavar="ORDERING",
+        help=f"order of the results: {FORMS}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--on-failure", default=OnFailure.RAISE.value, metavar="POLICY",
+        help="when a core of the accelerator fails: raise, report (go on without it, and say which "
+        "tuples are missing) or replay (nothing is missing); default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--sorted", action="store_true", help="both tables are sorted already; an error if not"
+    )
+    query.add_argument(
+        "--suffix", default="_right", help="for right columns whose name a left one has"
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="URI",
+        help="sim:BUNDLE, software: or software:BUNDLE; default: a bundle that suits, simulated",
+    )  # fmt: skip
+    run.add_argument(
+        "--build", action="store_true",
+        help="where no bundle here is large enough for the query, build one",
+    )  # fmt: skip
+    run.add_argument("--verify", action="store_true", help="compare with the reference join")
+    run.add_argument("--explain", action="store_true", help="say how the join is run")
+
+
+def query_from(options: argparse.Namespace) -> JoinQuery:
+    """Return the query described by parsed ``options``.
+
+    Raises
+    ------
+    UsageError
+        If an option cannot be read.
+    """
+    terms = [Term(*_names(text, "--equal")) for text in options.equal]
+    terms += [_band(text) for text in options.band]
+    return JoinQuery(
+        terms=tuple(terms),
+        order=_names(options.order, "--order"),
+        window=_window(options),
+        sorted=options.sorted,
+        suffix=options.suffix,
+        how=JoinType.of(options.how),
+        ordering=parse_ordering(options.ordering),
+        on_failure=OnFailure.of(options.on_failure),
+    )
+
+
+def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
+    """Read a number or a duration from text.
+
+    Parameters
+    ----------
+    text : str
+        Text of the number or duration.
+    what : str
+        Beginning of an error message: what the length is for.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither.
+    """
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return parse_duration(text, what)
+    number = Fraction(text)
+    return number.numerator if number.denominator == 1 else number
+
+
+def _names(text: str, option: str) -> tuple[str, str]:
+    parts = text.split(":")
+    if len(parts) > 2 or not all(parts):
+        raise UsageError(f"{option} takes LEFT:RIGHT, two column names, not {text!r}.")
+    return parts[0], parts[-1]
+
+
+def _band(text: str) -> Term:
+    parts = text.split(":")
+    if len(parts) != 4 or not all(parts[:2]):
+        raise UsageError(
+            f"--band takes LEFT:RIGHT:LO:HI, two column names and two bounds, not {text!r}."
+        )
+    low, high = (
+        _bound(part, f"In --band {text!r}, {name}")
+        for name, part in zip(("LO", "HI"), parts[2:], strict=True)
+    )
+    return Term(parts[0], parts[1], low, high)
+
+
+def _bound(text: str, what: str) -> Bound:
+    return parse_length(text, what) if text.strip() else None
+
+
+def _window(options: argparse.Namespace) -> Width:
+    if options.rows is not None:
+        rows = _require_positive(options.rows)
+        return CountWindow(rows)
+    width = parse_length(options.within, "--within")
+    if isinstance(width, Duration):
+        return width
+    if width < 0:
+        raise UsageError(f"--within must not be negative, but is {options.within}.")
+    return TimeWindow(floor(width))
+
+
+def _require_positive(text: str) -> int:
+    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+        raise UsageError(f"--rows takes a whole number of at least 1, not {text!r}.")
+    return int(text)

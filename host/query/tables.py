@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables and streams that a join reads, and the schema of its result."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.errors import UsageError
+from host.query.column_names import output_names
+from host.reference.join_type import JoinType
+from host.reference.side import Side
+
+__all__ = ["Input", "Supply", "as_table", "is_stream", "output_schema"]
+
+#: A table, or batches.
+Input: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
+
+#: Rows in each batch that is gathered from a table whose rows are not in order.
+GATHERED = 1 << 15
+
+
+def is_stream(rows: Input) -> bool:
+    """Return whether batches arrive one after another, as opposed to being in memory."""
+    return not isinstance(rows, (pa.Table, list, tuple))
+
+
+def as_table(rows: Input) -> pa.Table:
+    """Return the rows as a table; gather batches if necessary."""
+    if isinstance(rows, pa.Table):
+        return rows
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows.read_all()
+    return pa.Table.from_batches(list(rows))
+
+
+class Supply:
+    """The batches of an input, which some inputs can supply several times.
+
+    Parameters
+    ----------
+    rows : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
+        A reader or an iterator can be read once; any other iterable is iterated again.
+    order : array of int64, optional
+        For a table only: its row numbers in the wanted order.
+
+    Attributes
+    ----------
+    schema : pa.Schema
+        Schema of the batches.
+
+    Raises
+    ------
+    UsageError
+        If there is no batch, and therefore no schema.
+    """
+
+    def __init__(self, rows: Input, order: npt.NDArray[np.int64] | None = None) -> None:
+        self._rows: Input = rows
+        self._order = order
+        self._once = False
+        self._used = False
+        if isinstance(rows, (list, tuple)):
+            self._rows = pa.Table.from_batches(rows)
+        if isinstance(self._rows, pa.Table):
+            self.schema = self._rows.schema
+        elif isinstance(self._rows, pa.RecordBatchReader):
+            self.schema, self._once = self._rows.schema, True
+        else:
+            batches = iter(self._rows)
+            first = next(batches, None)
+            if first is None:
+                raise UsageError(
+                    "An input without any batch has no schema; give a pyarrow.RecordBatchReader "
+                    "or a table instead."
+                )
+            self.schema = first.schema
+            if batches is self._rows:
+                self._rows, self._once = chain([first], batches), True
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Return an iterator over the batches.
+
+        Raises
+        ------
+        UsageError
+            If the input can be read only once, and has been read.
+        """
+        if self._once and self._used:
+            raise UsageError(
+                "A reader or iterator of batches can be joined once, and it has been; give a "
+                "table to join it again."
+            )
+        self._used = True
+        if not isinstance(self._rows, pa.Table):
+            return iter(self._rows)
+        if self._order is None:
+            return iter(self._rows.to_batches())
+        return self._gathered(self._rows, self._order)
+
+    @staticmethod
+    def _gathered(table: pa.Table, order: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        for begin in range(0, len(order), GATHERED):
+            part = table.take(pa.array(order[begin : begin + GATHERED]))
+            yield from part.combine_chunks().to_batches()
+
+
+def output_schema(
+    left: pa.Schema,
+    right: pa.Schema,
+    suffix: str = "_right",
+    how: JoinType = JoinType.INNER,
+) -> pa.Schema:
+    """Return the schema of a join: the left columns, then the right ones if the join has pairs.
+
+    A column that is null where a row comes alone is nullable, even if it is not in the input.
+
+    Raises
+    ------
+    UsageError
+        If a name repeats in an input, or would repeat in the result even with the suffix; see
+        :mod:`host.query.column_names`.
+    """
+    names = output_names(left.names, right.names, suffix, how)
+    fields = [_nullable(field, how, Side.R) for field in left]
+    if how.has_pairs:
+        fields += [_nullable(field, how, Side.S) for field in right]
+    return pa.schema(field.with_name(name) for field, name in zip(fields, names, strict=True))
+
+
+def _nullable(field: pa.Field, how: JoinType, side: Side) -> pa.Field:
+    return field.with_nullable(True) if how.nulls(side) else field

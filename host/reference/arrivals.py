@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two streams as one sequence of tuples in the order of arrival."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DisorderError, UsageError
+from host.reference.exact import as_integers, places
+from host.reference.side import Side
+
+__all__ = ["Arrivals"]
+
+Columns = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrivals:
+    """Tuples of both sides in the order of their arrival.
+
+    Parameters
+    ----------
+    side : array of uint8
+        Side of each tuple.
+    keys : mapping of str to array of int64 or uint64
+        Key fields, each as long as ``side``. Narrower integers are widened.
+    timestamp : array of int64 or uint64, optional
+        Timestamps, which never decrease. Time-based windows need them.
+
+    Raises
+    ------
+    UsageError
+        If lengths differ, or a column does not hold integers.
+    DisorderError
+        If a timestamp is less than the one before it.
+    """
+
+    side: npt.NDArray[np.uint8]
+    keys: Columns
+    timestamp: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        side = np.ascontiguousarray(self.side, dtype=np.uint8)
+        if side.ndim != 1 or (side.size and int(side.max()) > 1):
+            raise UsageError("Array 'side' must be one-dimensional and hold 0 (R) and 1 (S) only.")
+        object.__setattr__(self, "side", side)
+        keys = {name: _column(name, column, len(side)) for name, column in self.keys.items()}
+        object.__setattr__(self, "keys", keys)
+        if self.timestamp is not None:
+            timestamp = _column("timestamp", self.timestamp, len(side))
+            object.__setattr__(self, "timestamp", timestamp)
+            _require_ascending("timestamp", timestamp)
+
+    def __len__(self) -> int:
+        return len(self.side)
+
+    @classmethod
+    def merge(
+        cls,
+        r_keys: Columns,
+        s_keys: Columns,
+        r_timestamp: npt.ArrayLike,
+        s_timestamp: npt.ArrayLike,
+    ) -> "Arrivals":
+        """Merge two streams that are sorted by time; on a tie R arrives first.
+
+        Raises
+        ------
+        DisorderError
+            If a stream is not sorted.
+        """
+        r_time, s_time = as_integers(r_timestamp), as_integers(s_timestamp)
+        _require_ascending(Side.R, r_time)
+        _require_ascending(Side.S, s_time)
+        if len(r_time) and len(s_time) and r_time.dtype != s_time.dtype:
+            raise UsageError("The timestamps of both sides must have the same signedness.")
+        time = np.concatenate([r_time, s_time]) if len(s_time) else r_time
+        time = time if len(r_time) else s_time
+        order = np.argsort(places(time), kind="stable")
+        side = np.repeat(np.array([0, 1], np.uint8), [len(r_time), len(s_time)])
+        keys = {
+            name: np.concatenate([as_integers(r_keys[name]), as_integers(s_keys[name])])[order]
+            for name in r_keys
+        }
+        return cls(side[order], keys, time[order])
+
+    @property
+    def ordinals(self) -> npt.NDArray[np.int64]:
+        """Number of each tuple within its own side, counted from 0."""
+        after_s = np.cumsum(self.side, dtype=np.int64)
+        after_r = np.arange(1, len(self) + 1, dtype=np.int64) - after_s
+        return np.where(self.side == Side.S, after_s, after_r) - 1
+
+
+def _column(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[Any]:
+    try:
+        column = as_integers(values)
+    except TypeError as error:
+        raise UsageError(f"Column {name!r}: {error}.") from error
+    if column.shape != (length,):
+        raise UsageError(f"Column {name!r} has shape {column.shape}, not ({length},).")
+    return column
+
+
+def _require_ascending(where: object, time: npt.NDArray[Any]) -> None:
+    falls = time[1:] < time[:-1]
+    if falls.any():
+        at = int(np.argmax(falls))
+        raise DisorderError(where, at + 1, int(time[at]), int(time[at + 1]))

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference join of every type: the meaning and the order of outer, semi and anti joins.
+
+Pairs come by the arrival of their later row, then of their earlier row. A row that comes alone
+comes when it leaves the window, because nothing that arrives later can match it. It comes before
+the pairs of the row that pushes it out.
+
+In a time-based window, a row is pushed out by the first row whose timestamp exceeds the sum of its
+timestamp and the lifespan. In a count-based window of n tuples, it is pushed out by the row of its
+own side that comes n rows after it. A row that is never pushed out comes at the end. Rows that
+leave together come in their order of arrival.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import UsageError
+from host.reference.arrivals import Arrivals
+from host.reference.exact import places, shifted
+from host.reference.join import Matches
+from host.reference.join_type import NO_ROW, JoinType
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
+
+__all__ = ["reference_rows", "strict_order"]
+
+Int64s = npt.NDArray[np.int64]
+
+
+def reference_rows(
+    arrivals: Arrivals, matches: Matches, window: Window, how: JoinType
+) -> tuple[Int64s, Int64s]:
+    """Return the results of a join of any type, given the pairs of the inner join.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+        Both streams, in the order of arrival.
+    matches : Matches
+        The pairs of the inner join.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    how : JoinType
+        Type of the join.
+
+    Returns
+    -------
+    r, s : array of int64
+        Tuples of each result, as numbers within their own sides, in strict order; ``NO_ROW`` for a
+        missing row.
+    """
+    pairs = matches.rows(arrivals)
+    found = [pairs] if how.has_pairs else []
+    for side in Side:
+        if how.tracks(side):
+            matched = np.zeros(int(np.count_nonzero(arrivals.side == side)), np.bool_)
+            matched[pairs[side]] = True
+            alone = np.flatnonzero(matched == how.wants_matched)
+            none = np.full(len(alone), NO_ROW, np.int64)
+            found.append((alone, none) if side is Side.R else (none, alone))
+    r, s = (np.concatenate(rows) for rows in zip(*found, strict=True))
+    order = strict_order(arrivals, window, r, s)
+    return r[order], s[order]
+
+
+def strict_order(arrivals: Arrivals, window: Window, r: Int64s, s: Int64s) -> Int64s:
+    """Return the strict order of results, as a permutation.
+
+    Parameters
+    ----------
+    arrivals : Arrivals
+        Both streams, in the order of arrival.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    r, s : array of int64
+        Tuples of each result, as numbers within their own sides, or ``NO_ROW``.
+    """
+    later = np.empty(len(r), np.int64)  # number of the arrival at which a result comes
+    earlier = np.empty(len(r), np.int64)
+    members = {side: np.flatnonzero(arrivals.side == side) for side in Side}
+    both = (r != NO_ROW) & (s != NO_ROW)
+    own = members[Side.R][r[both]], members[Side.S][s[both]]
+    later[both], earlier[both] = np.maximum(*own), np.minimum(*own)
+    for side, mine, other in ((Side.R, r, s), (Side.S, s, r)):
+        alone = other == NO_ROW
+        earlier[alone] = members[side][mine[alone]]
+        later[alone] = _departures(arrivals, window, members[side])[mine[alone]]
+    return np.lexsort((earlier, both, later))
+
+
+def _departures(arrivals: Arrivals, window: Window, members: Int64s) -> Int64s:
+    """Return, for each tuple of a side, the number of the arrival that pushes it out."""
+    if isinstance(window, CountWindow):
+        beyond = np.full(min(window.size, len(members)), len(arrivals), np.int64)
+        return np.concatenate([members[window.size :], beyond])
+    if arrivals.timestamp is None:
+        raise UsageError("A time-based window needs arrivals with timestamps.")
+    time = places(arrivals.timestamp)
+    last, _ = shifted(time[members], int(window.lifespan))
+    return np.searchsorted(time, last, side="right").astype(np.int64)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m spark_offload bench`: the accelerator against what Spark does by itself."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+import json
+from pathlib import Path
+from statistics import median
+import sys
+import time
+from typing import TypeAlias
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from host import FailureError, UsageError
+from spark_offload.cli.benchmark import Benchmark
+from spark_offload.join import plan_join
+from spark_offload.planning.plan import metrics
+from spark_offload.planning.request import Bands
+from spark_offload.session.spark_session import open_session
+
+__all__ = ["BenchRow", "add_parser", "main"]
+
+OUTPUT = Path("build") / "bench" / "spark.json"
+"""Where the rows go by default."""
+
+ACCELERATOR, EXPERT, AS_WRITTEN = "accelerator", "Spark, by an expert", "Spark, as written"
+
+Times: TypeAlias = list[float]
+"""Seconds, or ratios of them, turn by turn."""
+
+Answer = tuple[int, int]
+"""Rows of a join, and the sum of their hashes over all columns."""
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """One measured figure.
+
+    Parameters
+    ----------
+    name, unit, goal : str
+        What it is, in what, and what it should be (``"> 1"``).
+    value : float
+        What it is.
+    met : bool
+        Whether the goal is reached.
+    spread : (float, float) or None
+        Least and greatest value, if it is the median of several.
+    """
+
+    name: str
+    value: float
+    unit: str
+    goal: str
+    met: bool
+    spread: tuple[float, float] | None = None
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``bench``."""
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure the join against Spark's own",
+        description="Join the paper's benchmark on the simulated accelerator, by the query that an "
+        "expert of Spark writes by hand (rows repeated for the cells of a grid that they reach, an "
+        "equality of the cells, an exact filter), and by Spark's own join of the conditions as "
+        "they are, which compares every row with every row and takes minutes. All in one run, the "
+        "first two in turn; the answers are compared.",
+    )
+    parser.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
+    parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
+    parser.add_argument("--device", metavar="URI", help="default: the simulated accelerator")
+    parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
+    parser.add_argument("--turns", type=int, default=10, metavar="N", help="of the first two")
+    parser.add_argument(
+        "--without-own", action="store_true", help="leave out the join that takes minutes"
+    )
+    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Measure, print a row per figure, and write them to a file."""
+    for name in ("tuples", "window", "turns"):
+        if getattr(options, name) < 1:
+            raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
+    benchmark = Benchmark(rows=options.tuples, window=options.window)
+    print(benchmark, file=sys.stderr)
+    spark = open_session("splitjoin bench", master=options.master)
+    left, right = _frames(spark, benchmark, options.output.parent)
+    band: Bands = {(name, name): (-benchmark.reach, benchmark.reach) for name in "xy"}
+
+    def offloaded() -> DataFrame:
+        # Strict: what is measured is the device, not what would stand in for it.
+        plan = plan_join(
+            left,
+            right,
+            band=band,
+            order="t",
+            within=benchmark.within,
+            device=options.device,
+            strict=True,
+        )
+        frames.append(plan.dataframe())
+        return frames[-1]
+
+    frames: list[DataFrame] = []
+    ways: dict[str, Callable[[], DataFrame]] = {
+        ACCELERATOR: offloaded,
+        EXPERT: lambda: benchmark.by_expert(left, right),
+    }
+    for make in ways.values():
+        _answer(make())  # Python workers started, code compiled
+    answers: dict[str, Answer] = {}
+    seconds = _race(ways, options.turns, answers)
+    if not options.without_own:
+        written = {AS_WRITTEN: lambda: benchmark.in_spark(left, right)}
+        seconds |= _race(written, 1, answers)
+    done = metrics(frames[-1])
+    spent = done.total("seconds") - done.total("waited_seconds")
+    rows = _rows(seconds, spent / (2 * benchmark.rows) * 1e6)
+    _show(seconds, rows, options.output)
+    return 0
+
+
+def _frames(spark: SparkSession, benchmark: Benchmark, folder: Path) -> tuple[DataFrame, DataFrame]:
+    """Write both streams to Parquet, as somebody's data would lie, and return them as frames."""
+    folder.mkdir(parents=True, exist_ok=True)
+    frames = []
+    for name, table in zip(("left", "right"), benchmark.tables(), strict=True):
+        path = folder / f"spark-{name}.parquet"
+        pq.write_table(table, path, row_group_size=1 << 15)
+        frames.append(spark.read.parquet(str(path.absolute())))
+    return frames[0], frames[1]
+
+
+def _answer(frame: DataFrame) -> Answer:
+    """Run ``frame``; every column of every row counts."""
+    hashed = F.xxhash64(*frame.columns).cast("decimal(20,0)")
+    row = frame.agg(F.count(F.lit(1)), F.coalesce(F.sum(hashed), F.lit(0))).first()
+    if row is None:
+        raise FailureError("Spark returned no row for an aggregate.")
+    return int(row[0]), int(row[1])
+
+
+def _race(
+    ways: dict[str, Callable[[], DataFrame]], turns: int, answers: dict[str, Answer]
+) -> dict[str, Times]:
+    """Return how long each way took in each turn; the ways take turns, ``answers`` get theirs.
+
+    Raises
+    ------
+    FailureError
+        If an answer differs from another.
+    """
+    seconds: dict[str, Times] = {name: [] for name in ways}
+    for _ in range(turns):
+        for name, make in ways.items():
+            start = time.perf_counter()
+            answers[name] = _answer(make())
+            spent = time.perf_counter() - start
+            seconds[name].append(spent)
+            print(f"{name}: {spent:.2f} s, {answers[name][0]:,} rows", file=sys.stderr)
+            if len(set(answers.values())) > 1:
+                raise FailureError(f"The answers differ: {answers}.")
+    return seconds
+
+
+def _rows(seconds: dict[str, Times], overhead: float) -> list[BenchRow]:
+    """Return the figures."""
+    rows = []
+    if AS_WRITTEN in seconds:
+        own = [seconds[AS_WRITTEN][0] / ours for ours in seconds[ACCELERATOR]]
+        rows.append(_ratio("spark.band.speedup_vs_spark", own, 100, ">= 100"))
+    # A machine changes its speed from minute to minute, so what ran in the same turn is compared.
+    expert = [
+        other / ours for other, ours in zip(seconds[EXPERT], seconds[ACCELERATOR], strict=True)
+    ]
+    rows.append(_ratio("spark.band.speedup_vs_expert", expert, 1, "> 1"))
+    met = overhead < 1
+    return [*rows, BenchRow("spark.overhead_us_per_row", overhead, "us", "< 1", met)]
+
+
+def _ratio(name: str, ratios: Times, least: float, goal: str) -> BenchRow:
+    """Return a figure that is the median of ratios turn by turn."""
+    middle = median(ratios)
+    met = middle >= least if goal.startswith(">=") else middle > least
+    return BenchRow(name, middle, "times", goal, met, (min(ratios), max(ratios)))
+
+
+def _show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
+    print(f"{'seconds':32} {'median':>12}  {'least':>8} {'most':>8}  turns")
+    for name, spent in seconds.items():
+        low, high = min(spent), max(spent)
+        print(f"{name:32} {median(spent):12.4g}  {low:8.4g} {high:8.4g}  {len(spent)}")
+    print(f"\n{'name':32} {'value':>12}  {'unit':8} {'goal':8} {'met':4} spread")
+    for row in rows:
+        met = "yes" if row.met else "NO"
+        spread = "" if row.spread is None else f"{row.spread[0]:.4g} to {row.spread[1]:.4g}"
+        line = f"{row.name:32} {row.value:12.4g}  {row.unit:8} {row.goal:8} {met:4} {spread}"
+        print(line.rstrip())
+    path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")

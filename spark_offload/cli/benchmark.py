@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark of the SplitJoin paper: two uniform streams, a band on two fields."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from host import CountWindow, TimeWindow
+from host.query.join_query import JoinQuery, Term
+
+__all__ = ["Benchmark"]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Two streams whose fields ``x`` and ``y`` are uniform over 1 to 10,000.
+
+    A tuple arrives every tick, in turn from R (even ticks) and from S (odd ones). A pair matches
+    if ``x`` differs by at most ``reach``, and ``y`` too.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of each stream.
+    window : int
+        Tuples of each window, as the time that so many of a side take.
+    reach : int
+        Half width of the band.
+    seed : int
+        Of the random numbers.
+    """
+
+    rows: int = 20_000
+    window: int = 8_192
+    reach: int = 10
+    seed: int = 2016
+
+    @property
+    def within(self) -> int:
+        """Width of the time-based window in ticks: it holds exactly ``window`` tuples a side."""
+        return 2 * self.window - 1
+
+    def tables(self) -> tuple[pa.Table, pa.Table]:
+        """Return R and S."""
+        rng = np.random.default_rng(self.seed)
+        sides = []
+        for side in range(2):
+            sides.append(
+                pa.table(
+                    {
+                        "t": np.arange(self.rows, dtype=np.int64) * 2 + side,
+                        "x": rng.integers(1, 10_001, self.rows, dtype=np.int32),
+                        "y": rng.integers(1, 10_001, self.rows, dtype=np.int32),
+                    }
+                )
+            )
+        return sides[0], sides[1]
+
+    def query(self, *, counted: bool = False) -> JoinQuery:
+        """Return the question: by time, or by the last ``window`` rows, which is the same here."""
+        band = (-self.reach, self.reach)
+        return JoinQuery(
+            terms=(Term("x", "x", *band), Term("y", "y", *band)),
+            order=("t", "t"),
+            window=CountWindow(self.window) if counted else TimeWindow(self.within),
+        )
+
+    def in_spark(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return the same question as Spark's own join, in the order of the later row.
+
+        The conditions are written down as they are, so Spark compares every row with every row.
+        """
+        other = _renamed(right)
+        joined = left.join(other, self._near())
+        later = F.greatest("t", "t_right")
+        return joined.orderBy(later, F.least("t", "t_right"))
+
+    def by_expert(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return the same rows by the query that an expert of Spark writes by hand, in no order.
+
+        The plane of ``x`` and ``y`` is cut into cells twice as wide as the band, so that each right
+        row reaches at most two cells of a field. Spark joins by one ``bigint``, the number of the
+        cell, and the exact conditions filter the pairs. The left rows are broadcast, each of them
+        once; the right rows are repeated for their cells as they stream past. Spark left to itself
+        broadcasts the repeated rows, which takes about twice as long. Cells of one field only take
+        ten times as long.
+        """
+        width = 2 * (2 * self.reach + 1)
+        cells = 10_000 // width + 2  # of a field
+
+        def cell(value: Column) -> Column:
+            return F.call_function("div", value, F.lit(width))
+
+        own = left.withColumn("cell", cell(F.col("x")) * cells + cell(F.col("y")))
+        other = _renamed(right)
+        for name in "xy":
+            value = F.col(f"{name}_right")
+            reached = F.sequence(cell(value - self.reach), cell(value + self.reach))
+            other = other.withColumn(f"cell_{name}", F.explode(reached))
+        other = other.withColumn("cell", F.col("cell_x") * cells + F.col("cell_y"))
+        return (
+            F.broadcast(own)
+            .join(other, "cell")
+            .where(self._near())
+            .select(*left.columns, *(f"{name}_right" for name in right.columns))
+        )
+
+    def _near(self) -> Column:
+        """The conditions as they are asked for."""
+        near = [
+            F.abs(F.col(name) - F.col(f"{name}_right")) <= limit
+            for name, limit in (("t", self.within), ("x", self.reach), ("y", self.reach))
+        ]
+        return near[0] & near[1] & near[2]
+
+    def __str__(self) -> str:
+        return (
+            f"Two streams of {self.rows:,} tuples, fields x and y uniform over 1 to 10,000; pairs "
+            f"with |x - x'| <= {self.reach} and |y - y'| <= {self.reach}, each window the last "
+            f"{self.window:,} tuples of a stream."
+        )
+
+
+def _renamed(right: DataFrame) -> DataFrame:
+    """The right rows with the names that their columns have in the answer."""
+    return right.toDF(*(f"{name}_right" for name in right.columns))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors on their way from a task to the user: no stack traces, the cause and its place named."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from host import FailureError, JoinError
+from spark_offload.failures.jvm_causes import JvmCause, cause_of, jvm_causes, unread_file
+
+__all__ = ["in_partition", "kit_errors", "task_error"]
+
+_LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*): (?P<text>.+)$", re.MULTILINE)
+
+
+def in_partition(error: JoinError, partition: int) -> JoinError:
+    """Return ``error`` with the Spark partition in its message; its type stays.
+
+    What led to it is left out: Spark shows an exception of a task as its whole traceback, of which
+    the sentence would be the last of many lines.
+    """
+    # Spark hands over text of which the last line is found again: so, one line.
+    message = "; ".join(line.strip() for line in str(error).splitlines())
+    error.args = (f"{message} (In Spark partition {partition}.)",)
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+@contextmanager
+def kit_errors() -> Iterator[None]:
+    """Turn an error of a Spark action inside into the kit's own; see :func:`task_error`."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise task_error(error) from error
+
+
+def task_error(error: BaseException) -> JoinError:
+    """Return, as an error of this kit, why a Spark action failed.
+
+    ``count()``, ``collect()`` and all other actions of a frame raise exceptions of PySpark, of
+    which the first lines say little. This function finds what is worth reading in any of them: the
+    sentence of this kit that a task stopped with, as the error that it was; a file that Spark could
+    not read, and why; or the deepest cause that Spark tells.
+
+    Parameters
+    ----------
+    error : BaseException
+        What the action raised; an error of this kit is returned as it is.
+
+    Returns
+    -------
+    JoinError
+        The error that the task raised, or a :class:`~host.FailureError`. Its message is one
+        sentence.
+
+    Examples
+    --------
+    >>> try:
+    ...     rows = stream_join(left, right, on="key", order="t", within="1h").collect()
+    ... except Exception as error:
+    ...     raise task_error(error) from error
+    """
+    if isinstance(error, JoinError):
+        return error
+    text = str(error)
+    own = _own_error(text)
+    if own is not None:
+        return own
+    if not isinstance(error, (PySparkException, Py4JError)):
+        said = _sentence(text)
+        return FailureError(f"{type(error).__name__}{f': {said}' if said else ''}.")
+    causes = jvm_causes(error, text)
+    for found in (_in_worker(text), _of_file(causes)):
+        if found is not None:
+            return FailureError(found)
+    cause = cause_of(causes)
+    said = text if cause is None else str(cause)
+    return FailureError(f"Spark failed: {_sentence(said) or type(error).__name__}.")
+
+
+def _own_error(text: str) -> JoinError | None:
+    """Return the error of this kit whose traceback is in ``text``: its last line has all."""
+    kinds = {kind.__name__: kind for kind in _family(JoinError)}
+    for match in reversed(list(_LAST_LINE.finditer(text))):
+        kind = kinds.get(match["name"])
+        if kind is not None:
+            found = kind.__new__(kind, match["text"])
+            found.args = (match["text"],)
+            return found
+    return None
+
+
+def _in_worker(text: str) -> str | None:
+    """Return what an exception of a Python worker says that is none of this kit's."""
+    if "Traceback (most recent call last)" not in text:
+        return None
+    python = text.partition("\nCaused by: ")[0].partition("\n\tat ")[0]
+    lines = list(_LAST_LINE.finditer(python))
+    if not lines:
+        return None
+    return f"A Spark task failed: {lines[-1]['name']}: {_sentence(lines[-1]['text'])}."
+
+
+def _of_file(causes: list[JvmCause]) -> str | None:
+    """Return the sentence on a file that Spark could not read, if that is what happened."""
+    file = unread_file(causes)
+    cause = cause_of(causes)
+    if file is None or cause is None:
+        return None
+    if cause.name.endswith("FileNotFoundException"):
+        return (
+            f"Spark could not read file {file!r}: it is gone since the DataFrame was made; make "
+            f"the DataFrame anew from the files that are there."
+        )
+    return (
+        f"Spark could not read file {file!r}: {_sentence(cause.message or cause.name)}; mend the "
+        f"file, or leave it out of the input."
+    )
+
+
+def _sentence(text: str) -> str:
+    """Return the first line of ``text``, without the number of the SQL state and the full stop."""
+    lines = text.strip().splitlines()
+    return re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0]).strip().rstrip(".:") if lines else ""
+
+
+def _family(kind: type[JoinError]) -> list[type[JoinError]]:
+    """Return a class of errors and all that derive from it."""
+    return [kind, *(heir for child in kind.__subclasses__() for heir in _family(child))]

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order columns as whole numbers, which ranges of time are cut by."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    LongType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from host.query.durations import Duration, as_duration
+from host.query.join_query import JoinQuery
+from host.reference.window import TimeWindow
+
+__all__ = ["LEAST", "can_be_cut", "order_number", "window_width"]
+
+LEAST = -(1 << 63)
+"""Not above any order number."""
+
+_UNIT: dict[type[DataType], int] = {
+    DateType: 86_400_000_000_000,
+    TimestampType: 1_000,
+    TimestampNTZType: 1_000,
+}
+"""Nanoseconds between two order numbers that follow each other."""
+
+
+def can_be_cut(kind: DataType) -> bool:
+    """Tell whether order columns of this common type can be cut into ranges."""
+    return isinstance(kind, (LongType, BooleanType, *_UNIT))
+
+
+def order_number(order: Column, kind: DataType) -> Column:
+    """Return a column of 64-bit integers that stand as far apart as the times do.
+
+    Parameters
+    ----------
+    order : Column
+        Of the common type of both order columns.
+    kind : DataType
+        That type; one that :func:`can_be_cut`.
+    """
+    if isinstance(kind, DateType):
+        return F.unix_date(order).cast("long")
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(order)
+    if isinstance(kind, TimestampNTZType):
+        # By way of the interval, as a cast to an instant would depend on the session's time zone.
+        seconds = (order - F.expr("timestamp_ntz'1970-01-01'")).cast("decimal(38,6)")
+        return (seconds * 1_000_000).cast("long")
+    return order.cast("long")
+
+
+def window_width(query: JoinQuery, kind: DataType) -> int:
+    """Return the width of a time-based window as a difference of order numbers."""
+    width = query.window
+    if isinstance(width, TimeWindow):
+        return int(width.lifespan)
+    length = width if isinstance(width, Duration) else as_duration(width)  # type: ignore[arg-type]
+    return length.nanoseconds // _UNIT[type(kind)]

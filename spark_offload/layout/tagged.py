@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both inputs as one frame in the order of arrival, which is what an accelerator reads.
+
+A row of the tagged frame is ``side, order, row``, then the left columns ``l0 l1 …`` and the right
+columns ``r0 r1 …``; the columns of the other side are null. If both sides have columns of the same
+types, they share the columns ``c0 c1 …`` instead: less to sort and to send. In a frame that is cut
+into ranges of time ``part, halo`` follow: the partition that the row was sent to, and whether it is
+there for the partition's own rows to meet only. If rows can come alone and the window is
+time-based, ``alone`` follows: whether the row leaves the window in the partition's range. Names are
+made up, so no name of the user's can clash or need quoting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from spark_offload.layout.halos import Halos
+from spark_offload.layout.key_types import partition_key
+from spark_offload.layout.order_axis import order_number
+from spark_offload.layout.steps import steps_reached
+
+__all__ = [
+    "ALONE_COLUMN",
+    "HALO_COLUMNS",
+    "LEFT",
+    "PAYLOAD",
+    "RIGHT",
+    "SHARED",
+    "TAG_COLUMNS",
+    "TaggedInput",
+    "order_frame",
+    "tagged_frame",
+    "tagged_ranges",
+]
+
+LEFT = 0
+"""Value of ``side`` in the rows of the left input; it sorts before :data:`RIGHT` on a tie."""
+
+RIGHT = 1
+"""Value of ``side`` in the rows of the right input."""
+
+PAYLOAD = ("l", "r")
+"""First letters of the names of left and of right columns."""
+
+SHARED = "c"
+"""First letter of the names of columns that both sides share."""
+
+TAG_COLUMNS = ("side", "order", "row")
+"""The columns before the payload, which are also what a partition is sorted by."""
+
+HALO_COLUMNS = ("part", "halo")
+"""The columns behind the payload, where rows are cut into ranges of time."""
+
+ALONE_COLUMN = "alone"
+"""The column behind these: whether the partition answers for the row if it comes alone."""
+
+
+@dataclass(frozen=True)
+class TaggedInput:
+    """One input of the join.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    order : str
+        Column of the arrival order.
+    keys : tuple of str
+        Columns that the rows are partitioned by; may be empty.
+    unmatched : bool
+        Whether rows that match nothing are wanted too.
+    """
+
+    frame: DataFrame
+    order: str
+    keys: tuple[str, ...] = ()
+    unmatched: bool = False
+
+
+def tagged_frame(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    key_types: Sequence[DataType],
+    partitions: int,
+    direct: bool = False,
+) -> DataFrame:
+    """Return the union of both sides, partitioned by the keys, each partition in arrival order.
+
+    Input rows are numbered by :func:`~pyspark.sql.functions.monotonically_increasing_id`: not
+    contiguous, but increasing in the order of the input's partitions and rows, which is all that a
+    tie needs. The number depends on the input's partitions only, so a task that is run again
+    numbers its rows as before, as long as the input itself comes in the same order again.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs.
+    order_type : DataType
+        Common type of the order columns.
+    key_types : sequence of DataType
+        Common types of the key columns; equal values must be equal bytes to meet in one partition.
+    partitions : int
+        Number of partitions; without keys there is one.
+    direct : bool
+        Whether the task of a single partition reads the inputs itself, without a shuffle.
+    """
+    letters = _letters(left, right)
+    tagged = _united(
+        *(
+            _one_side(own, letters[side], side, order_type, key_types)
+            for side, own in enumerate((left, right))
+        )
+    )
+    keys = [f"k{index}" for index in range(len(key_types))]
+    placed = tagged.coalesce(1) if direct else tagged.repartition(partitions, *keys)
+    return placed.sortWithinPartitions("order", "side", "row").drop(*keys)
+
+
+def tagged_ranges(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    halos: Halos,
+    partitions: int,
+) -> DataFrame:
+    """Return the union of both sides, cut into ranges of time, each partition in arrival order.
+
+    The partitions follow one another in time. A row goes to the partition of its range, and as a
+    halo row to the following ones whose halos reach back to it.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs; their keys do not matter.
+    order_type : DataType
+        Common type of the order columns.
+    halos : Halos
+        The ranges, and the halo of each.
+    partitions : int
+        Number of partitions; those that have no range are empty.
+    """
+    sides = []
+    letters = _letters(left, right)
+    for side, own in enumerate((left, right)):
+        rows = _one_side(own, letters[side], side, order_type, ())
+        rows = rows.withColumn("time", order_number(F.col("order"), order_type))
+        first, last = (
+            steps_reached("time", steps) for steps in (halos.starts, halos.reaches[side])
+        )
+        # A row without a time stays, to be complained of.
+        ranges = F.when(F.col("time").isNull(), F.array(F.lit(0)))
+        sent = rows.select(
+            "*",
+            first.alias("own"),
+            F.explode(ranges.otherwise(F.sequence(first, last))).alias("part"),
+        )
+        sent = sent.withColumn("halo", F.col("part") > F.col("own"))
+        if halos.departures is not None:
+            leaves = steps_reached("time", halos.departures)
+            sent = sent.withColumn(ALONE_COLUMN, F.col("part") == leaves)
+        sides.append(sent.drop("own", "time"))
+    placed = _united(*sides).repartitionById(partitions, F.col("part"))
+    behind = [name for name in (*HALO_COLUMNS, ALONE_COLUMN) if name in placed.columns]
+    columns = [name for name in placed.columns if name not in behind]
+    return placed.sortWithinPartitions("order", "side", "row").select(*columns, *behind)
+
+
+def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
+    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs."""
+    sides = [
+        own.frame.toDF(*(f"c{index}" for index in range(len(own.frame.columns)))).select(
+            F.lit(side).alias("side"),
+            order_number(
+                F.col(f"c{own.frame.columns.index(own.order)}").cast(order_type), order_type
+            ).alias("time"),
+        )
+        for side, own in enumerate((left, right))
+    ]
+    return sides[LEFT].unionAll(sides[RIGHT])
+
+
+def _letters(left: TaggedInput, right: TaggedInput) -> tuple[str, str]:
+    """Return the first letters of the names that the columns of either side get."""
+    types = [[field.dataType for field in own.frame.schema.fields] for own in (left, right)]
+    return (SHARED, SHARED) if types[LEFT] == types[RIGHT] else PAYLOAD
+
+
+def _one_side(
+    own: TaggedInput, letter: str, side: int, order_type: DataType, key_types: Sequence[DataType]
+) -> DataFrame:
+    """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
+    names = {name: f"{letter}{index}" for index, name in enumerate(own.frame.columns)}
+    keys = [
+        partition_key(F.col(names[name]), kind).alias(f"k{index}")
+        for index, (name, kind) in enumerate(zip(own.keys, key_types, strict=True))
+    ]
+    # In SQL, as far as possible: every step of an expression in Python is a trip to the JVM.
+    rows = own.frame.toDF(*names.values()).select(
+        F.expr(f"CAST({side} AS TINYINT) AS side"),
+        F.expr(f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order"),
+        F.expr("monotonically_increasing_id() AS row"),
+        *keys,
+        "*",
+    )
+    if own.unmatched:
+        return rows
+    # A null key matches nothing; a null in the order column stays, to be complained of.
+    for index in range(len(keys)):
+        rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())
+    return rows
+
+
+def _united(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows of both sides, the columns of the other side null."""
+    return left.unionByName(right, allowMissingColumns=True)

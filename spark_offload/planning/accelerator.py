@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerator of a join: which one, what it is, and whether it can serve the query."""
+
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from host import CountWindow, Manifest, UsageError
+from host.bundles.default_device import default_device
+from host.device.software import SOFTWARE_MANIFEST
+from host.encode import plan_streams
+from host.hardware.capacity import require_capacity
+from host.query.join_query import JoinQuery
+from spark_offload.devices.sources import Devices, DeviceSource, device_source
+from spark_offload.devices.survey import survey
+from spark_offload.planning.explanation import TermExplanation
+
+__all__ = ["SOFTWARE", "Choice", "check_query", "choose_device", "software_serves"]
+
+SOFTWARE = "software:"
+"""Address of the reference join in software, which holds windows of any size."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where devices come from, none of them opened yet.
+
+    Parameters
+    ----------
+    source : DeviceSource
+        The devices.
+    reason : str
+        Why these, and how a task gets one.
+    manifest : Manifest
+        Their description.
+    """
+
+    source: DeviceSource
+    reason: str
+    manifest: Manifest
+
+    @property
+    def uri(self) -> str:
+        """The devices as the user knows them."""
+        return self.source.text
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
+        return self.uri != SOFTWARE
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether it counts cycles; the reference join does not."""
+        return not self.uri.startswith(SOFTWARE)
+
+    def name(self, query: JoinQuery) -> str:
+        """Return what a join on it is called in Spark's plan."""
+        cores = f"{_cores(self.manifest)} on " if self.has_limits else ""
+        return f"splitjoin({query}; {cores}{self.short_uri})"
+
+    @property
+    def short_uri(self) -> str:
+        """The addresses, of paths the last part only."""
+        return ", ".join(
+            f"{kind}{colon}{PurePath(place).name}"
+            for kind, colon, place in (uri.partition(":") for uri in self.uri.split(", "))
+        )
+
+    @property
+    def description(self) -> str:
+        """What the manifest says, on a line."""
+        if not self.has_limits:
+            return "none: the reference join, in software"
+        manifest = self.manifest
+        keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
+        speed = (
+            "an index, one entry a cycle and region"
+            if manifest.engine == "index"
+            else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
+        )
+        return (
+            f"{_cores(manifest)} x {manifest.storage.sub_window:,} tuples = "
+            f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
+            f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
+        )
+
+
+def choose_device(
+    devices: Devices,
+    query: JoinQuery,
+    session: SparkSession,
+    *,
+    tuples: int = 0,
+    build: bool = False,
+) -> Choice:
+    """Return the devices asked for, or the default one, which is built if it is not there yet.
+
+    The default has the engine that suits the query; see
+    :func:`host.bundles.default_device.default_device` for ``tuples`` and ``build``.
+
+    Raises
+    ------
+    JoinError
+        If there is no such device, or its bundle cannot be used or built.
+    """
+    if devices is None:
+        default = default_device(query, tuples=tuples, build=build)
+        devices, reason = default.uri, default.reason
+    else:
+        reason = "as asked for"
+    source = device_source(devices, session)
+    # Looking at it now finds out early what every task would run into.
+    manifest = survey(source, session)
+    planned = replace(source, manifest_hash=manifest.hash)
+    return Choice(planned, f"{reason}; {source.supply}", manifest)
+
+
+def check_query(
+    query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
+) -> tuple[TermExplanation, ...]:
+    """Let the host plan the encoding, which meets every error but those of values.
+
+    Returns
+    -------
+    tuple of TermExplanation
+        How each term is evaluated.
+
+    Raises
+    ------
+    UsageError
+        If the accelerator cannot serve the query, or columns cannot be compared.
+    """
+    if isinstance(query.window, CountWindow) and choice.has_limits:
+        require_capacity(query.window, choice.manifest)
+    plan = plan_streams(left, right, query, choice.manifest)
+    explanations = [
+        TermExplanation(
+            term=", ".join(str(term.term) for term in field.terms),
+            field=f"key field {field.name!r}",
+            note=field.note,
+        )
+        for field in plan.fields
+    ]
+    return tuple(explanations)
+
+
+def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
+    """Whether the reference join in software gives the answer that ``choice`` gives."""
+    if choice.manifest.predicate is not None:
+        return False
+    try:
+        plan_streams(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    except UsageError:
+        return False
+    return True
+
+
+def _cores(manifest: Manifest) -> str:
+    cores = manifest.storage.cores
+    return f"{cores} core{'' if cores == 1 else 's'}"

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join of batch frames on an accelerator as a plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from host.query.join_query import JoinQuery
+from host.reference.join_type import JoinType
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.shipping import ship_bundle, ship_packages
+from spark_offload.devices.sources import Devices
+from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.accelerator import (
+    SOFTWARE,
+    Choice,
+    check_query,
+    choose_device,
+    software_serves,
+)
+from spark_offload.planning.cost import devices_of
+from spark_offload.planning.explanation import Explanation
+from spark_offload.planning.inputs import JoinInputs
+from spark_offload.planning.order_checks import checked_for_disorder
+from spark_offload.planning.placement import PartitionBy, Placement, choose_placement
+from spark_offload.planning.plan import JoinPlan
+from spark_offload.planning.ranges import band_ranges
+from spark_offload.tasks.task import JoinTask, arrow_function
+from spark_offload.tasks.window_size import count_windows
+
+__all__ = ["BatchJoinPlan", "make_plan"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchJoinPlan(JoinPlan):
+    """A join of batch frames that is ready to run.
+
+    Parameters
+    ----------
+    choice : Choice
+        The devices.
+    placement : Placement
+        How the rows are partitioned.
+    trace : bool
+        Whether every result's latency is measured.
+    progress : str, optional
+        Folder in which tasks tell how far they are; see :mod:`spark_offload.session.progress`.
+    width : int or None
+        Of a time-based window that can outgrow the device, as a difference of order numbers.
+    goes_on : bool
+        Whether a task goes on in software from where the window outgrows its device.
+    """
+
+    choice: Choice
+    placement: Placement
+    trace: bool = False
+    progress: str | None = None
+    width: int | None = None
+    goes_on: bool = False
+
+    @property
+    def follows_time(self) -> bool:
+        return self.placement.follows_time
+
+    def estimated(self, *, count: bool = False) -> Explanation:
+        return self._estimated(
+            self.placement.profile,
+            count=count,
+            manifest=self.choice.manifest if self.choice.has_clock else None,
+            devices=devices_of(self.placement),
+        )
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.left.sparkSession)
+        ship_packages(cluster)
+        report, read = cluster.gather_tasks()
+        tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
+        task = JoinTask(
+            query=self.query,
+            devices=self.choice.source.shipped(cluster),
+            left=arrow_schema(self.left.schema, "left"),
+            right=arrow_schema(self.right.schema, "right"),
+            output=arrow_schema(self.schema, "output"),
+            trace=self.trace,
+            progress=self.progress,
+            halos=tagged.halos,
+            ranges=band_ranges(self.left, self.right, self.query, self.choice.manifest),
+            width=self.width,
+            software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
+        )
+        named = arrow_function(task, self.explanation.name, report)
+        joined = tagged.frame.mapInArrow(named, self.schema)
+        if self.query.sorted and any(self.placement.keys):
+            # A task sees the order of its own keys' rows only; a null it sees in any row.
+            joined = checked_for_disorder(joined, self.left, self.right, self.query)
+        manifest = self.choice.manifest
+        return joined, lambda: read().on_hardware(manifest)
+
+
+def make_plan(
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    *,
+    device: Devices = None,
+    partitions: int | None = None,
+    partition_by: PartitionBy = None,
+    trace: bool = False,
+    progress: str | None = None,
+    build: bool = False,
+    strict: bool = False,
+) -> BatchJoinPlan:
+    """Check everything that can be checked without reading a row, and decide where to run.
+
+    Ranges of time are cut by what the order columns hold: then those are read, in a job of Spark.
+    So are the columns of the order and of equalities if ``build`` asks for an accelerator that
+    holds the windows, to count these.
+
+    Raises
+    ------
+    UsageError
+        If an input, a column, a type, the window or the device will not do.
+    """
+    for frame, side, order in (
+        (left, "left", query.order[0]),
+        (right, "right", query.order[1]),
+    ):
+        check_batch_frame(frame, side)
+        find_column(frame.schema, order, side)
+    for term in query.terms:
+        find_column(left.schema, term.left, "left")
+        find_column(right.schema, term.right, "right")
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    session = left.sparkSession
+    choice = choose_device(device, query, session, build=build)
+    terms = check_query(query, choice, *schemas)
+    inputs = JoinInputs(left, right, query)
+    facts = inputs.facts()
+    placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
+    if device is None and facts.width is not None:
+        tuples = 0
+        if placement.profile is not None:
+            tuples = placement.profile.largest_window(facts.width)
+        elif build:
+            ship_packages(cluster_of(session))
+            tuples = count_windows(inputs.tagged(placement).frame, facts.width)
+        if tuples > choice.manifest.capacity:
+            choice = choose_device(None, query, session, tuples=tuples, build=build)
+            terms = check_query(query, choice, *schemas)
+    width = facts.width if choice.has_limits else None
+    goes_on = not strict and width is not None and software_serves(query, choice, *schemas)
+    explanation = Explanation(
+        device=choice.uri,
+        chosen=choice.reason,
+        accelerator=choice.description,
+        partitions=placement.partitions,
+        partitioning=placement.reason,
+        join=f"{query.how}: {query.how.answer}",
+        terms=terms,
+        window=_window_text(query, goes_on=goes_on),
+        arrival=(
+            f"by left {query.order[0]!r} and right {query.order[1]!r}; "
+            "on a tie left before right, then input order"
+        ),
+        ordering=(
+            _by_arrival(placement, query.how)
+            if query.ordering.period == 1
+            else f"in each partition {query.ordering.meaning}"
+        ),
+        columns=tuple(schema.names),
+        name=choice.name(query),
+    )
+    return BatchJoinPlan(
+        query=query,
+        schema=schema,
+        explanation=explanation,
+        left=left,
+        right=right,
+        choice=choice,
+        placement=placement,
+        trace=trace,
+        progress=progress,
+        width=width,
+        goes_on=goes_on,
+    )
+
+
+def _by_arrival(placement: Placement, how: JoinType) -> str:
+    by_arrival = "by the arrival of the later row of a pair" if how.has_pairs else "by arrival"
+    if how.has_pairs and how is not JoinType.INNER:
+        by_arrival += ", a row alone where it leaves the window"
+    if placement.follows_time:
+        return f"{by_arrival}, over all partitions"
+    return f"in each partition {by_arrival}"
+
+
+def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
+    if not query.is_timed:
+        return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
+    width = getattr(query.window, "lifespan", query.window)
+    outgrown = "; where it outgrows the device, the task goes on in software" if goes_on else ""
+    return (
+        f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
+        f"{outgrown}"
+    )

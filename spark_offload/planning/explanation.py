@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a join runs and why: a value to inspect, and text to read."""
+
+from dataclasses import dataclass
+
+from spark_offload.measures.notebook import html_rows
+from spark_offload.planning.cost import Cost, InputSize
+
+__all__ = ["Cause", "Explanation", "TermExplanation"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One of the reasons for which an accelerator does not serve.
+
+    Parameters
+    ----------
+    reason : str
+        What it cannot do.
+    columns : tuple of str
+        Columns that this is about: left, then right; none if it is about all of the query.
+    remedy : str
+        What would help.
+    """
+
+    reason: str
+    columns: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        about = f"{', '.join(self.columns)}: " if self.columns else ""
+        return f"{about}{self.reason}; {self.remedy}"
+
+
+@dataclass(frozen=True)
+class TermExplanation:
+    """How one term of the query is evaluated.
+
+    Parameters
+    ----------
+    term : str
+        The comparison, with the names of the columns.
+    field : str
+        Key field of the accelerator that carries it.
+    note : str
+        How the columns become that field.
+    """
+
+    term: str
+    field: str
+    note: str
+
+    def __str__(self) -> str:
+        return f"{self.term}  ->  {self.field} ({self.note})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Where one join runs and why.
+
+    Parameters
+    ----------
+    device : str
+        Address of the device, as given.
+    chosen : str
+        Why this device.
+    accelerator : str
+        What the device's manifest says of it.
+    partitions : int
+        Partitions of the answer, each joined by a task with a device of its own.
+    partitioning : str
+        What the rows are partitioned by, and why.
+    join : str
+        Type of the join, and what its answer is made of.
+    terms : tuple of TermExplanation
+        All comparisons.
+    window : str
+        Which rows of the other side a row meets.
+    arrival : str
+        Order in which rows arrive.
+    ordering : str
+        Order in which results leave.
+    columns : tuple of str
+        Columns of the answer.
+    name : str
+        What the join is called in Spark's plan and in its user interface.
+    causes : tuple of Cause
+        Why no accelerator is used; none if one is.
+    inputs : InputSize or None
+        Rows and bytes of the inputs; None for streams, which have no end.
+    cost : Cost or None
+        What the join costs here and in Spark alone; likewise.
+    """
+
+    device: str
+    chosen: str
+    accelerator: str
+    partitions: int
+    partitioning: str
+    join: str
+    terms: tuple[TermExplanation, ...]
+    window: str
+    arrival: str
+    ordering: str
+    columns: tuple[str, ...]
+    name: str = ""
+    causes: tuple[Cause, ...] = ()
+    inputs: InputSize | None = None
+    cost: Cost | None = None
+
+    @property
+    def offloaded(self) -> bool:
+        """Whether the join leaves Spark."""
+        return not self.causes
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what there is to say, with a heading each."""
+        terms = [str(term) for term in self.terms] or ["none: all pairs within the window"]
+        causes = [("not offloaded", "\n".join(map(str, self.causes)))] if self.causes else []
+        sizes = [
+            (name, str(value))
+            for name, value in (("inputs", self.inputs), ("cost", self.cost))
+            if value is not None
+        ]
+        return [
+            *causes,
+            ("device", f"{self.device} ({self.chosen})"),
+            ("accelerator", self.accelerator),
+            ("partitions", f"{self.partitions}: {self.partitioning}"),
+            ("join", self.join),
+            ("terms", "\n".join(terms)),
+            ("window", self.window),
+            ("arrival", self.arrival),
+            ("results", self.ordering),
+            ("columns", ", ".join(self.columns)),
+            *sizes,
+            ("in Spark", self.name),
+        ]
+
+    def __str__(self) -> str:
+        rows = self.lines()
+        width = max(len(name) for name, _ in rows) + 2
+        indented = "\n" + " " * width
+        return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        return html_rows(self.lines())

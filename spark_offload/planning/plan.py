@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The join as a plan: everything checked and decided, nothing run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from host import Manifest, UsageError
+from host.query.join_query import JoinQuery
+from spark_offload.failures.translation import kit_errors
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.cost import InputSize, estimate_cost, join_size
+from spark_offload.planning.explanation import Explanation
+from spark_offload.planning.inputs import JoinInputs
+from spark_offload.planning.profile import OrderProfile
+
+__all__ = ["JoinPlan", "explain", "metrics", "plan_of", "remember"]
+
+_ATTRIBUTE = "_splitjoin_plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinPlan(ABC):
+    """A join that is ready to run; made by :func:`~spark_offload.plan_join`.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        What is joined.
+    schema : StructType
+        Columns of the answer.
+    explanation : Explanation
+        Where it runs and why.
+    left, right : DataFrame
+        The inputs.
+    """
+
+    query: JoinQuery
+    schema: StructType
+    explanation: Explanation
+    left: DataFrame
+    right: DataFrame
+
+    @property
+    def device(self) -> str:
+        """Address of the device or the devices, as explained."""
+        return self.explanation.device
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether the partitions of the answer, one after another, are in the order of arrival."""
+        return False
+
+    def explain(self, *, count: bool = False) -> Explanation:
+        """Print where the join runs and why; return the same as a value.
+
+        Parameters
+        ----------
+        count : bool
+            Whether to read the order columns, unless that has been done, for the number of rows and
+            what follows from it.
+        """
+        explanation = self.estimated(count=count)
+        print(explanation)
+        return explanation
+
+    def estimated(self, *, count: bool = False) -> Explanation:
+        """Return the explanation with the size of the inputs and the cost of the join."""
+        return self._estimated(None, count=count)
+
+    def dataframe(self) -> DataFrame:
+        """Return the answer as a frame; like every frame it is computed when it is used."""
+        return self._frame_and_metrics[0]
+
+    def metrics(self) -> JoinMetrics:
+        """Return what the tasks have measured so far; complete once an action has ended."""
+        return self._frame_and_metrics[1]()
+
+    @cached_property
+    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        with kit_errors():
+            frame, read = self._run()
+        remember(frame, self)
+        return frame, read
+
+    @abstractmethod
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        """Return the answer, and the function that reads what was measured."""
+
+    def _estimated(
+        self,
+        profile: OrderProfile | None,
+        *,
+        count: bool,
+        manifest: Manifest | None = None,
+        devices: int = 1,
+    ) -> Explanation:
+        """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
+        inputs = JoinInputs(self.left, self.right, self.query)
+        if profile is None and count:
+            profile = inputs.profile()
+        size = None if profile is None else join_size(self.query, profile, inputs.facts().width)
+        return replace(
+            self.explanation,
+            inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
+            cost=estimate_cost(self.left, self.right, self.query, manifest, size, devices),
+        )
+
+
+def remember(frame: DataFrame, plan: JoinPlan) -> None:
+    """Let :func:`plan_of` find the plan of a frame.
+
+    The frame itself holds the plan, so the two, which know each other, are freed together.
+    """
+    vars(frame)[_ATTRIBUTE] = plan
+
+
+def plan_of(frame: DataFrame) -> JoinPlan:
+    """Return the plan of a frame that :func:`~spark_offload.stream_join` returned."""
+    # Not by getattr(): to a frame, the name of an attribute that it lacks is that of a column.
+    plan = vars(frame).get(_ATTRIBUTE) if isinstance(frame, DataFrame) else None
+    if not isinstance(plan, JoinPlan):
+        raise UsageError(
+            "This DataFrame is not one that stream_join returned; frames derived from one do not "
+            "know its plan."
+        )
+    return plan
+
+
+def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
+    """Print where the join behind ``frame`` runs and why; return the same as a value.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        What :func:`~spark_offload.stream_join` returned.
+    count : bool
+        Whether to let Spark read the order columns of both inputs, for the number of rows and an
+        estimate of the cycles, unless that has been done for the sake of the join. Of streams it
+        has no meaning.
+    """
+    return plan_of(frame).explain(count=count)
+
+
+def metrics(frame: DataFrame) -> JoinMetrics:
+    """Return what the tasks of the join behind ``frame`` have measured so far."""
+    return plan_of(frame).metrics()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of :func:`~spark_offload.stream_join` as one ``JoinQuery``."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, TypeAlias
+
+from host import CountWindow, Ordering, TimeWindow, UsageError
+from host.query.durations import Duration, parse_duration
+from host.query.join_query import Bound, JoinQuery, Term, Width
+from host.query.on_failure import OnFailure
+from host.reference.join_type import JoinType
+
+__all__ = ["Bands", "Equalities", "Length", "build_query"]
+
+Equalities: TypeAlias = "str | Sequence[str | tuple[str, str]] | None"
+"""Equal columns: one name, or a list of names and of (left, right) pairs."""
+
+Length: TypeAlias = "int | str | timedelta | Duration | None"
+"""A number, a duration, or a duration as text (``"180min"``); None leaves a bound open."""
+
+Bands: TypeAlias = (
+    "Mapping[str | tuple[str, str], tuple[Length, Length]]"
+    " | Sequence[tuple[str, str, Length, Length]] | None"
+)
+"""Bounds ``low <= left - right <= high``, by column pair or as a list of four-tuples."""
+
+
+def build_query(
+    *,
+    on: Equalities,
+    band: Bands,
+    order: str | tuple[str, str],
+    within: Length,
+    rows: int | None,
+    sorted: bool,
+    suffix: str,
+    ordering: Ordering | None = None,
+    how: str | JoinType = JoinType.INNER,
+    on_failure: str | OnFailure = OnFailure.RAISE,
+) -> JoinQuery:
+    """Return the query that the arguments ask for, or raise naming the one that is wrong."""
+    return JoinQuery(
+        terms=(*_equalities(on), *_bands(band)),
+        order=_order(order),
+        window=_window(within, rows),
+        ordering=Ordering.outer() if ordering is None else ordering,
+        sorted=bool(sorted),
+        suffix=suffix,
+        how=JoinType.of(how),
+        on_failure=OnFailure.of(on_failure),
+    )
+
+
+def _order(order: object) -> tuple[str, str]:
+    if isinstance(order, str):
+        return order, order
+    if _is_pair(order):
+        return order[0], order[1]  # type: ignore[index]
+    raise UsageError(f"order must be a column or a (left, right) pair of columns, not {order!r}.")
+
+
+def _equalities(on: Any) -> list[Term]:
+    if on is None:
+        return []
+    if isinstance(on, str):
+        return [Term(on, on)]
+    if not isinstance(on, Sequence):
+        raise UsageError(f"on must be a column or a list of columns, not {on!r}.")
+    if isinstance(on, tuple) and _is_pair(on):
+        raise UsageError(
+            f"on={on!r} could mean one pair or two columns; write [{on!r}] or {list(on)!r}."
+        )
+    terms = []
+    for entry in on:
+        if isinstance(entry, str):
+            terms.append(Term(entry, entry))
+        elif _is_pair(entry):
+            terms.append(Term(entry[0], entry[1]))
+        else:
+            raise UsageError(f"on lists columns and (left, right) pairs, not {entry!r}.")
+    return terms
+
+
+def _bands(band: Any) -> list[Term]:
+    if band is None:
+        return []
+    if isinstance(band, Mapping):
+        rows = []
+        for columns, bounds in band.items():
+            pair = (columns, columns) if isinstance(columns, str) else columns
+            if not _is_pair(pair) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+                raise UsageError(
+                    f"band maps a column or a (left, right) pair to (low, high), "
+                    f"not {columns!r} to {bounds!r}."
+                )
+            rows.append((*pair, *bounds))
+    elif isinstance(band, Sequence) and not isinstance(band, str):
+        rows = list(band)
+    else:
+        raise UsageError(f"band must be a mapping or a list of tuples, not {band!r}.")
+    terms = []
+    for row in rows:
+        if not isinstance(row, Sequence) or len(row) != 4 or not _is_pair(row[:2]):
+            raise UsageError(f"band lists (left, right, low, high) tuples, not {row!r}.")
+        bounds = [
+            _bound(value, f"In band {(row[0], row[1])!r}, the {name} bound")
+            for name, value in zip(("low", "high"), row[2:], strict=True)
+        ]
+        terms.append(Term(row[0], row[1], *bounds))
+    return terms
+
+
+def _bound(value: Any, what: str) -> Bound:
+    """Return a bound as the query takes it; text is a duration."""
+    return parse_duration(value, what) if isinstance(value, str) else value
+
+
+def _window(within: Any, rows: Any) -> Width:
+    if (within is None) == (rows is None):
+        given = "neither" if rows is None else f"both within={within!r} and rows={rows!r}"
+        raise UsageError(
+            f"Give exactly one of within (a time-based window) and rows (a count-based one), "
+            f"not {given}."
+        )
+    if rows is not None:
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise UsageError(f"rows must be a whole number of at least 1, not {rows!r}.")
+        return CountWindow(rows)
+    if isinstance(within, str):
+        return parse_duration(within, "within")
+    if isinstance(within, (timedelta, Duration)):
+        return within
+    if isinstance(within, bool) or not isinstance(within, int) or within < 0:
+        raise UsageError(
+            f"within must be a whole number of at least 0 or a duration, not {within!r}."
+        )
+    return TimeWindow(int(within))
+
+
+def _is_pair(value: object) -> bool:
+    return (
+        isinstance(value, (tuple, list))
+        and len(value) == 2
+        and all(isinstance(name, str) for name in value)
+    )

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An offloaded join held against Spark's own join of the same rows."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from host import FailureError, UsageError
+from host.reference.join_type import JoinType
+from spark_offload.failures.translation import kit_errors
+from spark_offload.own_join.question import own_join
+from spark_offload.planning.plan import plan_of
+
+__all__ = ["Verification", "verify"]
+
+_PARTS = 1 << 20
+"""Shares of the left rows are counted in so many parts."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a comparison has found.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the answer that were compared; pairs, of an inner join.
+    missing, extra : int
+        Rows that only Spark's own join has, and that only the offloaded one has.
+    share : float
+        Share of the left rows whose results were compared; of the right rows, in a right join.
+    """
+
+    rows: int
+    missing: int
+    extra: int
+    share: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are alike."""
+        return not (self.missing or self.extra)
+
+    def __str__(self) -> str:
+        part = "" if self.share == 1 else f" of {self.share:.2%} of the rows of a side"
+        if self.agrees:
+            return f"All {self.rows:,} results{part} agree with Spark's own join."
+        return (
+            f"Of {self.rows:,} results{part} {self.missing:,} are missing and {self.extra:,} are "
+            f"in excess, by Spark's own join."
+        )
+
+
+def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Verification:
+    """Run a join that :func:`~spark_offload.stream_join` returned, and Spark's own, and compare.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The join, over a time-based window.
+    share : float
+        Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
+        their values only. In a right outer join it is a share of the right rows, and a full outer
+        join is compared as a whole.
+    raises : bool
+        Whether a difference is an error.
+
+    Returns
+    -------
+    Verification
+        How many pairs were compared, and how many differ.
+
+    Raises
+    ------
+    UsageError
+        If the frame is no such join, its window is count-based, or a share of a full outer join is
+        asked for.
+    FailureError
+        If the answers differ, or Spark fails; an error inside a task is raised as itself.
+    """
+    if not 0 < share <= 1:
+        raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
+    plan = plan_of(frame)
+    answer, left, right = frame, plan.left, plan.right
+    if share < 1:
+        if plan.query.how is JoinType.FULL:
+            raise UsageError(
+                f"share={share} of a full outer join cannot be compared: whether a row of one side "
+                f"comes alone depends on all rows of the other; take share=1."
+            )
+        # Every result has a row of this side.
+        if plan.query.how is JoinType.RIGHT:
+            right = _chosen(right, slice(None), share)
+            answer = _chosen(answer, slice(len(left.columns), None), share)
+        else:
+            left = _chosen(left, slice(None), share)
+            answer = _chosen(answer, slice(len(left.columns)), share)
+    expected = own_join(left, right, plan.query)
+    with kit_errors():
+        answer = answer.cache()
+        try:
+            found = Verification(
+                rows=answer.count(),
+                missing=expected.exceptAll(answer).count(),
+                extra=answer.exceptAll(expected).count(),
+                share=share,
+            )
+        finally:
+            answer.unpersist()
+    if raises and not found.agrees:
+        raise FailureError(str(found))
+    return found
+
+
+def _chosen(frame: DataFrame, columns: slice, share: float) -> DataFrame:
+    """Return the rows whose values in ``columns`` fall into a share of all hashes."""
+    # Positions as names: no name of the user's can clash or need quoting.
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    part = F.pmod(F.xxhash64(*places[columns]), F.lit(_PARTS))
+    return frame.toDF(*places).where(part < int(share * _PARTS)).toDF(*frame.columns)

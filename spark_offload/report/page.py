@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's report: one HTML file that opens offline, made of what one run measured."""
+
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from host.files.outputs import atomic_output
+from spark_offload.report.charts import bar_chart, line_chart, share_chart
+from spark_offload.report.figures import Run, derive_figures, percentile, stages
+
+__all__ = ["write_report"]
+
+BARS = 60
+NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
+
+
+def write_report(run: Run, path: Path) -> None:
+    """Write the report of ``run`` to ``path``, whole or not at all."""
+    rows = derive_figures(run)
+    page = Template(
+        files("spark_offload.report").joinpath("page.html").read_text("utf-8")
+    ).substitute(
+        title=escape(run.title),
+        question=escape(run.question),
+        verdict=escape(run.check),
+        verdict_class={True: "good", False: "bad", None: ""}[run.agrees],
+        tiles=_tiles(rows),
+        **_timeline(run),
+        precision=_precision(run),
+        **_latency(run),
+        **_stages(run),
+        rows="".join(
+            f'<tr><th>{escape(name)}</th><td class="number">{escape(value)}</td></tr>'
+            for name, value in rows
+        ),
+        explanation=escape(run.explanation),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_output(path) as place:
+        place.write_text(page, "utf-8")
+
+
+def _tiles(rows: list[tuple[str, str]]) -> str:
+    shown = ("Results", "Tuples/s, whole join", "Cycles per tuple", "Cycle efficiency")
+    return "".join(
+        f"<div><b>{escape(value)}</b><span>{escape(name)}</span></div>"
+        for name, value in rows
+        if name in shown
+    )
+
+
+def _timeline(run: Run) -> dict[str, str]:
+    """Results so far over cycles so far; of several tasks, the one with the most results."""
+    task = max(run.metrics.tasks, key=lambda task: task.results, default=None)
+    if task is None or len(task.timeline) < 2:
+        return {"timeline": NOTHING, "timeline_text": ""}
+    of_task = "" if len(run.metrics.tasks) == 1 else f" Of partition {task.partition}."
+    return {
+        "timeline": line_chart(
+            [(0, 0), *task.timeline],
+            title="Results over time",
+            x_label="cycles",
+            y_label="results so far",
+        ),
+        "timeline_text": f"Results emitted by the accelerator, over its clock cycles.{of_task}",
+    }
+
+
+def _precision(run: Run) -> str:
+    """A section with the period over cycles, if it was adaptive: of the task with most changes."""
+    records = [
+        (task.precision.changed, task.cycles, task.partition, task.precision)
+        for task in run.metrics.tasks
+        if task.precision is not None
+    ]
+    if not records:
+        return ""
+    _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
+    periods = [(0, record.first), *((change.cycle, change.period) for change in record.changes)]
+    ends = [cycle for cycle, _ in periods[1:]] + [max(cycles, periods[-1][0])]
+    steps = [
+        (at, period)
+        for (begin, period), end in zip(periods, ends, strict=True)
+        for at in (begin, end)
+    ]
+    chart = line_chart(
+        steps, title="Ordering period over time", x_label="cycles", y_label="probes per star"
+    )
+    return (
+        f"<section>\n<h2>Ordering period over time</h2>\n"
+        f'<p class="soft">Partition {partition}: {escape(str(record))}.</p>\n{chart}\n</section>'
+    )
+
+
+def _latency(run: Run) -> dict[str, str]:
+    """Distribution of the latency of results."""
+    histogram = run.metrics.latency()
+    if not histogram or not run.metrics.total("cycles"):
+        return {"latency": NOTHING, "latency_text": ""}
+    bar = max(1, -(-(max(histogram) + 1) // BARS))
+    bars: dict[int, int] = {}
+    for low, count in histogram.items():
+        bars[low // bar * bar] = bars.get(low // bar * bar, 0) + count
+    marks = [
+        (float(percentile(histogram, share)), f"{name} {percentile(histogram, share):,}")
+        for share, name in ((0.5, "median"), (0.99, "99 %"))
+    ]
+    return {
+        "latency": bar_chart(
+            [(low, low + bar, count) for low, count in sorted(bars.items())],
+            title="Latency distribution",
+            x_label="cycles",
+            y_label="results",
+            markers=marks,
+        ),
+        "latency_text": (
+            "Cycles from the one in which the accelerator accepted the later tuple of a pair to "
+            "the one in which it emitted the pair. Tuples are offered as fast as they are "
+            "accepted, so waiting behind earlier tuples counts."
+        ),
+    }
+
+
+def _stages(run: Run) -> dict[str, str]:
+    """Share of the cycles that each stage was busy, stalled or idle."""
+    found = stages(run.metrics.counters(), run.storage.get("cores", 0))
+    if not found:
+        return {"stages": NOTHING, "stages_text": ""}
+    return {
+        "stages": share_chart(
+            [
+                (
+                    stage.name,
+                    [("busy", stage.busy), ("stalled", stage.stalled), ("idle", stage.idle)],
+                )
+                for stage in found
+            ],
+            title="Busy, stalled and idle cycles of each stage",
+        ),
+        "stages_text": (
+            "Counted by the accelerator itself, and here as shares of its cycles. The ingress is "
+            "busy when it takes an input word and stalled when one has to wait; a region is busy "
+            "when it reads a row of its window and stalled when its results are stuck; the output "
+            "is busy when a result word is taken and stalled when one has to wait."
+        ),
+    }

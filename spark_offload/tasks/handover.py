@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A partition whose window outgrows the device: cut where it does, for another device to go on.
+
+The rows of a task are gauged before the device gets them. Before the first row that would find no
+room the device's input just ends, so all its results stand. The join that goes on gets the rows
+that a later row can still meet as halo rows, whose pairs with one another are not in its results,
+and then the others: together every result once, in the order of arrival.
+
+Rows come alone in the same way: the first join answers for those that have left the window at the
+last row that it was given, the second one for all others. It is told of the rows of two windows
+back, so it finds again what has matched these.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.errors import WindowOverflowError
+from host.hardware.capacity import side_label
+from host.join.driver import TaggedLayout
+from host.manifest import Manifest
+from host.reference.join_type import JoinType
+from host.reference.side import Side
+from host.streams.window_gauge import WindowGauge
+from spark_offload.layout.order_axis import LEAST
+from spark_offload.layout.tagged import ALONE_COLUMN, HALO_COLUMNS
+from spark_offload.tasks.window_size import WindowSize, order_numbers
+
+__all__ = ["Handover"]
+
+Int64s = npt.NDArray[np.int64]
+
+_HALO = HALO_COLUMNS[1]
+
+
+class Handover:
+    """The rows of a partition on their way to a device, and to the one that goes on.
+
+    Parameters
+    ----------
+    rows : RecordBatchReader
+        Tagged rows in the order of arrival.
+    layout : TaggedLayout
+        Of the rows.
+    how : JoinType
+        Type of the join.
+    width : int
+        Of the time-based window, as a difference of order numbers.
+    manifest : Manifest
+        Of the device.
+    strict : bool
+        Whether an overflow is an error; all rows are then read for the capacity that they need.
+    """
+
+    def __init__(
+        self,
+        rows: pa.RecordBatchReader,
+        layout: TaggedLayout,
+        how: JoinType,
+        width: int,
+        manifest: Manifest,
+        *,
+        strict: bool,
+    ) -> None:
+        self._rows = rows
+        self._layout = layout
+        self._how = how
+        self._width = width
+        self._manifest = manifest
+        self._strict = strict
+        self._gauges = {side: WindowGauge(side, width, manifest) for side in Side}
+        self._reach = width if how is JoinType.INNER else 2 * width
+        # Batches that later rows can meet, each with its last time.
+        self._met: deque[tuple[pa.RecordBatch, int]] = deque()
+        self._last = 0  # time of the last row of the first device
+        self._rest: pa.RecordBatch | None = None  # the first rows that the device does not get
+        self._overflow: tuple[Side, int] | None = None  # side of the first of them, and its number
+        self._counts = dict.fromkeys(Side, 0)
+        self._size = WindowSize(width)
+        #: Rows of both sides that the first device has not got.
+        self.rest_rows = 0
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the window has outgrown the device."""
+        return self._rest is not None
+
+    def first(self) -> pa.RecordBatchReader:
+        """Return the rows for the device, to be read once."""
+        return pa.RecordBatchReader.from_batches(self._rows.schema, self._fitting())
+
+    def rest(self) -> tuple[pa.RecordBatchReader, TaggedLayout]:
+        """Return the rows for the join that goes on, to be read once, and where columns stand."""
+        layout = replace(
+            self._layout,
+            halo=_HALO,
+            alone=self._layout.alone if self._how is JoinType.INNER else ALONE_COLUMN,
+        )
+        schema = self._rows.schema
+        for name in (layout.halo, layout.alone):
+            if name is not None and name not in schema.names:
+                schema = schema.append(pa.field(name, pa.bool_()))
+        return pa.RecordBatchReader.from_batches(schema, self._continued(schema)), layout
+
+    def error(self) -> WindowOverflowError:
+        """Read all rows; return the error that says what they need."""
+        assert self._overflow is not None
+        for _ in self._behind():
+            pass
+        side, number = self._overflow
+        error = WindowOverflowError(
+            side_label(side),
+            self._manifest.capacity,
+            number,
+            needed=self.needed,
+            cores=self._manifest.storage.cores,
+            engine=self._manifest.engine,
+        )
+        remedy = (
+            "Where no device is named, build=True counts the windows and builds what they need."
+        )
+        error.args = (f"{error} {remedy}",)
+        return error
+
+    @property
+    def needed(self) -> int:
+        """Rows of one side in the window when it was largest, so far, behind the cut."""
+        return self._size.largest
+
+    @property
+    def reason(self) -> str:
+        """Why another device went on, and from where."""
+        assert self._overflow is not None
+        side, number = self._overflow
+        return (
+            f"in software from row {number:,} of side {side_label(side)} on (the first is 0), as "
+            f"the window came to hold {self.needed:,} rows of a side and the device has room for "
+            f"{self._manifest.capacity:,}"
+        )
+
+    def _fitting(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._rows:
+            times, sides = order_numbers(batch), batch.column(self._layout.side).to_numpy()
+            cut = self._first_without_room(times, sides)
+            fitting = batch if cut is None else batch.slice(0, cut)
+            if fitting.num_rows:
+                self._keep(fitting, int(times[fitting.num_rows - 1]))
+            if cut is None:
+                yield fitting
+                continue
+            self._rest = batch.slice(cut)
+            for met, _ in self._met:
+                self._size.see(met)
+            if self._strict:
+                raise self.error()
+            if fitting.num_rows:
+                yield fitting
+            return
+
+    def _first_without_room(self, times: Int64s, sides: npt.NDArray[np.int8]) -> int | None:
+        """Return the place of the first row that finds no room."""
+        found = None
+        for side, gauge in self._gauges.items():
+            at = np.flatnonzero(sides == side)
+            full = gauge.overflow(times[at].view(np.uint64))
+            if full is not None and (found is None or at[full] < found):
+                found = int(at[full])
+                self._overflow = side, self._counts[side] + full
+            self._counts[side] += len(at)
+        return found
+
+    def _keep(self, batch: pa.RecordBatch, last: int) -> None:
+        """Keep a batch for the join that may go on; let go of those that nothing meets any more."""
+        self._met.append((batch, last))
+        self._last = last
+        while self._met[0][1] < last - self._reach:
+            self._met.popleft()
+
+    def _continued(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        while self._met:
+            batch, _ = self._met.popleft()
+            yield self._flagged(batch, schema, np.ones(batch.num_rows, np.bool_))
+        for batch in self._behind():
+            own = np.zeros(batch.num_rows, np.bool_)
+            if self._layout.halo is not None:
+                own |= _flags(batch, self._layout.halo)
+            yield self._flagged(batch, schema, own)
+
+    def _flagged(
+        self, batch: pa.RecordBatch, schema: pa.Schema, halo: npt.NDArray[np.bool_]
+    ) -> pa.RecordBatch:
+        """Return the rows with the columns that say which are halo rows, and which come alone."""
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns[_HALO] = pa.array(halo)
+        if ALONE_COLUMN in schema.names:
+            # The others have left the window, and were answered for before the cut.
+            alone = order_numbers(batch) >= max(LEAST, self._last - self._width)
+            if self._layout.alone is not None:
+                alone &= _flags(batch, self._layout.alone)
+            columns[ALONE_COLUMN] = pa.array(alone)
+        return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+    def _behind(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows behind the cut, measuring the window."""
+        batch = self._rest
+        while batch is not None:
+            self.rest_rows += batch.num_rows
+            self._size.see(batch)
+            yield batch
+            batch = next(self._rows, None)
+
+
+def _flags(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
+    flags: npt.NDArray[np.bool_] = batch.column(name).to_numpy(zero_copy_only=False)
+    return flags

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one Spark task does: read its partition, join it on a device, hand the pairs back."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from host import Device, JoinError, UsageError, open_device
+from host.encode import Ranges
+from host.join.driver import TaggedJoin, TaggedLayout
+from host.query.join_query import JoinQuery
+from spark_offload.cluster.shipping import local_device_uri
+from spark_offload.devices.sources import DeviceSource
+from spark_offload.devices.task_device import take_device
+from spark_offload.failures.translation import in_partition
+from spark_offload.layout.halos import HaloCounts
+from spark_offload.layout.tagged import LEFT, RIGHT
+from spark_offload.measures.metrics import TaskMetrics, TaskReport
+from spark_offload.measures.stopwatch import Stopwatch
+from spark_offload.measures.trace import cumulative_counts, histogram
+from spark_offload.session.progress import tuples_writer
+from spark_offload.tasks.handover import Handover
+from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
+
+__all__ = ["JoinTask", "arrow_function", "declared"]
+
+BUFFER_ROWS = 1 << 16
+"""Rows that a task reads ahead, at most, besides a batch and the window."""
+
+
+@dataclass(frozen=True)
+class JoinTask:
+    """All that a task needs to know; shipped with the function.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        What to join.
+    devices : DeviceSource
+        Where to get a device, shipped.
+    left, right, output : Schema
+        Columns of the inputs and of the answer.
+    trace : bool
+        Whether to measure the latency of every result.
+    progress : str, optional
+        Folder in which to tell how far the task has come.
+    halos : HaloCounts, optional
+        For a count-based window over ranges of time: how large the halos are.
+    ranges : tuple of mapping
+        Between which values the columns of bands lie, on the left and on the right.
+    width : int or None
+        Of a time-based window that can outgrow the device, as a difference of order numbers. None:
+        it cannot, or its rows cannot be counted before the device gets them.
+    software : str or None
+        Address of the software device that goes on from the row that finds no room; None: such a
+        row is an error.
+    """
+
+    query: JoinQuery
+    devices: DeviceSource
+    left: pa.Schema
+    right: pa.Schema
+    output: pa.Schema
+    trace: bool = False
+    progress: str | None = None
+    halos: HaloCounts | None = None
+    ranges: tuple[Ranges, Ranges] = field(default_factory=lambda: ({}, {}))
+    width: int | None = None
+    software: str | None = None
+
+
+def arrow_function(
+    task: JoinTask, name: str, report: TaskReport
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
+
+    def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        try:
+            yield from _join_partition(batches, task, partition, report)
+        except JoinError as error:
+            raise in_partition(error, partition) from None
+
+    join.__name__ = join.__qualname__ = name
+    return join
+
+
+def _join_partition(
+    batches: Iterator[pa.RecordBatch], task: JoinTask, partition: int, report: TaskReport
+) -> Iterator[pa.RecordBatch]:
+    """Yield the pairs of one partition; report what was measured when all have been taken.
+
+    The rows pass through: what is kept is the window and what lies in the buffers.
+    """
+    watch = Stopwatch()
+    tell = tuples_writer(task.progress, partition)
+    rows = PartitionRows(
+        watch.reading(batches),
+        task.left,
+        task.right,
+        PartitionChecks(task.query, halos=task.halos),
+    )
+    results = 0
+    with take_device(task.devices) as taken:
+        handover = _handover(task, rows, taken.device)
+        join = _joining(
+            task,
+            rows.reader() if handover is None else handover.first(),
+            rows.layout,
+            taken.device,
+            trace=task.trace,
+            report=lambda progress: tell(progress.tuples),
+            is_cut=None if handover is None else lambda: handover.is_needed,
+        )
+        for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
+            results += batch.num_rows
+            yield batch
+        latency = join.latency
+        measured = TaskMetrics(
+            partition=partition,
+            device=taken.name,
+            attempt=taken.attempt,
+            device_seconds=join.device_seconds,
+            waited_seconds=join.waited_seconds,
+            cycles=join.cycles,
+            counters=join.counters(),
+            hash_note=join.hash_note,
+            precision=join.precision,
+            failures=join.failures,
+            copied_bytes=join.staged.copied_bytes,
+            latency={} if latency is None else histogram(latency.visiting),
+            processing={} if latency is None else histogram(latency.processing),
+            timeline=() if latency is None else cumulative_counts(latency.emitted, join.cycles),
+        )
+    if handover is not None and handover.is_needed and task.software is not None:
+        with open_device(local_device_uri(task.software)) as software:
+            try:
+                join = _joining(task, *handover.rest(), software)
+            except UsageError:  # the device's error is the one that helps
+                raise handover.error() from None
+            for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
+                results += batch.num_rows
+                yield batch
+            measured = replace(
+                measured,
+                device_seconds=measured.device_seconds + join.device_seconds,
+                waited_seconds=measured.waited_seconds + join.waited_seconds,
+                copied_bytes=measured.copied_bytes + join.staged.copied_bytes,
+                software_rows=handover.rest_rows,
+                handed_over=handover.reason,
+            )
+    report(
+        replace(
+            measured,
+            left_rows=rows.counts[LEFT],
+            right_rows=rows.counts[RIGHT],
+            halo_rows=rows.halo_rows,
+            results=results,
+            seconds=watch.seconds,
+        )
+    )
+
+
+def _handover(task: JoinTask, rows: PartitionRows, device: Device) -> Handover | None:
+    """Return what watches the window, if it can outgrow the device."""
+    if task.width is None:
+        return None
+    return Handover(
+        rows.reader(),
+        rows.layout,
+        task.query.how,
+        task.width,
+        device.manifest,
+        strict=task.software is None,
+    )
+
+
+def _joining(
+    task: JoinTask,
+    rows: pa.RecordBatchReader,
+    layout: TaggedLayout,
+    device: Device,
+    **options: Any,
+) -> TaggedJoin:
+    # Spark has sorted; what the user declared is checked against the rows' numbers.
+    query = replace(task.query, sorted=True)
+    return TaggedJoin(
+        rows, layout, query, device, buffer_rows=BUFFER_ROWS, ranges=task.ranges, **options
+    )
+
+
+def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return ``batch`` with exactly the declared columns and types.
+
+    Spark takes what ``mapInArrow`` yields by position and believes its types, so a difference
+    would become wrong values instead of an error.
+    """
+    if batch.num_columns != len(schema):
+        raise TypeError(f"The join has {batch.num_columns} columns, not the {len(schema)} declared")
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

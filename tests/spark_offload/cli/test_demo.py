@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo, small: it compares row for row, prints its table and writes its report."""
+
+import pyarrow.parquet as pq
+import pytest
+
+from spark_offload.__main__ import main
+from spark_offload.cli.benchmark import Benchmark
+
+
+@pytest.mark.parametrize("window", ["--window", "--rows"])
+def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path, capsys, window):
+    report = tmp_path / "report.html"
+    code = main(
+        [
+            *("demo", "--tuples", "3000", window, "150", "--device", simulated_bundle),
+            *("--report", str(report), "--output", str(tmp_path / "pairs.parquet")),
+        ]
+    )
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    assert "agree with Spark's own join, in order" in printed.out
+    for name in ("Simulated cycles", "Cycles per tuple", "Cycle efficiency", "Latency, median"):
+        assert name in printed.out
+    assert report.read_text().count("<svg") == 3
+    assert 0 < pq.read_table(tmp_path / "pairs.parquet").num_rows < 100
+
+
+def test_demo_of_files_takes_the_options_of_join(spark, tmp_path, capsys):
+    for name, table in zip(("left", "right"), Benchmark(rows=200).tables(), strict=True):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    code = main(
+        [
+            *("demo", "--left", str(tmp_path / "left.parquet")),
+            *("--right", str(tmp_path / "right.parquet"), "--order", "t"),
+            *("--band", "x:x:-500:500", "--within", "80", "--device", "software:"),
+            *("--output", str(tmp_path / "out.csv"), "--report", str(tmp_path / "report.html")),
+        ]
+    )
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    assert "agree with the reference join" in printed.out
+    assert (tmp_path / "out.csv").is_file()
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_a_size_of_zero_is_wrong_usage(capsys):
+    assert main(["demo", "--tuples", "0"]) == 2
+    assert "--tuples must be at least 1" in capsys.readouterr().err
+
+
+def test_places_that_cannot_be_written_are_noticed_first(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("spark_offload.cli.demo.open_session", None)
+    (tmp_path / "file").touch()
+    for option, place, words in (
+        ("--output", tmp_path / "none" / "out.csv", "does not exist"),
+        ("--output", tmp_path / "out.xlsx", "must end in"),
+        ("--report", tmp_path / "file" / "report.html", "cannot be made"),
+        ("--report", tmp_path, "is a folder"),
+    ):
+        assert main(["demo", option, str(place)]) == 2
+        assert words in capsys.readouterr().err

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A window that outgrows the device: software goes on, and no row of the answer shows where."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from host import TimeWindow
+from host.errors import WindowOverflowError
+from host.query.durations import Duration
+from host.query.join_query import JoinQuery, Term
+from host.query.tables import output_schema
+from host.reference.join_type import JoinType
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.tasks.task import JoinTask, arrow_function
+from tests.spark_offload.device_sources import made_by_task
+
+SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("id", pa.int64())])
+WIDTH = 40
+HOLDS = 64
+"""Tuples of a side that the small device has room for."""
+
+
+def times(rng, rows, crowd):
+    """Rising times, a tuple in each one on average; in the crowd eight times as many."""
+    steps = rng.integers(0, 3, rows)
+    if crowd is not None:
+        begin = int(crowd * rows)
+        steps[begin : begin + 400] = rng.random(len(steps[begin : begin + 400])) < 0.125
+    return np.cumsum(steps) - 700
+
+
+def partition(seed, *, rows=1500, crowd=0.5, halo=0, nulls=0.0):
+    """Tagged batches of any lengths; with ``halo`` so many first rows belong to another range."""
+    rng = np.random.default_rng(seed)
+    order = times(rng, rows, crowd)
+    # By time, on a tie left rows first, as Spark sorts.
+    side = rng.integers(0, 2, rows).astype(np.int8)
+    side = side[np.lexsort((side, order))]
+    number = np.arange(rows)
+    columns = {"side": side, "order": order, "row": number}
+    x = rng.integers(0, 4, rows)
+    no_x = rng.random(rows) < nulls
+    for letter, of_side in (("l", 0), ("r", 1)):
+        for index, values in enumerate((order, x, number)):
+            mask = (side != of_side) | (no_x if index == 1 else False)
+            columns[f"{letter}{index}"] = pa.array(values, mask=mask)
+    if halo:
+        columns |= {"part": np.ones(rows, np.int32), "halo": number < halo}
+        columns["alone"] = order >= order[halo] - WIDTH
+    batch = pa.record_batch(columns)
+    begin = 0
+    while begin < rows:
+        count = int(rng.choice([1, 7, 60, 400]))
+        yield batch.slice(begin, count)
+        begin += count
+
+
+def run(batches, device, *, how="inner", software="software:", **options):
+    """Return the answer, row by row, and what the task has measured."""
+    how = JoinType(how)
+    options = {"left": SCHEMA, "right": SCHEMA, **options}
+    query = JoinQuery(
+        terms=options.pop("terms", (Term("x", "x"),)),
+        order=("t", "t"),
+        window=options.pop("window", TimeWindow(WIDTH)),
+        how=how,
+    )
+    task = JoinTask(
+        query,
+        made_by_task(device),
+        options["left"],
+        options["right"],
+        output_schema(options["left"], options["right"], how=how),
+        width=options.pop("width", WIDTH),
+        software=software,
+    )
+    reports = []
+    found = list(arrow_function(task, "join", reports.append)(iter(batches)))
+    answer = pa.Table.from_batches(found, task.output).to_pylist()
+    return answer, reports[0]
+
+
+@pytest.mark.parametrize("how", [kind.value for kind in JoinType])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"crowd": 0.5, "nulls": 0.1},
+        {"crowd": 0.02},  # nearly from the first row on
+        {"crowd": 0.3, "halo": 700},  # within the halo of a range of time
+        {"crowd": 0.6, "halo": 300, "nulls": 0.1},  # behind it
+    ],
+)
+def test_the_answer_is_the_same_and_in_the_same_order(software_bundle, how, rows):
+    for seed in range(3):
+        expected, whole = run(partition(seed, **rows), "software:", how=how, software=None)
+        answer, measured = run(partition(seed, **rows), software_bundle, how=how)
+        assert answer == expected
+        assert measured.handed_over
+        assert 0 < measured.software_rows < 1500
+        assert measured.results == whole.results == len(expected)
+        for name in ("left_rows", "right_rows", "halo_rows"):
+            assert getattr(measured, name) == getattr(whole, name)
+
+
+def test_a_window_that_fits_stays_on_the_device(software_bundle):
+    _, measured = run(partition(1, crowd=None), software_bundle)
+    assert measured.handed_over == ""
+    assert measured.software_rows == 0
+    assert measured.counters == run(partition(1, crowd=None), "software:")[1].counters
+
+
+def crowd_of(count):
+    """So many left rows at one time, and one right row."""
+    side = np.array([0] * count + [1], np.int8)
+    order = np.full(count + 1, 5)
+    columns = {"side": side, "order": order, "row": np.arange(count + 1)}
+    for letter, of_side in (("l", 0), ("r", 1)):
+        for index, values in enumerate((order, order, np.arange(count + 1))):
+            columns[f"{letter}{index}"] = pa.array(values, mask=side != of_side)
+    return [pa.record_batch(columns)]
+
+
+def test_the_capacity_itself_is_no_overflow_and_one_row_more_is(software_bundle):
+    for count, rows in ((HOLDS, 0), (HOLDS + 1, 2)):
+        answer, measured = run(crowd_of(count), software_bundle)
+        assert len(answer) == count
+        assert measured.software_rows == rows
+    assert f"row {HOLDS} of side R (left)" in measured.handed_over
+    assert f"hold {HOLDS + 1} rows of a side and the device has room for 64" in measured.handed_over
+    shown = str(JoinMetrics((measured,)))
+    assert f"partition 0: {measured.handed_over}" in shown
+    assert "in software from row" in JoinMetrics((measured,))._repr_html_()
+
+
+def test_without_software_the_error_says_how_many_rows_the_window_needs(software_bundle):
+    # Two crowds, of which the second one, after the device has given up, is the larger.
+    batches = [*partition(1, rows=900, crowd=0.5)]
+    order = np.concatenate([batch.column("order") for batch in batches])
+    side = np.concatenate([batch.column("side") for batch in batches])
+    largest = max(
+        int(np.sum((side == of) & (order >= time - WIDTH) & (np.arange(900) <= at)))
+        for at, (time, of) in enumerate(zip(order, side, strict=True))
+    )
+    with pytest.raises(WindowOverflowError, match=f"the {largest} tuples needed.*build=True"):
+        run(batches, software_bundle, software=None)
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date"])
+def test_times_of_other_types(software_bundle, kind):
+    begin = date(2020, 1, 1)
+    days = np.sort(np.random.default_rng(3).integers(0, 300, 1000))
+    side = np.zeros(1000, np.int8)
+    side[np.random.default_rng(4).random(1000) < 0.5] = 1
+    side = side[np.lexsort((side, days))]
+    values = [begin + timedelta(days=int(day)) for day in days]
+    order = pa.array(values, pa.date32())
+    width, scale = 30, 1
+    if kind == "timestamp":
+        order = order.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
+        scale = 86_400_000_000
+    columns = {"side": side, "order": order, "row": np.arange(1000)}
+    for letter in ("l", "r"):
+        columns |= {
+            f"{letter}{i}": column for i, column in enumerate((order, side, np.arange(1000)))
+        }
+    schema = pa.schema([("t", order.type), ("x", pa.int8()), ("id", pa.int64())])
+    options = {
+        "left": schema, "right": schema, "terms": (), "width": width * scale,
+        "window": Duration(width * 86_400_000_000_000),
+    }  # fmt: skip
+    expected, _ = run([pa.record_batch(columns)], "software:", **options)
+    answer, measured = run([pa.record_batch(columns)], software_bundle, **options)
+    assert answer == expected
+    assert measured.software_rows
