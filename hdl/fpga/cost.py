@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m hdl cost``: the resources that each component of an accelerator takes on a device."""
 
-from dataclasses import asdict, astuple, dataclass
-
-from hdl.architecture import make_accelerator
-from hdl.verilog.conversion import TOP, to_verilog
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass
+import json
+from pathlib import Path
 
 from .hierarchy import Hierarchy, class_of
-from .provenance import identify
-from .synthesis import synthesize_modules
+from .packing import CARRY_SITES, CONSTANT_SITES, RAM_SITES, carry_feeds
+from .provenance import design_hash, identify, routed_verilog
+from .route import placed_netlist
+from .shell import SHELL
 from .tools import YOSYS, find_tool
 
-__all__ = ["Cost", "cost_report", "cost_table", "module_costs"]
+__all__ = ["Cost", "cost_report", "cost_table"]
 
 #: Cells of the ECP5 that are counted, and their names in a report.
 CELLS = {
@@ -20,6 +22,7 @@ CELLS = {
     "TRELLIS_DPR16X4": "distributed_rams",
     "TRELLIS_FF": "registers",
     "DP16KD": "block_rams",
+    "MULT18X18D": "multipliers",
 }
 
 
@@ -34,69 +37,78 @@ class Cost:
     carry_cells : int
         Carry cells; each handles two bits of an adder or a comparator and takes the place of two
         LUTs.
+    carry_feeds : int
+        Carry cells that nextpnr adds where a carry comes from the fabric or goes there
+        (:func:`hdl.fpga.packing.carry_feeds`).
     distributed_rams : int
-        Distributed RAMs of 16 words of 4 bits; each takes the place of four LUTs.
+        Distributed RAMs of 16 words of 4 bits; each takes the place of six LUTs, two of them for
+        its write port.
     registers : int
     block_rams : int
+    multipliers : int
+        Multipliers of 18 by 18 bits.
     """
 
     luts: int = 0
     carry_cells: int = 0
+    carry_feeds: int = 0
     distributed_rams: int = 0
     registers: int = 0
     block_rams: int = 0
+    multipliers: int = 0
 
     @property
     def logic_cells(self):
         """Return the number of LUT sites that the component takes."""
-        return self.luts + 2 * self.carry_cells + 4 * self.distributed_rams
+        carries = self.carry_cells + self.carry_feeds
+        return self.luts + CARRY_SITES * carries + RAM_SITES * self.distributed_rams
 
     def __add__(self, other):
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Cost(**dict(zip(CELLS.values(), map(sum, pairs), strict=True)))
-
-    def times(self, number):
-        """Return the cost of ``number`` such components."""
-        return Cost(**{name: count * number for name, count in asdict(self).items()})
+        theirs = asdict(other)
+        return Cost(**{name: count + theirs[name] for name, count in asdict(self).items()})
 
     def to_dict(self):
         """Return the cost as JSON-compatible values."""
         return {**asdict(self), "logic_cells": self.logic_cells}
 
 
-def module_costs(statistics):
-    """Return the cost of every module, without its submodules.
+def component_costs(cells, hierarchy):
+    """Return the :class:`Cost` of every component class, without its subcomponents.
+
+    Cells of a flat netlist are named after nets, and a net on a boundary is named after either
+    side. So a cell may be attributed to a neighbouring component; the sum is exact.
 
     Parameters
     ----------
-    statistics : dict
-        Output of Yosys' ``stat -json``.
+    cells : dict
+        Cells of a flat netlist, as in Yosys' JSON.
+    hierarchy : Hierarchy
+        Hierarchy of the synthesized Verilog.
     """
-    costs = {}
-    for module, numbers in statistics["modules"].items():
-        cells = numbers["num_cells_by_type"]
-        costs[module.removeprefix("\\")] = Cost(
-            **{name: cells.get(cell, 0) for cell, name in CELLS.items()}
-        )
-    return costs
+    feeds, counts = carry_feeds(cells), defaultdict(Counter)
+    for name, cell in cells.items():
+        if cell["type"] in CELLS:
+            count = counts[class_of(hierarchy.locate(name)[1])]
+            count[CELLS[cell["type"]]] += 1
+            count["carry_feeds"] += feeds[name]
+    return {component: Cost(**count) for component, count in counts.items()}
 
 
 def component_rows(costs, counts):
     """Return one row per component class, largest first: name, count, total :class:`Cost`."""
-    rows = {}
+    numbers = Counter()
     for module, count in counts.items():
-        name = class_of(module)
-        before, cost = rows.get(name, (0, Cost()))
-        rows[name] = (before + count, cost + costs.get(module, Cost()).times(count))
-    order = sorted(rows, key=lambda name: (-rows[name][1].logic_cells, name))
-    return [(name, *rows[name]) for name in order]
+        numbers[class_of(module)] += count
+    order = sorted(numbers, key=lambda name: (-costs.get(name, Cost()).logic_cells, name))
+    return [(name, numbers[name], costs.get(name, Cost())) for name in order]
 
 
 def cost_report(parameters, device, *, folder, preset=None):
-    """Synthesize an accelerator and return its cost as JSON-compatible values.
+    """Synthesize an accelerator as for routing, and return its cost as JSON-compatible values.
 
-    Every module is synthesized by itself. So the report tells exactly where cells are, and somewhat
-    overestimates their number, as nothing is optimized across module boundaries.
+    The netlist is the one that :func:`hdl.fpga.route.route` places, and its cells are counted as
+    nextpnr packs them. So LUT sites, registers, block RAMs and multipliers are those of a routed
+    accelerator, as long as nextpnr packs by the rules of :mod:`hdl.fpga.packing`.
 
     Parameters
     ----------
@@ -108,11 +120,22 @@ def cost_report(parameters, device, *, folder, preset=None):
         Folder for intermediate files and logs.
     preset : str or None
         Name of the preset, repeated in the report.
+
+    Returns
+    -------
+    dict
+        ``components`` and their sum, ``total``, are those of the accelerator. ``shell`` is the cost
+        of the shell in which an accelerator is routed, with the LUTs of the design's constants.
     """
     find_tool(YOSYS)  # fails before the work begins
-    verilog = to_verilog(make_accelerator(parameters), platform=device)
-    statistics = synthesize_modules(verilog, top=TOP, folder=folder)
-    rows = component_rows(module_costs(statistics), Hierarchy(verilog, top=TOP).counts())
+    verilog = routed_verilog(parameters, device)
+    path, _ = placed_netlist(verilog, parameters, device, folder=Path(folder))
+    cells = json.loads(path.read_text(encoding="utf-8"))["modules"][SHELL]["cells"]
+    hierarchy = Hierarchy(verilog, top=SHELL)
+    costs = component_costs(cells, hierarchy)
+    shell = costs.pop(SHELL, Cost()) + Cost(luts=CONSTANT_SITES)
+    counts = {module: n for module, n in hierarchy.counts().items() if module != SHELL}
+    rows = component_rows(costs, counts)
     total = sum((cost for _, _, cost in rows), Cost())
     shares = {
         "logic_cells": total.logic_cells / device.logic_cells,
@@ -123,11 +146,13 @@ def cost_report(parameters, device, *, folder, preset=None):
         "preset": preset,
         "parameters": parameters.to_dict(),
         "device": device.name,
+        "design": design_hash(verilog),
         "components": [
             {"component": name, "count": count, "total": cost.to_dict()}
             for name, count, cost in rows
         ],
         "total": total.to_dict(),
+        "shell": shell.to_dict(),
         "share": {name: round(share, 4) for name, share in shares.items()},
         "synthesis": identify(YOSYS).to_dict(),
     }
@@ -140,8 +165,11 @@ def each(number, count):
 
 def cost_table(report):
     """Return a report as text: one row per component class, with cost of one and of all."""
-    heads = ["LUT4", "carry", "dist. RAM", "cells", "registers", "block RAM"]
-    keys = ["luts", "carry_cells", "distributed_rams", "logic_cells", "registers", "block_rams"]
+    heads = ["LUT4", "carry", "fed", "dist. RAM", "cells", "registers", "block RAM", "multiplier"]
+    keys = [
+        "luts", "carry_cells", "carry_feeds", "distributed_rams", "logic_cells", "registers",
+        "block_rams", "multipliers",
+    ]  # fmt: skip
     lines = [["component", "count", "cells each", "registers each", *heads]]
     for row in report["components"]:
         count, total = row["count"], row["total"]
@@ -155,5 +183,11 @@ def cost_table(report):
     for first, *others in lines:
         cells = [first.ljust(widths[0]), *map(str.rjust, others, widths[1:])]
         text.append("  ".join(cells).rstrip())
-    note = "cells = LUT4 + 2 x carry + 4 x distributed RAM; a row is without its subcomponents"
-    return "\n".join([*text, "", note])
+    shell = report["shell"]
+    notes = [
+        "cells = LUT4 + 2 x (carry + fed) + 6 x distributed RAM: the LUT sites that nextpnr fills",
+        "fed: carry cells that nextpnr adds where a chain begins or ends in the fabric",
+        "a row is without its subcomponents",
+    ]
+    more = f"{shell['logic_cells']} cells and {shell['registers']} registers more"
+    return "\n".join([*text, "", *notes, f"the shell in which it is routed takes {more}"])

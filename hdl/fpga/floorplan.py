@@ -7,11 +7,12 @@ from statistics import mean
 from hdl.comparison.carry_chain import OPEN_TABLES
 
 from .index_floorplan import index_floorplan
+from .packing import CARRY
 from .scan_floorplan import scan_floorplan
 
 __all__ = ["lay_out", "multiplier_sites"]
 
-RAM, MULTIPLIER, CARRY = "DP16KD", "MULT18X18D", "CCU2C"
+RAM, MULTIPLIER = "DP16KD", "MULT18X18D"
 
 
 def multiplier_sites(names, device):

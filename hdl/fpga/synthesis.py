@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Synthesis for the ECP5 with Yosys."""
 
-import json
 from pathlib import Path
 import shutil
 
 from .tools import YOSYS, find_tool, run_tool
 
-__all__ = ["KEEP", "synthesize_modules", "synthesize_netlist"]
+__all__ = ["KEEP", "synthesize_netlist"]
 
 #: Components that are not flattened before mapping. They are the cores, and components with
 #: registers of their own for reset, for the write port of a block RAM, or for the operands of a
@@ -20,14 +19,6 @@ KEEP = (
     "merger*", "order_queue*", "probe_preparation*", "*region*", "reset_node*",
     "side_exit*",
 )  # fmt: skip
-
-#: Synthesizes every module by itself, without wide LUTs, as each module would spend them on its own
-#: longest path.
-MODULES = """\
-read_verilog {top}.v
-synth_ecp5 -noflatten -nowidelut -top {top}
-tee -q -o modules.json stat -json
-"""
 
 #: Mapping to the registers that the ECP5 has in hardware, without resets; the file says why.
 RESETS = Path(__file__).with_name("resets.v")
@@ -76,23 +67,6 @@ def run_yosys(script, verilog, output, *, top, folder):
     return folder / output
 
 
-def synthesize_modules(verilog, *, top, folder):
-    """Synthesize every module by itself; return the output of Yosys' ``stat -json``.
-
-    Parameters
-    ----------
-    verilog : str
-        Design.
-    top : str
-        Name of its top module.
-    folder : path-like
-        Folder for design, script and log; created if it does not exist.
-    """
-    script = MODULES.format(top=top)
-    path = run_yosys(script, verilog, "modules.json", top=top, folder=Path(folder))
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def synthesize_netlist(verilog, *, top, folder, wide_luts):
     """Synthesize the design as a whole; return the path of the netlist for nextpnr.
 
@@ -101,8 +75,12 @@ def synthesize_netlist(verilog, *, top, folder, wide_luts):
 
     Parameters
     ----------
-    verilog, top, folder
-        See :func:`synthesize_modules`.
+    verilog : str
+        Design.
+    top : str
+        Name of its top module.
+    folder : path-like
+        Folder for design, script, netlist and log; created if it does not exist.
     wide_luts : bool
         Whether to use LUTs of more than four inputs. Each ties two to eight four-input LUTs
         together, for which a device that is nearly full has no room.

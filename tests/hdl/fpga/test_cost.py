@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import re
 import shutil
 import sys
 
@@ -7,13 +8,27 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.fpga import tools
-from hdl.fpga.cost import Cost, component_rows, cost_report, cost_table, module_costs
+from hdl.fpga.cost import Cost, component_costs, component_rows, cost_report, cost_table
 from hdl.fpga.devices import DEVICES, find_device
 from hdl.fpga.hierarchy import Hierarchy, class_of
 from hdl.fpga.provenance import identify
+from hdl.fpga.route import nextpnr_command
+from hdl.fpga.shell import SHELL
 from hdl.fpga.synthesis import run_yosys
 from hdl.fpga.tools import NEXTPNR, YOSYS, ToolError, find_tool, run_tool
 from hdl.presets import PRESETS
+
+DEVICE = DEVICES["lfe5u-85f"]
+
+
+def flat_cell(kind, **pins):
+    """Return a cell as in Yosys' JSON; all of its pins but a carry output are inputs."""
+    return {
+        "type": kind,
+        "connections": {port: [bit] for port, bit in pins.items()},
+        "port_directions": {port: "output" if port == "COUT" else "input" for port in pins},
+    }
+
 
 VERILOG = """\
 module leaf(clk, o);
@@ -50,14 +65,17 @@ module top(clk, o);
 endmodule
 """
 
-#: Cut from what `stat -json` of Yosys 0.70 prints.
-STATISTICS = {
-    "modules": {
-        "\\leaf": {"num_cells_by_type": {"LUT4": 3, "TRELLIS_FF": 2, "PFUMX": 1}},
-        "\\leaf_2": {"num_cells_by_type": {"LUT4": 1, "DP16KD": 1, "TRELLIS_DPR16X4": 2}},
-        "\\node": {"num_cells_by_type": {"CCU2C": 4, "leaf": 2, "leaf_2": 1}},
-        "\\top": {"num_cells_by_type": {"LUT4": 1, "node": 2}},
-    }
+#: Cells of the flat netlist of that design, made up: two leaves, and a chain that crosses nothing.
+CELLS = {
+    "node_0.left.a_LUT4_Z": flat_cell("LUT4"),
+    "node_1.right.a_LUT4_Z": flat_cell("LUT4"),
+    "node_1.right.a_TRELLIS_FF_Q": flat_cell("TRELLIS_FF"),
+    "node_0.odd.memory": flat_cell("DP16KD"),
+    "node_1.odd.row": flat_cell("TRELLIS_DPR16X4"),
+    "node_0.sum_CCU2C_S0": flat_cell("CCU2C", CIN="0", COUT=1),
+    "node_0.sum_CCU2C_S0_1": flat_cell("CCU2C", CIN=1, COUT=2),
+    "clk_PFUMX_Z": flat_cell("PFUMX"),
+    "o_LUT4_Z": flat_cell("LUT4", A=2),
 }
 
 
@@ -81,14 +99,22 @@ def test_a_flat_name_belongs_to_the_innermost_component():
 
 
 def test_rows_are_component_classes_and_add_up():
-    costs = module_costs(STATISTICS)
-    rows = component_rows(costs, Hierarchy(VERILOG, top="top").counts())
+    hierarchy = Hierarchy(VERILOG, top="top")
+    rows = component_rows(component_costs(CELLS, hierarchy), hierarchy.counts())
     assert rows == [
-        ("leaf", 6, Cost(luts=14, registers=8, distributed_rams=4, block_rams=2)),
-        ("node", 2, Cost(carry_cells=8)),
+        ("leaf", 6, Cost(luts=2, registers=1, distributed_rams=1, block_rams=1)),
+        ("node", 2, Cost(carry_cells=2, carry_feeds=2)),
         ("top", 1, Cost(luts=1)),
     ]
-    assert [cost.logic_cells for _, _, cost in rows] == [30, 16, 1]
+    assert [cost.logic_cells for _, _, cost in rows] == [8, 8, 1]
+
+
+def test_a_component_without_cells_has_a_row():
+    counts = {"leaf": 2, "wires": 3}
+    assert component_rows({"leaf": Cost(luts=1)}, counts) == [
+        ("leaf", 2, Cost(luts=1)),
+        ("wires", 3, Cost()),
+    ]
 
 
 def test_unknown_device_is_refused():
@@ -166,29 +192,56 @@ def test_a_reset_as_logic_is_the_same_reset(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def tiny_report(tmp_path_factory):
+def tiny(tmp_path_factory):
+    """Report of the preset `tiny`, and the folder with its netlist."""
     try:
         tools.find_tool(YOSYS)
+        tools.find_tool(NEXTPNR)
     except ToolError as error:
         pytest.skip(str(error))
     folder = tmp_path_factory.mktemp("cost")
-    return cost_report(PRESETS["tiny"], DEVICES["lfe5u-85f"], folder=folder, preset="tiny")
+    return cost_report(PRESETS["tiny"], DEVICE, folder=folder, preset="tiny"), folder
 
 
-def test_cost_of_the_tiny_preset(tiny_report):
-    rows = {row["component"]: row for row in tiny_report["components"]}
+def test_cost_of_the_tiny_preset(tiny):
+    report, _ = tiny
+    rows = {row["component"]: row for row in report["components"]}
     assert rows["region"]["count"] == 4
     assert rows["scanner"]["total"]["registers"] > 0
-    for name, value in tiny_report["total"].items():
-        assert value == sum(row["total"][name] for row in tiny_report["components"])
-    assert 0.01 < tiny_report["share"]["logic_cells"] < 0.1
-    json.dumps(tiny_report)
+    assert SHELL not in rows
+    for name, value in report["total"].items():
+        assert value == sum(row["total"][name] for row in report["components"])
+    assert 0.01 < report["share"]["logic_cells"] < 0.1
+    json.dumps(report)
 
 
-def test_the_table_has_a_row_per_component_and_the_total(tiny_report):
-    lines = cost_table(tiny_report).splitlines()
-    assert [line.split()[0] for line in lines[1 : len(tiny_report["components"]) + 1]] == [
-        row["component"] for row in tiny_report["components"]
+def test_nextpnr_fills_as_many_sites_as_are_counted(tiny):
+    report, folder = tiny
+    whole = {name: count + report["shell"][name] for name, count in report["total"].items()}
+    command = nextpnr_command(DEVICE, speed=8, seed=1, frequency=100)
+    run_tool(
+        [find_tool(NEXTPNR), *command[1:], "--pack-only"],
+        folder=folder, log="pack.log", step="nextpnr", deadline=240,
+    )  # fmt: skip
+    packed = (folder / "pack.log").read_text(encoding="utf-8")
+
+    def used(resource):
+        return int(re.search(rf"{resource}: +(\d+)/", packed)[1])
+
+    assert used("TRELLIS_COMB") == whole["logic_cells"]
+    assert used("TRELLIS_FF") == whole["registers"]
+    assert used("DP16KD") == whole["block_rams"]
+    assert used("TRELLIS_RAMW") == whole["distributed_rams"] > 0
+    assert used("MULT18X18D") == whole["multipliers"]
+    assert whole["carry_feeds"] > 0
+
+
+def test_the_table_has_a_row_per_component_and_the_total(tiny):
+    report, _ = tiny
+    lines = cost_table(report).splitlines()
+    assert [line.split()[0] for line in lines[1 : len(report["components"]) + 1]] == [
+        row["component"] for row in report["components"]
     ]
     total = next(line.split() for line in lines if line.startswith("total"))
-    assert int(total[4]) == tiny_report["total"]["logic_cells"]
+    assert int(total[5]) == report["total"]["logic_cells"]
+    assert f"{report['shell']['registers']} registers more" in lines[-1]
