@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry of a source into a ScaleGate: its queue, its stalls, and its exclusion."""
+
+from amaranth import *
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.streams.pointer_queue import PointerQueue
+
+from .words import GateKind
+
+__all__ = ["COUNTER_BITS", "DEADLINE_BITS", "SourceEntry"]
+
+#: Bits of the counter of stalled cycles, which wraps, and of a deadline.
+COUNTER_BITS = 32
+DEADLINE_BITS = 32
+
+
+class SourceEntry(wiring.Component):
+    """Queue the words of a source, count its stalls, and exclude it if it is asked to.
+
+    A source that is excluded gets a LEAVE: it holds nobody back until its next word. Only a source
+    whose queue is empty is excluded; otherwise ``exclude`` has no effect.
+
+    Latency: 1 cycle. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    i_layout : data.StructLayout
+        :func:`hdl.scalegate.words.source_word`.
+    o_layout : data.StructLayout
+        :func:`hdl.scalegate.words.gate_word`.
+    number : int
+        Number of the source.
+    depth : int
+        Places of the queue, a power of two. One place is spare.
+
+    Members
+    -------
+    i : In(stream.Signature(i_layout))
+        ``ready`` comes from a register.
+    o : Out(stream.Signature(o_layout))
+    blamed : In(1)
+        Words of other sources wait for this one.
+    exclude : In(1)
+        Exclude the source now.
+    deadline : In(DEADLINE_BITS)
+        Exclude the source after this many stalled cycles on end; never if zero.
+    stalls : Out(COUNTER_BITS)
+        Cycles in which the source was blamed and had no word.
+    excluded : Out(1)
+        The source was excluded since reset or ``forget``.
+    forget : In(1)
+        Forget that the source was excluded.
+    """
+
+    def __init__(self, i_layout, o_layout, *, number, depth):
+        self.i_layout = i_layout
+        self.o_layout = o_layout
+        self.number = number
+        self.depth = depth
+        self.latency = 1
+        super().__init__(
+            {
+                "i": In(stream.Signature(i_layout)),
+                "o": Out(stream.Signature(o_layout)),
+                "blamed": In(1),
+                "exclude": In(1),
+                "deadline": In(DEADLINE_BITS),
+                "stalls": Out(COUNTER_BITS),
+                "excluded": Out(1),
+                "forget": In(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = PointerQueue(self.i_layout, depth=self.depth, reserve=1)
+        leaves = Signal()  # a LEAVE is offered, which goes before what comes meanwhile
+        word = self.o.payload
+        m.d.comb += [
+            self.i.ready.eq(queue.room),
+            queue.add.eq(self.i.valid & queue.room),
+            queue.last.eq(self.i.payload),
+            queue.take.eq(queue.filled & self.o.ready & ~leaves),
+            self.o.valid.eq(queue.filled | leaves),
+            word.kind.eq(Mux(leaves, GateKind.LEAVE, queue.first.kind)),
+            word.source.eq(self.number),
+            word.time.eq(queue.first.time),
+            word.body.eq(queue.first.body),
+        ]
+        left = Signal(DEADLINE_BITS)  # cycles up to the deadline
+        stalled = self.blamed & ~queue.filled & ~leaves
+        expires = stalled & (left == 1)
+        m.d.sync += [
+            left.eq(Mux(stalled & (left != 0), left - 1, self.deadline)),
+            self.stalls.eq(self.stalls + stalled),
+        ]
+        with m.If(leaves):
+            m.d.sync += leaves.eq(~self.o.ready)
+        with m.Elif(~queue.filled & (self.exclude | expires)):
+            m.d.sync += leaves.eq(1)
+        begins = ~leaves & ~queue.filled & (self.exclude | expires)
+        m.d.sync += self.excluded.eq(begins | (self.excluded & ~self.forget))
+        return m
