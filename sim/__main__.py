@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sim``: build simulator libraries, run the benches, measure."""
+"""``python -m sim``: build simulator libraries, simulate boards, run the benches, measure."""
 
 import argparse
 from importlib import import_module
@@ -14,6 +14,7 @@ from hdl.parameters import JoinParameters
 from host.bundles.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
+from .board.commands import add_command as add_board
 from .experiments.commands import add_command as add_experiments
 from .netlist.commands import add_command as add_netlist
 
@@ -183,6 +184,7 @@ def parser():
     command.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
     command.set_defaults(run=saturate)
 
+    add_board(commands, say)
     add_netlist(commands, say)
     add_experiments(commands)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """URIs of devices behind a link.
 
-They are ``tcp:HOST:PORT?bundle=DIR`` and ``serial:PATH?baud=N&bundle=DIR``.
+They are ``tcp:HOST:PORT?bundle=DIR`` and ``serial:PATH?baud=N&bundle=DIR``. A TCP server in front
+of a UART is as slow as that: its URI should say ``baud=N`` as well.
 """
 
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ class LinkAddress:
     bundle : Path
         Folder of the bundle.
     baud : int
-        Baud rate; zero for TCP.
+        Baud rate, of a TCP server that of the line behind it; zero if there is no such line.
     reconnect : float
         Seconds for which a lost link is opened again; zero for never.
     """
@@ -60,7 +61,7 @@ class LinkAddress:
         kind, _, rest = uri.partition(":")
         place, _, query = rest.partition("?")
         options = dict(parse_qsl(query, keep_blank_values=True))
-        known = {"bundle", "reconnect"} | ({"baud"} if kind == "serial" else set())
+        known = {"bundle", "reconnect", "baud"}
         for name in options:
             if name not in known:
                 listing = ", ".join(sorted(known))
@@ -73,12 +74,12 @@ class LinkAddress:
                 raise DeviceUriError(uri, "lacks its host and port, 'tcp:HOST:PORT'")
         elif not place:
             raise DeviceUriError(uri, "lacks the path of its serial port")
-        baud = _number(uri, options, "baud", "115200")
-        if baud < 1 or baud != int(baud):
+        baud = _number(uri, options, "baud", "115200" if kind == "serial" else "0")
+        if baud != int(baud) or ("baud" in options and baud < 1):
             raise DeviceUriError(uri, f"has the baud rate {options['baud']!r}, which is none")
         reconnect = _number(uri, options, "reconnect", "0")
         bundle = Path(options["bundle"])
-        return cls(uri, kind, place, bundle, 0 if kind == "tcp" else int(baud), reconnect)
+        return cls(uri, kind, place, bundle, int(baud), reconnect)
 
     @property
     def bytes_per_second(self) -> float:

@@ -20,7 +20,7 @@ from host.device.simulator_library import LIBRARY
 from host.files.checksum import publish
 from host.manifest import Manifest
 from sim.verilated.library import cached, cached_runtime, hash_of, made_with
-from sim.verilated.model import compile_model, recipe, runtime_recipe
+from sim.verilated.model import accelerator_harness, compile_model, recipe, runtime_recipe
 from sim.verilated.toolchain import Heartbeat, find_toolchain
 
 from .cells import cell_models
@@ -105,10 +105,10 @@ def build_netlist_library(netlist, parameters, bundle, *, models=None, report=la
     """
     bundle = Path(bundle).absolute()
     write_bundle(parameters, bundle)
-    manifest, tools = Manifest.load(bundle), find_toolchain()
+    harness, tools = accelerator_harness(Manifest.load(bundle)), find_toolchain()
     models = models or cell_models()
     open_shell(netlist, parameters, name=TOP)
-    parts = [json.dumps(netlist), *recipe(manifest), *runtime_recipe(), *made_with(tools)]
+    parts = [json.dumps(netlist), *recipe(harness), *runtime_recipe(), *made_with(tools)]
     own = [path.read_text(encoding="utf-8") for path in HERE]
     key = hash_of([*parts, *own, models, *FLAGS, *LEVELS])
     what = f"{bundle.name} (netlist)"
@@ -117,7 +117,7 @@ def build_netlist_library(netlist, parameters, bundle, *, models=None, report=la
         report(f"{what}: building the simulator library")
         text = netlist_text(netlist, models, top=TOP, folder=place)
         return compile_model(
-            tools, text, manifest, cached_runtime(tools, what=what, report=report), place,
+            tools, text, harness, cached_runtime(tools, what=what, report=report), place,
             what=what, log=log, heartbeat=Heartbeat(report), verilator_flags=FLAGS, levels=LEVELS,
         )  # fmt: skip
 

@@ -15,11 +15,7 @@
 #include <cstring>
 #include <memory>
 
-#include "Vsplitjoin.h"
-#include "Vsplitjoin___024root.h"
-
-void Vsplitjoin___024root___eval(Vsplitjoin___024root*);
-void Vsplitjoin___024root___eval_nba(Vsplitjoin___024root*);
+#include "clock_cycle.h"
 
 namespace {
 
@@ -117,15 +113,7 @@ struct Simulation {
     ~Simulation() { model->final(); }
 
     void clock() {
-#ifdef ONE_EDGE
-        root->__VnbaTriggered[0] = 1;  // trigger the rising edge directly: the model has no other trigger
-        Vsplitjoin___024root___eval_nba(root);
-#else
-        root->clk = 1;
-        Vsplitjoin___024root___eval(root);
-        root->clk = 0;
-        Vsplitjoin___024root___eval(root);
-#endif
+        clock_cycle(root);
         ++cycle;
     }
 

@@ -33,10 +33,17 @@ from host.files.checksum import is_intact, publish
 from host.manifest import Manifest
 from sim.rewriter import UnknownNetlist
 
-from .model import compile_model, compile_runtime, recipe, runtime_recipe, simulated_text
+from .model import (
+    accelerator_harness,
+    compile_model,
+    compile_runtime,
+    recipe,
+    runtime_recipe,
+    simulated_text,
+)
 from .toolchain import Heartbeat, find_toolchain
 
-__all__ = ["build_library", "cached", "cached_runtime", "hash_of", "made_with"]
+__all__ = ["build_library", "cached", "cached_runtime", "hash_of", "key_of", "made_with"]
 
 #: Longest wait for another process that builds the same library, and the pause between two attempts
 #: to get its lock.
@@ -44,9 +51,9 @@ WAIT_SECONDS = 1800
 PAUSE_SECONDS = 0.1
 
 
-def key_of(tools, manifest, text):
+def key_of(tools, harness, text):
     """Return the hash of everything that a library is made from."""
-    return hash_of([text, *recipe(manifest), *runtime_recipe(), *made_with(tools)])
+    return hash_of([text, *recipe(harness), *runtime_recipe(), *made_with(tools)])
 
 
 def part_of(manifest, part):
@@ -146,6 +153,7 @@ def cached_library(tools, manifest, *, plain, what, report):
     """Return a library from the cache; build it if necessary."""
     netlist = None if plain else part_of(manifest, "netlist")
     source = part_of(manifest, "verilog") if netlist is None else netlist
+    harness = accelerator_harness(manifest)
 
     def make(place, log):
         report(f"{what}: building the simulator library")
@@ -160,11 +168,11 @@ def cached_library(tools, manifest, *, plain, what, report):
                 report(f"{what}: simulated slowly, as its Verilog is; the netlist has {error}")
                 text = part_of(manifest, "verilog")
         return compile_model(
-            tools, text, manifest, runtime, place,
+            tools, text, harness, runtime, place,
             what=what, log=log, heartbeat=Heartbeat(report),
         )  # fmt: skip
 
-    return cached(f"{key_of(tools, manifest, source)}.so", make, report=report)
+    return cached(f"{key_of(tools, harness, source)}.so", make, report=report)
 
 
 def build_library(bundle, *, plain=False, report=lambda text: None):

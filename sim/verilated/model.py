@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile a bundle into a shared object; :mod:`sim.verilated.library` adds the cache."""
+"""Compile Verilog into a shared object; :mod:`sim.verilated.library` adds the cache."""
 
+from dataclasses import dataclass
 from pathlib import Path
 import re
 
+from hdl.verilog.conversion import TOP
 from sim.rewriter import one_process_each
 
 from .toolchain import run_all, workers
 
-__all__ = ["compile_model", "compile_runtime", "recipe", "runtime_recipe"]
+__all__ = [
+    "Harness",
+    "accelerator_harness",
+    "compile_model",
+    "compile_runtime",
+    "recipe",
+    "runtime_recipe",
+    "simulated_text",
+]
 
-HARNESS = Path(__file__).with_name("harness.cpp")
-#: Source files that decide what a library contains, besides the bundle and the tools.
+#: Source files that decide what a library contains, besides its harness, the Verilog and the tools.
 SOURCES = [
-    HARNESS,
     Path(__file__),
+    Path(__file__).with_name("clock_cycle.h"),
     *sorted((Path(__file__).parents[1] / "rewriter").glob("*.py")),
 ]
 
@@ -47,8 +56,31 @@ RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 PREFIX = "Vsplitjoin"
 
 
-def macros(manifest):
-    """Return the compiler options that tell ``harness.cpp`` the properties of a bundle."""
+@dataclass(frozen=True)
+class Harness:
+    """The C interface of a library, around a Verilated model.
+
+    Parameters
+    ----------
+    source : Path
+        C++ file of the interface.
+    top : str
+        Name of the module that it is around.
+    macros : dict
+        Macros that the file needs, by name.
+    """
+
+    source: Path
+    top: str
+    macros: dict
+
+    def options(self):
+        """Return the compiler options that define the macros."""
+        return [f"-D{name}={value}" for name, value in self.macros.items()]
+
+
+def accelerator_harness(manifest):
+    """Return the harness of a bundle's accelerator, which is told the properties of its words."""
     values = {
         "INPUT_BITS": manifest.input_word.bits,
         "RESULT_BITS": manifest.result_word.bits,
@@ -62,24 +94,31 @@ def macros(manifest):
         core = manifest.result_word["failed_core"]
         values["FAILED_OFFSET"] = manifest.result_word["failed"].offset
         values |= {"FAILED_CORE_OFFSET": core.offset, "FAILED_CORE_BITS": core.bits}
-    return [f"-D{name}={value}" for name, value in values.items()]
+    return Harness(Path(__file__).with_name("harness.cpp"), TOP, values)
 
 
-def recipe(manifest):
-    """Return all texts, besides the bundle and the tools, that a library depends on."""
-    sources = [path.read_text(encoding="utf-8") for path in SOURCES]
-    return [*macros(manifest), *sources]
+def recipe(harness):
+    """Return all texts, besides the Verilog and the tools, that a library depends on."""
+    sources = [path.read_text(encoding="utf-8") for path in (harness.source, *SOURCES)]
+    return [*harness.options(), harness.top, *sources]
 
 
-def simulated_text(netlist):
+def simulated_text(netlist, *, top=TOP):
     """Return a netlist as the Verilog that simulates fastest.
+
+    Parameters
+    ----------
+    netlist : str
+        Netlist in Yosys' JSON format.
+    top : str
+        Name of the top module.
 
     Raises
     ------
     UnknownNetlist
         If the netlist contains a construct that the rewriter does not know.
     """
-    return one_process_each(netlist, top="splitjoin", stay=lambda name: re.fullmatch(SHARED, name))
+    return one_process_each(netlist, top=top, stay=lambda name: re.fullmatch(SHARED, name))
 
 
 def sharing_rules(verilog):
@@ -188,19 +227,19 @@ def compile_runtime(tools, folder, *, what, log, heartbeat):
 
 
 def compile_model(
-    tools, text, manifest, runtime, folder, *, what, log, heartbeat,
+    tools, text, harness, runtime, folder, *, what, log, heartbeat,
     verilator_flags=VERILATOR_FLAGS, levels=(FAST, SLOW),
 ):  # fmt: skip
-    """Build the simulator library of one accelerator in ``folder``.
+    """Build the simulator library of one design in ``folder``.
 
     Parameters
     ----------
     tools : Toolchain
         Verilator and the C++ compiler.
     text : str
-        Verilog text: the bundle's own, or the result of :func:`simulated_text` for its netlist.
-    manifest : Manifest
-        Manifest of the bundle.
+        Verilog text: the design's own, or the result of :func:`simulated_text` for its netlist.
+    harness : Harness
+        Interface of the library.
     runtime : Path
         Object file from :func:`compile_runtime`.
     folder : Path
@@ -226,12 +265,12 @@ def compile_model(
     source, rules = folder / "simulated.v", folder / "sharing.vlt"
     source.write_text(text)
     rules.write_text(sharing_rules(text))
-    command = [tools.verilator, "--cc", *verilator_flags, "--top-module", "splitjoin"]
+    command = [tools.verilator, "--cc", *verilator_flags, "--top-module", harness.top]
     command += ["--prefix", PREFIX, "-Mdir", str(folder), str(rules), str(source)]
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
-    flags = [*flags_of(tools), *macros(manifest), *clock_option(folder)]
-    units = [*unite(folder, levels), (str(HARNESS), FAST)]
+    flags = [*flags_of(tools), *harness.options(), *clock_option(folder)]
+    units = [*unite(folder, levels), (str(harness.source), FAST)]
     compiles = [
         [tools.compiler, *flags, level, "-c", unit, "-o", f"{number}.o"]
         for number, (unit, level) in enumerate(units)

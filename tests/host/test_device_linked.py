@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from host.device import device_kind, is_shared, open_device
+from host.device.link_address import LinkAddress
 from host.device.link_session import LinkSession
 from host.device.linked import LinkedDevice, words_of_bytes, words_to_bytes
 from host.errors import (
@@ -217,7 +218,8 @@ def test_a_server_that_is_no_board_is_a_clear_error(bundle, monkeypatch, noise, 
         ("serial:?bundle=b", "lacks the path"),
         ("serial:/dev/x?bundle=b&baud=fast", "has the option baud='fast', which is no number"),
         ("serial:/dev/x?bundle=b&baud=0.5", "has the baud rate '0.5'"),
-        ("tcp:h:1?bundle=b&baud=9600", "unknown option 'baud'"),
+        ("tcp:h:1?bundle=b&baud=0", "has the baud rate '0'"),
+        ("tcp:h:1?bundle=b&speed=9600", "unknown option 'speed'"),
         ("tcp:h:1?bundle=b&reconnect=-1", "has the option reconnect='-1'"),
     ],
 )
@@ -225,6 +227,13 @@ def test_a_uri_that_lacks_something_says_what(uri, reason):
     with pytest.raises(DeviceUriError, match=reason) as caught:
         open_device(uri)
     assert "'serial:PATH?baud=N&bundle=BUNDLE'" in str(caught.value)
+
+
+def test_the_times_of_a_link_follow_from_the_line_behind_a_tcp_server():
+    rates = [
+        LinkAddress.parse(f"tcp:h:1?bundle=b{more}").bytes_per_second for more in ("", "&baud=9600")
+    ]
+    assert rates == [1e6, 960.0]
 
 
 def test_two_result_ports_are_refused(tmp_path):
