@@ -59,6 +59,10 @@ class Accelerator(wiring.Component):
         Address of a counter, see :func:`hdl.counters.counters_of`.
     counter_data : Out(48)
         Value of that counter, two cycles later.
+    m_axi : Out(memory_port(parameters)).array(2 * cores)
+        External memories, if windows are kept there: ``m_axi[2 * n]`` is that of the left region of
+        core ``n``, which stores tuples of S, and the next one that of its right region. A reset of
+        the accelerator forgets transactions that are under way, so it must also reach the memory.
     """
 
     #: Depth of the order queue: groups whose stars may be outstanding before the ingress waits.
@@ -113,6 +117,8 @@ class Accelerator(wiring.Component):
             for side in range(2):
                 connect(m, results[side], self.gathering[side].i[n])
                 m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
+                if self.parameters.is_external:
+                    connect(m, core.m_axi[side], flipped(self.m_axi[2 * n + side]))
         count_events(m, self, activity)
         self.elaborate_reset(m)
         return m

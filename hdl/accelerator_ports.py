@@ -5,6 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
 from .counters import COUNTER_BITS, address_bits
+from .memory.axi4 import memory_members
 from .result_ports import result_ports
 from .words.inputs import input_word
 from .words.results import result_word
@@ -26,4 +27,5 @@ def accelerator_ports(parameters):
         **dict.fromkeys(result_ports(parameters), results),
         "counter_addr": In(address_bits(parameters)),
         "counter_data": Out(COUNTER_BITS),
+        **memory_members(parameters, 2 * parameters.cores),
     }

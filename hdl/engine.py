@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from .memory.axi4 import memory_members
 from .words.inputs import control_layout
 from .words.prepared import prepared_layout
 from .words.results import node_result
@@ -45,6 +46,8 @@ def engine_members(parameters):
     ``control`` : In(control_layout(parameters))
     ``results`` : Out(stream.Signature(node_result(parameters, 0)))
     ``activity`` : Out(activity_layout(parameters))
+    ``m_axi`` : Out(memory_port(parameters))
+        The external memory of an engine that has one.
     """
     row = pointer_layout(parameters)["row"].shape
     prepared, paired = prepared_layout(parameters), {}
@@ -68,6 +71,7 @@ def engine_members(parameters):
         "control": In(control_layout(parameters)),
         "results": Out(stream.Signature(node_result(parameters, 0))),
         "activity": Out(activity_layout(parameters)),
+        **memory_members(parameters),
     }
 
 
@@ -79,18 +83,19 @@ def at_hand(engine):
     return prepared, prepared, engine.span
 
 
-def keep_from(m, engine, row):
+def keep_from(m, engine, row, *, crowded=0):
     """Drive ``occupied`` of an engine that must keep its ring from ``row`` on.
 
     ``row`` has a wrap bit. ``occupied`` follows a store after two cycles, and another store may be
     under way by then. So it rises while two rows are still free. It follows ``row`` after three
     cycles. Until then, the ring merely seems fuller than it is. When the window is emptied, both
-    ends jump, but no key has to be kept.
+    ends jump, but no key has to be kept. It follows ``crowded``, which asks for it for any other
+    reason, after one cycle.
     """
     head = engine.span.head.row
     oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))
     m.d.sync += [
         oldest.eq(row),
         early.eq(oldest - 2),
-        engine.occupied.eq((head - early)[len(head) - 1]),
+        engine.occupied.eq((head - early)[len(head) - 1] | crowded),
     ]

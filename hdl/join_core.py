@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .memory.axi4 import memory_members
 from .paired_region import PairedRegion
 from .region import Region
 from .streams.fork import StreamFork
@@ -81,6 +82,8 @@ class JoinCore(wiring.Component):
     activity : Out(activity_layout(parameters)).array(2)
     reset : In(1)
         Resets all registers of the core.
+    m_axi : Out(memory_port(parameters)).array(2)
+        External memories of the left and of the right region, if they have any.
     """
 
     def __init__(self, parameters):
@@ -95,6 +98,7 @@ class JoinCore(wiring.Component):
                 "results": Out(stream.Signature(node_result(parameters, 0))).array(2),
                 "activity": Out(activity_layout(parameters)).array(2),
                 "reset": In(1),
+                **memory_members(parameters, 2),
             }
         )
 
@@ -105,6 +109,8 @@ class JoinCore(wiring.Component):
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
             connect(m, region.results, flipped(self.results[side]))
+            if self.parameters.is_external:
+                connect(m, region.m_axi, flipped(self.m_axi[side]))
             words = fork.o[side]
             m.d.comb += [
                 region.reset.eq(self.reset),

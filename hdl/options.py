@@ -3,7 +3,7 @@
 
 import argparse
 
-from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES
+from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES, STORES
 from .parameters import JoinParameters, KeyField
 from .presets import PRESETS
 
@@ -24,8 +24,14 @@ NUMBERS = {
     "tuples_per_word": "1, or 2 for a tuple of each side in an input word, and two results in one",
     "result_streams": "1, or 2 for results of R's and of S's probes on ports of their own",
     "failure_cycles": "cycles without a sign of life after which a core has failed; 0: never",
+    "memory_width": "bits of a beat of the external memory; a row of keys fits into it",
+    "memory_burst": "beats of a whole burst to the external memory",
+    "memory_latency": "cycles of the external memory's latency that reads ahead hide",
     "tag_bits": "width of the numbers that results of a handshake join name tuples by",
 }
+
+#: Other options that have the name of a parameter.
+CHOICES = ("architecture", "engine", "store", "comparator", "predicate", "rounds", "parity")
 
 
 def key_field(text):
@@ -52,6 +58,10 @@ def add_parameter_options(parser):
         help="a compared field; give it once per field",
     )  # fmt: skip
     group.add_argument("--engine", choices=ENGINES, help="default: scan")
+    group.add_argument(
+        "--store", choices=STORES,
+        help="where a scan has its windows; external: in a memory behind AXI4 ports. Default: chip",
+    )  # fmt: skip
     group.add_argument("--architecture", choices=ARCHITECTURES, help="default: splitjoin")
     group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
     group.add_argument(
@@ -79,7 +89,7 @@ def parameters_from(options):
     if options.preset is not None and options.preset not in PRESETS:
         raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, "architecture", "engine", "comparator", "predicate", "rounds", "parity"]
+    names = [*NUMBERS, *CHOICES]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)

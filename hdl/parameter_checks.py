@@ -8,12 +8,21 @@ from amaranth.utils import ceil_log2
 from .silence import longest_silence
 
 __all__ = [
-    "ARCHITECTURES", "COMPARATORS", "ENGINES", "check_key_field", "check_parameters", "require",
+    "ARCHITECTURES", "COMPARATORS", "ENGINES", "MEMORY", "STORES", "check_key_field",
+    "check_parameters", "require",
 ]  # fmt: skip
 
 ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
 COMPARATORS = ("band", "equality", "custom")
 ENGINES = ("scan", "index")
+STORES = ("chip", "external")
+
+#: Parameters of windows in external memory.
+MEMORY = ("store", "memory_width", "memory_burst", "memory_latency")
+#: Bytes that a burst of AXI may have at most, and its beats.
+MOST_BURST_BYTES, MOST_BURST_BEATS = 4096, 256
+#: Longest latency of a memory, in cycles, that the chip has a queue for.
+MOST_LATENCY = 1 << 14
 
 #: Widest digest: a few lanes of it share a row of a block RAM.
 MOST_DIGEST_BITS = 24
@@ -28,6 +37,9 @@ LEAST = {
     "fan_in": 2,
     "probe_bits": 0,
     "failure_cycles": 0,
+    "memory_width": 8,
+    "memory_burst": 1,
+    "memory_latency": 0,
 }
 
 
@@ -67,6 +79,7 @@ def check_parameters(parameters):
     if parameters.failure_cycles:
         check_failures(parameters)
     check_parity(parameters)
+    check_store(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -209,6 +222,73 @@ def check_parity(parameters):
         "Parameter 'parity' needs 'failure_cycles', not 0: a core that reads a flipped bit counts"
         " as failed, and only a core with a gate can fail; set 'failure_cycles' to at least"
         f" {longest_silence(parameters)}",
+    )
+
+
+def check_store(parameters):
+    """Check where windows are, and the external memory if they are there."""
+    require(
+        parameters.store in STORES,
+        f"Parameter 'store' must be one of {STORES!r}, not {parameters.store!r}",
+    )
+    if parameters.store == "chip":
+        for name in MEMORY[1:]:
+            default = type(parameters).__dataclass_fields__[name].default
+            require(
+                getattr(parameters, name) == default,
+                f"Parameter {name!r} is for windows in external memory, not for store 'chip'; set"
+                " store='external'",
+            )
+        return
+    check_external(parameters)
+    check_memory(parameters)
+
+
+def check_external(parameters):
+    """Check that the cores of an accelerator can have their windows in external memory."""
+    rules = {
+        "engine": ("scan", "an index reads its memory at random, which no burst can serve"),
+        "architecture": ("splitjoin", "the cores of a chain keep their windows on the chip"),
+        "digest_bits": (None, "whole keys that belong to a digest are read at random"),
+        "failure_cycles": (0, "a core that is reset would forget transactions that are under way"),
+        "parity": (False, "external memory has its own check bits"),
+    }
+    for name, (value, reason) in rules.items():
+        require(
+            getattr(parameters, name) == value,
+            f"Store 'external' needs parameter {name!r} to be {value!r}, not"
+            f" {getattr(parameters, name)!r}: {reason}",
+        )
+
+
+def check_memory(parameters):
+    """Check that an AXI4 port can have these beats and bursts, and that a beat holds a row."""
+    width, burst = parameters.memory_width, parameters.memory_burst
+    require(
+        8 <= width <= 1024 and not width & (width - 1),
+        f"Parameter 'memory_width' must be a power of two from 8 to 1024, not {width}",
+    )
+    row = parameters.lanes * parameters.key_bits
+    require(
+        row <= width,
+        f"A beat of {width} bits has no room for a row of {parameters.lanes} keys of"
+        f" {parameters.key_bits} bits; set 'lanes' to at most {width // parameters.key_bits}, or"
+        f" 'memory_width' to at least {1 << ceil_log2(row)}",
+    )
+    require(
+        burst <= MOST_BURST_BEATS and not burst & (burst - 1),
+        f"Parameter 'memory_burst' must be a power of two of at most {MOST_BURST_BEATS} beats, not"
+        f" {burst}",
+    )
+    require(
+        burst * width // 8 <= MOST_BURST_BYTES,
+        f"A burst of {burst} beats of {width} bits crosses a boundary of {MOST_BURST_BYTES} bytes;"
+        f" set 'memory_burst' to at most {MOST_BURST_BYTES * 8 // width}",
+    )
+    require(
+        parameters.memory_latency <= MOST_LATENCY,
+        f"Parameter 'memory_latency' must be at most {MOST_LATENCY} cycles, not"
+        f" {parameters.memory_latency}",
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from amaranth.utils import ceil_log2
 
 from .key_field import KeyField
-from .parameter_checks import check_parameters, require
+from .parameter_checks import MEMORY, check_parameters, require
 
 __all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
 
@@ -19,6 +19,8 @@ __all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
 TAG_BITS = 24
 #: Rows of a handshake join's ring beyond the sub-window. Tests and the soak found it to be enough.
 HANDSHAKE_SLACK = 14
+#: Rows of those on the chip that do not count for the bursts to external memory.
+RECENT_MARGIN = 24
 
 
 def low_latency_slack(cores):
@@ -109,6 +111,17 @@ class JoinParameters:
         Number of ports that results leave by: 1, or 2 for a port of each side's probes. With 2,
         each port takes a result word per cycle, and nothing is fixed of the order between them but
         their marks (:mod:`hdl.result_ports`). Not for a chain.
+    store : str
+        Where the keys of a scan are: ``"chip"``, or ``"external"`` for a memory that each region
+        reaches through an AXI4 port (:mod:`hdl.external`). Timestamps stay on the chip.
+    memory_width : int
+        Bits of a beat of that memory, as AXI allows them: a power of two from 8 to 1024. A beat
+        holds a row, so it has room for ``lanes`` keys.
+    memory_burst : int
+        Beats of a whole burst, a power of two. A burst has at most 256 beats and 4096 bytes.
+    memory_latency : int
+        Cycles from the request of a burst to its first beat that must not slow a pass down. So many
+        rows can be outstanding.
     parity : bool
         Whether the memories of stored tuples have parity bits
         (:class:`hdl.memory.parity_column.ParityColumn`), so that a core that reads a flipped bit
@@ -136,6 +149,10 @@ class JoinParameters:
     failure_cycles: int = 0
     result_streams: int = 1
     parity: bool = False
+    store: str = "chip"
+    memory_width: int = 512
+    memory_burst: int = 16
+    memory_latency: int = 64
 
     def __post_init__(self):
         check_parameters(self)
@@ -144,6 +161,11 @@ class JoinParameters:
     def is_chain(self):
         """Whether the cores are a chain through which tuples flow, as in a handshake join."""
         return self.architecture != "splitjoin"
+
+    @property
+    def is_external(self):
+        """Whether keys are in external memory."""
+        return self.store == "external"
 
     @property
     def has_gates(self):
@@ -228,16 +250,29 @@ class JoinParameters:
         """Rows of a region's ring, a power of two; each row holds :attr:`lanes` keys.
 
         There are rows for the window and the slack, one row for a window that begins inside a row,
-        and two rows that let a region notice early that its ring is full.
+        and two rows that let a region notice early that its ring is full. A ring in external memory
+        is at least as long as what the chip holds of it.
         """
-        return 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
+        rows = 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
+        return max(rows, self.recent_rows) if self.is_external else rows
+
+    @property
+    def recent_rows(self):
+        """Rows that the chip holds of a ring in external memory, a power of two.
+
+        There are rows for two bursts, those that are stored while the first one is written, and
+        some in which a region notices that stores have to wait
+        (:data:`hdl.external.row_store.MARGIN`).
+        """
+        meanwhile = -(-self.memory_latency // self.lanes)
+        return 1 << ceil_log2(2 * self.memory_burst + meanwhile + RECENT_MARGIN)
 
     def to_dict(self):
         """Return the parameters as JSON-compatible values.
 
         Those of chains are there for a chain only, ``rounds`` only if there are any,
-        ``failure_cycles`` if cores have gates, ``parity`` if there is any, and ``result_streams``
-        if there are two.
+        ``failure_cycles`` if cores have gates, ``parity`` if there is any, ``store`` and those of
+        the memory if it is external, and ``result_streams`` if there are two.
         """
         values = asdict(self)
         if not self.rounds:
@@ -248,6 +283,9 @@ class JoinParameters:
             del values["result_streams"]
         if not self.parity:
             del values["parity"]
+        if not self.is_external:
+            for name in MEMORY:
+                del values[name]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
         return values

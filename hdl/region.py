@@ -6,8 +6,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from .control_steps import elaborate_execution, elaborate_steps, rounds_after
+from .external.engine import ExternalEngine
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
+from .memory.axi4 import memory_members
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
 from .streams.registers import StreamRegister, flagged_register
@@ -25,6 +27,8 @@ def engine_class(parameters):
     """Return the class of engine that the parameters call for."""
     if parameters.engine == "index":
         return IndexEngine
+    if parameters.is_external:
+        return ExternalEngine
     return ScanEngine if parameters.digest_bits is None else DigestEngine
 
 
@@ -64,6 +68,8 @@ class Region(wiring.Component):
     activity : Out(activity_layout(parameters))
     reset : In(1)
         Resets all registers of the region.
+    m_axi : Out(memory_port(parameters))
+        The region's external memory, if it has one.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -79,6 +85,7 @@ class Region(wiring.Component):
                 "results": Out(stream.Signature(node_result(parameters, 0))),
                 "activity": Out(activity_layout(parameters)),
                 "reset": In(1),
+                **memory_members(parameters),
             }
         )
 
@@ -94,6 +101,8 @@ class Region(wiring.Component):
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
         connect(m, engine.results, flipped(self.results))
+        if self.parameters.is_external:
+            connect(m, engine.m_axi, flipped(self.m_axi))
 
         m.d.comb += tracker.coming.eq(Cat(times))
         if self.parameters.timestamp_bits:

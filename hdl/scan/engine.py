@@ -62,7 +62,7 @@ class ScanEngine(wiring.Component):
         m.submodules.collector = collector = GroupCollector(
             self.parameters, hold=self._scanner.arrival - 1
         )
-        m.submodules.ring = ring = KeyRing(self.parameters, stored_layout(self.parameters.scanned))
+        m.submodules.ring = ring = self.ring()
         m.submodules.scanner = scanner = self._scanner
         m.submodules.queue = queue = self._queue
 
@@ -78,10 +78,6 @@ class ScanEngine(wiring.Component):
             scanner.criterion.eq(self.scanned(self.prepared.criterion)),
             scanner.add_to.eq(collector.add_to),
             scanner.span.eq(self.span),
-            ring.address.eq(scanner.address),
-            scanner.keys.eq(ring.keys),
-            # A row that is being written is not read until its data are valid.
-            scanner.room.eq(queue.room & ~ring.written if ring.shared else queue.room),
             queue.matches.eq(scanner.matches),
             queue.matches_valid.eq(scanner.matches_valid),
         ]
@@ -90,15 +86,38 @@ class ScanEngine(wiring.Component):
             self.activity.busy.eq(scanner.reading),
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
+        self.elaborate_reading(m, ring)
         if self.parameters.parity:
             m.d.comb += ring.checked.eq(scanner.reading)
             m.d.sync += self.activity.wrong.eq(ring.wrong | self.elsewhere_wrong())
         pending, oldest = self.elaborate_passes(m, collector)
-        m.d.comb += self.idle.eq(collector.ready & ~pending)
+        m.d.comb += self.idle.eq(collector.ready & ~pending & ~self.writing(ring))
         collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
-        keep_from(m, self, Mux(pending, oldest, collected))
+        keep_from(m, self, Mux(pending, oldest, collected), crowded=self.crowded(ring))
         self.elaborate_storing(m, ring)
         return m
+
+    def ring(self):
+        """Return the memory of the keys that are scanned."""
+        return KeyRing(self.parameters, stored_layout(self.parameters.scanned))
+
+    def elaborate_reading(self, m, ring):
+        """Read the rows of a pass from the ring."""
+        room = self._queue.room
+        m.d.comb += [
+            ring.address.eq(self._scanner.address),
+            self._scanner.keys.eq(ring.keys),
+            # A row that is being written is not read until its data are valid.
+            self._scanner.room.eq(room & ~ring.written if ring.shared else room),
+        ]
+
+    def crowded(self, ring):
+        """Return whether the memory itself lets stores wait."""
+        return Const(0)
+
+    def writing(self, ring):
+        """Return whether a key is still on its way into the memory."""
+        return Const(0)
 
     def scanned(self, key):
         """Return what a pass compares of a key or a criterion: all of it."""

@@ -16,7 +16,7 @@ __all__ = ["KeyRing"]
 
 
 class KeyRing(wiring.Component):
-    """A ring of ``ring_rows`` rows of keys: in every cycle, a key may be stored and a row is read.
+    """A ring of ``rows`` rows of keys: in every cycle, a key may be stored and a row is read.
 
     Lanes of narrow keys share a block RAM: a column consists of as many lanes as fit into its
     width. A store writes the whole row of its column. It writes the lanes below its own with the
@@ -38,6 +38,8 @@ class KeyRing(wiring.Component):
         Parameters of the accelerator.
     shape : shape-like
         Shape of what is stored of a key.
+    rows : int or None
+        Number of rows, a power of two; by default ``parameters.ring_rows``.
 
     With parity, each key has parity bits of its own (at most 32 bits of a key share one), which
     count for how many lanes share a block RAM.
@@ -62,13 +64,14 @@ class KeyRing(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    def __init__(self, parameters, shape):
+    def __init__(self, parameters, shape, *, rows=None):
         self.parameters = parameters
+        self.rows = rows or parameters.ring_rows
         self.latency = self.LATENCY
         size = Shape.cast(shape).width
         parity = parity_width(size) if parameters.parity else 0
         #: Lanes per column.
-        self.share = max(1, widest_word(parameters.ring_rows) // (size + parity))
+        self.share = max(1, widest_word(self.rows) // (size + parity))
         #: Whether any two lanes share a column.
         self.shared = min(self.share, parameters.lanes) > 1
         super().__init__(
@@ -76,7 +79,7 @@ class KeyRing(wiring.Component):
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
                 "key": In(shape),
-                "address": In(range(parameters.ring_rows)),
+                "address": In(range(self.rows)),
                 "keys": Out(row_layout(parameters, shape)),
                 **({"written": Out(1)} if self.shared else {}),
                 **({"checked": In(1), "wrong": Out(1)} if parameters.parity else {}),
@@ -85,7 +88,7 @@ class KeyRing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes, depth = self.parameters.lanes, self.parameters.ring_rows
+        lanes, depth = self.parameters.lanes, self.rows
         key, keys = Value.cast(self.key), Value.cast(self.keys)
         share = self.share
         columns = []

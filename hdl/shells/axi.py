@@ -14,6 +14,7 @@ from .accelerator_instance import AcceleratorInstance
 from .axi_lite import AxiLiteSlave
 from .axi_signatures import AxiLite, AxiStream
 from .axi_stream import AxiStreamInput, AxiStreamOutput
+from .external_memory import refuse_external_windows
 from .mark_watch import WordWatch
 from .names import shell_top
 from .registers import ShellRegisters, hash_number
@@ -64,6 +65,7 @@ class AxiShell(wiring.Component):
     """
 
     def __init__(self, parameters, *, digest, is_whole=False):
+        refuse_external_windows(parameters, "An AXI shell")
         self.parameters = parameters
         self.latency = 2
         self.is_whole = is_whole

@@ -12,6 +12,7 @@ from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
+from .external_memory import refuse_external_windows
 from .mark_watch import WordWatch
 from .registers import ShellRegisters, hash_number
 from .reset_stretch import ResetStretch
@@ -90,6 +91,7 @@ class UartShell(wiring.Component):
                 "A UART shell needs an accelerator with one result stream, not "
                 f"result_streams={parameters.result_streams!r}"
             )
+        refuse_external_windows(parameters, "A UART shell")
         self.parameters = parameters
         self.divisor = divisor
         self.settings = uart_link_settings(parameters, digest=digest, divisor=divisor, **options)

@@ -4,7 +4,7 @@
 from .cells import has_cells
 from .inputs import Control
 
-__all__ = ["ANSWERED", "answers_mark", "begins_window", "empties_window"]
+__all__ = ["ANSWERED", "answers_mark", "begins_window", "empties_own_window", "empties_window"]
 
 #: Operations that an accelerator answers with a mark, if it executes them.
 ANSWERED = (Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER)
@@ -27,3 +27,14 @@ def empties_window(control, parameters):
         own = (Control.CELL,)
     operation = control.op.as_value()
     return begins_window(control) | operation.matches(Control.CLEAR, *own)
+
+
+def empties_own_window(control):
+    """Return whether a control word that empties a window empties the one that a region stores.
+
+    Parameters
+    ----------
+    control : View
+        The word as the region gets it, in which the side that it stores is side 1.
+    """
+    return ~begins_window(control) | (control.index == 1)

@@ -7,6 +7,7 @@ from hdl.words.cells import has_cells
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result
+from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.cell_digests import with_digests
 from tests.hdl.cells_model import Part, bucket_of, cells_of
 from tests.hdl.input_words import (
@@ -188,14 +189,17 @@ def as_tuple(word):
     return (word.kind,)
 
 
-def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None, begin=0):
+def drive(
+    model, *, stalls=0.0, seed=0, stamps=None, activity=None, begin=0, memory=None, deadline=30_000
+):
     """Send a model's words to a region; return what its results say, taken from ``begin`` on.
 
-    ``activity``, a dictionary, gets the sums of the region's activity.
+    ``activity``, a dictionary, gets the sums of the region's activity. ``memory``, a function, gets
+    the port of the region's external memory and returns what is behind it.
     """
     parameters = model.parameters
     dut = Region(parameters, probe_side=model.probe_side)
-    bench = StreamBench(dut, deadline=30_000, stalls=stalls, seed=seed)
+    bench = StreamBench(dut, deadline=deadline, stalls=stalls, seed=seed)
 
     async def place(ctx):
         ctx.set(dut.position, model.position)
@@ -209,6 +213,8 @@ def drive(model, *, stalls=0.0, seed=0, stamps=None, activity=None, begin=0):
                 activity[name] += value
 
     bench.simulator.add_testbench(place, background=True)
+    if parameters.is_external:
+        (memory or AxiMemory)(dut.m_axi).attach(bench.simulator)
     if activity is not None:
         bench.simulator.add_testbench(watch, background=True)
     bench.source(dut.words, model.integers(), stamps=stamps and stamps[0])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from hdl.external.row_store import MARGIN
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS, TWINS
 
@@ -79,6 +80,44 @@ from hdl.presets import PRESETS, TWINS
             {"probes": 5, "probe_bits": 2},
             "A group of 5 probes needs a probe index of 3 bits, not 2",
         ),
+        ({"store": "disk"}, r"Parameter 'store' must be one of \('chip', 'external'\), not 'disk'"),
+        ({"memory_width": 64}, "Parameter 'memory_width' is for windows in external memory"),
+        (
+            {"store": "external", "engine": "index"},
+            "Store 'external' needs parameter 'engine' to be 'scan', not 'index': an index reads",
+        ),
+        (
+            {"store": "external", "architecture": "handshake"},
+            "needs parameter 'architecture' to be 'splitjoin', not 'handshake'",
+        ),
+        (
+            {"store": "external", "digest_bits": 8, "comparator": "equality"},
+            "needs parameter 'digest_bits' to be None, not 8",
+        ),
+        (
+            {"store": "external", "failure_cycles": 1 << 20},
+            "needs parameter 'failure_cycles' to be 0, not 1048576",
+        ),
+        (
+            {"store": "external", "memory_width": 96},
+            "Parameter 'memory_width' must be a power of two from 8 to 1024, not 96",
+        ),
+        (
+            {"store": "external", "memory_width": 64, "lanes": 3},
+            "A beat of 64 bits has no room for a row of 3 keys of 32 bits; set 'lanes' to at",
+        ),
+        (
+            {"store": "external", "memory_burst": 12},
+            "Parameter 'memory_burst' must be a power of two of at most 256 beats, not 12",
+        ),
+        (
+            {"store": "external", "memory_burst": 128},
+            "A burst of 128 beats of 512 bits crosses a boundary of 4096 bytes; set",
+        ),
+        (
+            {"store": "external", "memory_latency": 1 << 20},
+            "Parameter 'memory_latency' must be at most 16384 cycles, not 1048576",
+        ),
     ],
 )
 def test_bad_parameters_are_refused_by_rule_and_value(changes, message):
@@ -103,6 +142,26 @@ def test_bad_key_fields_are_refused(name, bits, message):
 def test_presets_survive_a_round_trip(name):
     parameters = PRESETS[name]
     assert JoinParameters.from_dict(parameters.to_dict()) == parameters
+
+
+def test_those_of_external_windows_survive_a_round_trip_and_are_left_out_otherwise():
+    external = JoinParameters(store="external", lanes=4, memory_width=128, memory_latency=9)
+    values = external.to_dict()
+    assert (values["store"], values["memory_width"], values["memory_latency"]) == (
+        "external", 128, 9,
+    )  # fmt: skip
+    assert JoinParameters.from_dict(values) == external
+    assert not {"store", "memory_width", "memory_burst"} & JoinParameters().to_dict().keys()
+
+
+@pytest.mark.parametrize("sub_window", [1, 500, 100_000])
+@pytest.mark.parametrize("burst", [1, 16, 64])
+def test_a_ring_in_external_memory_holds_what_the_chip_holds(sub_window, burst):
+    """Stores may wait for writes, so more than a burst is on the chip; the ring is no shorter."""
+    parameters = JoinParameters(store="external", sub_window=sub_window, memory_burst=burst)
+    assert parameters.ring_rows >= parameters.recent_rows > burst + MARGIN
+    assert parameters.ring_rows % burst == 0
+    assert parameters.ring_rows >= sub_window + 3
 
 
 def test_parameters_of_another_kit_are_refused():
