@@ -99,6 +99,19 @@ def chain(parameters, operations):
     }
 
 
+def external_memory(parameters):
+    """Describe the external memories: one port per region, with addresses from zero on."""
+    beat_bytes = parameters.memory_width // 8
+    return {
+        "ports": [f"m_axi_{n}" for n in range(2 * parameters.cores)],
+        "bytes": parameters.ring_rows * beat_bytes,
+        "beat_bytes": beat_bytes,
+        "key_bytes": parameters.lanes * parameters.key_bits / 8,
+        "burst_beats": parameters.memory_burst,
+        "latency": parameters.memory_latency,
+    }
+
+
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
@@ -167,6 +180,8 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         }
     if len(ports) > 1:
         manifest["result_ports"] = list(ports)
+    if parameters.is_external:
+        manifest["memory"] = external_memory(parameters)
     if parameters.is_chain:
         manifest["chain"] = chain(parameters, manifest["operations"])
     if clock is not None:

@@ -10,6 +10,7 @@ import threading
 import numpy as np
 
 from host.device.contract import Device, Exchange, Stamps, check_words
+from host.device.memory_pace import MemoryPace
 from host.device.simulator_library import Done, load_library
 from host.errors import DeviceError
 from host.manifest import Manifest
@@ -37,9 +38,14 @@ class SimulatedDevice(Device):
     stall_in, stall_out : int
         For tests: number of cycles out of 256 in which an input word is withheld (an offered word
         stays until it is accepted), and in which no result word is taken.
+    memory : MemoryPace, optional
+        How long the external memories of the windows take. By default, they take the latency that
+        the accelerator hides, and never pause.
 
     Raises
     ------
+    ValueError
+        If a number is out of range, or a ``memory`` is given and windows are on the chip.
     ManifestError
         If the bundle or its library is missing, foreign or stale.
 
@@ -62,14 +68,24 @@ class SimulatedDevice(Device):
         seed: int = 0,
         stall_in: int = 0,
         stall_out: int = 0,
+        memory: MemoryPace | None = None,
     ) -> None:
         for name, value in [("stall_in", stall_in), ("stall_out", stall_out)]:
             if not 0 <= value < 256:
                 raise ValueError(f"Parameter {name!r} must be 0 to 255, not {value!r}")
         self.uri = f"sim:{bundle}" if uri is None else uri
         self.manifest = Manifest.load(bundle)
+        if memory is not None and self.manifest.memory is None:
+            raise ValueError(
+                f"Parameter 'memory' is for windows in external memory, but those of {self.uri!r} "
+                f"are on the chip; leave it out"
+            )
         self._library = load_library(Path(bundle).absolute(), self.manifest)
         self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
+        if memory is not None:
+            self._library.splitjoin_memory(
+                self._handle, memory.latency, memory.jitter, memory.stalls
+            )
         self._running = threading.Lock()
         self._closing = False
 

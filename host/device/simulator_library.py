@@ -56,6 +56,11 @@ _PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
     ),
 }
 
+#: Functions of accelerators whose windows are in external memory.
+_MEMORY_PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
+    "memory": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32]),
+}
+
 #: Libraries of this process by a hash of their contents, and the number of loads from each path.
 _loaded: dict[bytes, ctypes.CDLL] = {}
 _loads: Counter[Path] = Counter()
@@ -148,7 +153,8 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
         # The file may have been replaced since it was read.
         if (ctypes.c_char * len(name)).in_dll(library, "splitjoin_bundle").raw != name:
             raise StaleManifestError(folder, foreign)
-        for what, (result, arguments) in _PROTOTYPES.items():
+        more = _MEMORY_PROTOTYPES if manifest.memory else {}
+        for what, (result, arguments) in {**_PROTOTYPES, **more}.items():
             function = getattr(library, f"splitjoin_{what}")
             function.restype, function.argtypes = result, arguments
         _loaded[key] = library

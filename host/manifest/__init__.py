@@ -3,7 +3,15 @@
 
 from host.manifest.document import FORMAT, PORTS_FORMAT, Manifest
 from host.manifest.identity import digest
-from host.manifest.parts import Chain, Counter, Digests, Index, RoutedClock, Storage
+from host.manifest.parts import (
+    Chain,
+    Counter,
+    Digests,
+    ExternalMemory,
+    Index,
+    RoutedClock,
+    Storage,
+)
 from host.manifest.word_layout import SECOND, KeyField, Word, WordField
 
 __all__ = [
@@ -13,6 +21,7 @@ __all__ = [
     "Chain",
     "Counter",
     "Digests",
+    "ExternalMemory",
     "Index",
     "KeyField",
     "Manifest",

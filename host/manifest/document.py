@@ -10,7 +10,15 @@ from typing import Any
 
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
 from host.manifest.identity import digest
-from host.manifest.parts import Chain, Counter, Digests, Index, RoutedClock, Storage
+from host.manifest.parts import (
+    Chain,
+    Counter,
+    Digests,
+    ExternalMemory,
+    Index,
+    RoutedClock,
+    Storage,
+)
 from host.manifest.word_layout import SECOND, KeyField, Word
 
 __all__ = ["FORMAT", "PORTS_FORMAT", "Manifest"]
@@ -47,6 +55,8 @@ class Manifest:
         Layout of the buckets; None if the engine is not an index.
     digests : Digests or None
         Layout of the digests of a band; None if there are none.
+    memory : ExternalMemory or None
+        The memories that windows are in; None if they are on the chip.
     chain : Chain or None
         Description of a handshake join; None if the accelerator is a SplitJoin.
     clock : RoutedClock or None
@@ -75,6 +85,7 @@ class Manifest:
     index: Index | None = None
     digests: Digests | None = None
     chain: Chain | None = None
+    memory: ExternalMemory | None = None
     clock: RoutedClock | None = None
     result_ports: tuple[str, ...] = ("o",)
     path: Path | None = None
@@ -155,6 +166,7 @@ class Manifest:
                 index=Index.from_dict(values["index"]) if "index" in values else None,
                 digests=Digests.from_dict(values["digests"]) if "digests" in values else None,
                 chain=Chain.from_dict(values["chain"]) if "chain" in values else None,
+                memory=ExternalMemory.from_dict(values["memory"]) if "memory" in values else None,
                 clock=RoutedClock(**values["clock"]) if "clock" in values else None,
                 result_ports=_result_ports(values),
                 path=path,

@@ -7,7 +7,7 @@ from typing import Any
 
 from host.manifest.word_layout import Word
 
-__all__ = ["Chain", "Counter", "Digests", "Index", "RoutedClock", "Storage"]
+__all__ = ["Chain", "Counter", "Digests", "ExternalMemory", "Index", "RoutedClock", "Storage"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,27 @@ class Index:
     def from_dict(cls, values: Mapping[str, Any]) -> "Index":
         """Read this part from its JSON document."""
         return cls(values["bucket_bits"], Word.from_dict(values["coordinate"]))
+
+
+@dataclass(frozen=True)
+class ExternalMemory:
+    """The memories that windows are in: one behind each port, which regions have in their order.
+
+    Each has so many ``bytes``, is read in beats of ``beat_bytes``, of which ``key_bytes`` are keys,
+    and hides so many cycles of ``latency``.
+    """
+
+    ports: tuple[str, ...]
+    bytes: int
+    beat_bytes: int
+    key_bytes: float
+    burst_beats: int
+    latency: int
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ExternalMemory":
+        """Read this part from its JSON document."""
+        return cls(**{**values, "ports": tuple(values["ports"])})
 
 
 @dataclass(frozen=True)

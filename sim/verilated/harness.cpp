@@ -10,12 +10,18 @@
 //
 // Of an accelerator with two result ports, the words of both are put in the order in which they are taken,
 // those of R first. A port that has shown its mark waits for the mark of the other one, and both leave as one.
+//
+// Windows in external memory have a memory behind each port, which runs in every cycle.
 
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "clock_cycle.h"
+#ifdef MEMORY_PORTS
+#include "memory.hpp"
+#endif
 
 namespace {
 
@@ -98,6 +104,10 @@ struct Simulation {
     bool offering = false;  // a word was offered and not yet accepted; it stays offered
     bool marked[2] = {};    // a port has shown its mark, and waits for the other one
     uint64_t marks[2][result_rows];
+#ifdef MEMORY_PORTS
+    MemoryPace pace{MEMORY_LATENCY, 0, 0};
+    std::vector<Memory<MEMORY_BEAT_BYTES>> memories;
+#endif
 
     Simulation(uint64_t seed, uint32_t rate_in, uint32_t rate_out)
         : stall_in{2 * seed, rate_in}, stall_out{2 * seed + 1, rate_out} {
@@ -105,6 +115,10 @@ struct Simulation {
         context.randSeed(static_cast<int>(seed & 0x7fffffff) + 1);
         model = std::make_unique<Vsplitjoin>(&context, "");
         root = model->rootp;
+#ifdef MEMORY_PORTS
+#define ADD_MEMORY(n) memories.emplace_back(MEMORY_BYTES, seed * 1024 + n);
+        MEMORY_PORTS(ADD_MEMORY)
+#endif
         root->clk = 0;
         root->counter_addr = no_counter;
         model->eval();
@@ -112,7 +126,23 @@ struct Simulation {
     }
     ~Simulation() { model->final(); }
 
+    // Let the memories take part in this cycle, unless the accelerator is in reset.
+    void access_memories() {
+#ifdef MEMORY_PORTS
+#define ACCESS(n)                                                                                               \
+    memories[n].step(pace, cycle, root->m_axi_##n##_arvalid, root->m_axi_##n##_arready, root->m_axi_##n##_araddr, \
+                     root->m_axi_##n##_arlen, root->m_axi_##n##_rvalid, root->m_axi_##n##_rdata,                \
+                     root->m_axi_##n##_rlast, root->m_axi_##n##_awvalid, root->m_axi_##n##_awready,             \
+                     root->m_axi_##n##_awaddr, root->m_axi_##n##_awlen, root->m_axi_##n##_wvalid,               \
+                     root->m_axi_##n##_wready, root->m_axi_##n##_wdata, root->m_axi_##n##_wlast,                \
+                     root->m_axi_##n##_bvalid);
+        if (root->rst) return;
+        MEMORY_PORTS(ACCESS)
+#endif
+    }
+
     void clock() {
+        access_memories();
         clock_cycle(root);
         ++cycle;
     }
@@ -126,6 +156,10 @@ struct Simulation {
     void reset() {
         rest();
         root->rst = 1;
+#ifdef MEMORY_PORTS
+#define REST(n) root->m_axi_##n##_rvalid = root->m_axi_##n##_bvalid = 0, memories[n].reset();
+        MEMORY_PORTS(REST)
+#endif
         for (int n = 0; n < 16; ++n) clock();  // docs/architecture.md, section 4
         root->rst = 0;
         cycle = 0;
@@ -171,6 +205,13 @@ void splitjoin_destroy(Simulation* s) { delete s; }
 void splitjoin_reset(Simulation* s) { s->reset(); }
 uint64_t splitjoin_cycle(const Simulation* s) { return s->cycle; }
 uint64_t splitjoin_counter(Simulation* s, uint32_t address) { return s->counter(address); }
+
+#ifdef MEMORY_PORTS
+// From now on, the memories take so long, and pause so often.
+void splitjoin_memory(Simulation* s, uint64_t latency, uint64_t jitter, uint32_t stalls) {
+    s->pace = {latency, jitter, stalls};
+}
+#endif
 
 // Run at most `cycles` cycles: offer `words` and collect up to `room` results. Returns early when
 // `results` is full or the last result is a mark. `accepted_at` and `produced_at` receive the cycle of each

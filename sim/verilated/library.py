@@ -207,8 +207,6 @@ def build_library(bundle, *, plain=False, report=lambda text: None):
     bundle = Path(os.path.abspath(bundle))
     manifest = Manifest.load(bundle)
     what = f"{bundle.name} (cores: {manifest.storage.cores})"
-    if manifest.parameters.get("store") == "external":
-        raise BuildError(what, "the simulator has no memory for windows of store 'external'")
     tools = find_toolchain()
     place = bundle / LIBRARY
     prepare_folder(library_folder())

@@ -24,6 +24,7 @@ __all__ = [
 SOURCES = [
     Path(__file__),
     Path(__file__).with_name("clock_cycle.h"),
+    Path(__file__).with_name("memory.hpp"),
     *sorted((Path(__file__).parents[1] / "rewriter").glob("*.py")),
 ]
 
@@ -94,7 +95,22 @@ def accelerator_harness(manifest):
         core = manifest.result_word["failed_core"]
         values["FAILED_OFFSET"] = manifest.result_word["failed"].offset
         values |= {"FAILED_CORE_OFFSET": core.offset, "FAILED_CORE_BITS": core.bits}
+    values |= memory_macros(manifest)
     return Harness(Path(__file__).with_name("harness.cpp"), TOP, values)
+
+
+def memory_macros(manifest):
+    """Return the macros that describe external memories: one per region, as large as its ring."""
+    memory = manifest.memory
+    if memory is None:
+        return {}
+    ports = range(2 * manifest.storage.cores)
+    return {
+        "MEMORY_PORTS(X)": " ".join(f"X({port})" for port in ports),
+        "MEMORY_BEAT_BYTES": memory.beat_bytes,
+        "MEMORY_BYTES": f"{memory.beat_bytes * manifest.storage.ring_rows}ull",
+        "MEMORY_LATENCY": memory.latency,
+    }
 
 
 def recipe(harness):
