@@ -175,8 +175,11 @@ class LinkSession:
     def _check(self, greeting: Greeting) -> None:
         manifest = self.manifest
         sizes = (manifest.input_word.bits, manifest.result_word.bits)
+        if greeting.version != VERSION:
+            raise LinkMismatchError(
+                self.address.uri, "link version", str(greeting.version), str(VERSION), older=True
+            )
         for what, board, bundle in [
-            ("link version", str(greeting.version), str(VERSION)),
             ("manifest hash", greeting.hash.hex(), manifest.hash),
             ("input word bytes", str(greeting.input_bytes), str(-(-sizes[0] // 8))),
             ("result word bytes", str(greeting.result_bytes), str(-(-sizes[1] // 8))),

@@ -9,18 +9,23 @@ import numpy as np
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.link_address import LinkAddress
 from host.device.link_session import LinkSession
-from host.errors import DeviceError, LinkError
-from host.link import LinkCounters
+from host.device.shell_registers import (
+    CONTROL,
+    COUNTERS,
+    ID,
+    MAGIC,
+    MAJOR,
+    SNAPSHOT,
+    VERSION,
+)
+from host.errors import DeviceError, LinkError, LinkMismatchError
+from host.link import Greeting, LinkCounters
+from host.link.host_endpoint import Answer
 from host.manifest import Manifest, Word
 from host.reference.exact import UInt64s
 from host.words import unpack_field
 
 __all__ = ["LinkedDevice", "words_of_bytes", "words_to_bytes"]
-
-#: Register with the commands of a shell, and the one that copies all counters.
-CONTROL, SNAPSHOT = 0x040, 1 << 1
-#: Register with the lower half of counter 0; every counter has eight bytes.
-COUNTERS = 0x100
 
 
 def words_to_bytes(words: UInt64s, word: Word) -> bytes:
@@ -79,6 +84,11 @@ class LinkedDevice(Device):
         self._mark = self.manifest.result_kinds["MARK"]
         self._running = threading.RLock()
         self._session: LinkSession | None = LinkSession(address, self.manifest)
+        try:
+            self._check_registers()
+        except BaseException:
+            self.close()
+            raise
         self._ready = np.zeros((0, self.manifest.result_word.columns), np.uint64)
 
     def exchange(
@@ -137,6 +147,46 @@ class LinkedDevice(Device):
                     )
                 found[counter.name] = low.data | high.data << 32
             return found
+
+    def request(self, address: int, data: int | None = None, strobe: int = 0xF) -> Answer:
+        """Read a register of the board's shell, or write to it.
+
+        Parameters
+        ----------
+        address : int
+            Address of the register in bytes.
+        data : int, optional
+            What to write, 32 bits; without it, the register is read.
+        strobe : int
+            Which of the four bytes to write, the lowest bit for the lowest byte.
+
+        Raises
+        ------
+        LinkLostError
+            If no answer comes.
+        """
+        with self._running:
+            return self._opened().request(address, data, strobe)
+
+    @property
+    def greeting(self) -> Greeting:
+        """What the board has said about itself."""
+        greeting = self._opened().endpoint.greeting
+        assert greeting is not None
+        return greeting
+
+    def _check_registers(self) -> None:
+        """Raise :exc:`LinkMismatchError` unless the board has registers that this kit knows."""
+        found = self.request(ID)
+        if found.refused or found.data != MAGIC:
+            board = "none" if found.refused else f"{found.data:#010x}"
+            raise LinkMismatchError(self.uri, "register map", board, f"{MAGIC:#010x}", older=True)
+        version = self.request(VERSION).data
+        if version >> 16 != MAJOR:
+            board = f"{version >> 16}.{version & 0xFFFF}"
+            raise LinkMismatchError(
+                self.uri, "register map version", board, f"{MAJOR}.x", older=True
+            )
 
     def link_counters(self) -> LinkCounters:
         """Return what happened on this side of the link."""

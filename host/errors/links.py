@@ -52,17 +52,29 @@ class LinkMismatchError(LinkError):
         What differs.
     board, bundle : str
         What the board has, and what the bundle or this kit has.
+    older : bool
+        Whether that is a matter of the kit which made the bitstream, so that no bundle helps.
     """
 
-    def __init__(self, uri: str, what: str, board: str, bundle: str) -> None:
+    def __init__(
+        self, uri: str, what: str, board: str, bundle: str, *, older: bool = False
+    ) -> None:
         self.uri = uri
         self.what = what
         self.board = board
         self.bundle = bundle
-        super().__init__(
-            f"Device {uri!r} has the {what} {board}, but the bundle has {bundle}; load the "
-            f"bundle's bitstream into the board, or name the bundle of the bitstream that is there."
-        )
+        self.older = older
+        if older:
+            told = (
+                f"but this kit has {bundle}: another version of the kit made the bitstream; make "
+                f"it again (`make bitstream BOARD=...`) and load it, or use that version."
+            )
+        else:
+            told = (
+                f"but the bundle has {bundle}; load the bundle's bitstream into the board, or name "
+                f"the bundle of the bitstream that is there."
+            )
+        super().__init__(f"Device {uri!r} has the {what} {board}, {told}")
 
 
 class LinkLostError(LinkError):

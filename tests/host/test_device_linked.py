@@ -8,10 +8,27 @@ import time
 import numpy as np
 import pytest
 
+from hdl.registers.shell_table import COUNTERS_ADDRESS as shell_counters
+from hdl.registers.shell_table import MAGIC as shell_magic
+from hdl.registers.shell_table import VERSION as shell_version
+from hdl.registers.shell_table import shell_table
 from host.device import device_kind, is_shared, open_device
 from host.device.link_address import LinkAddress
 from host.device.link_session import LinkSession
 from host.device.linked import LinkedDevice, words_of_bytes, words_to_bytes
+from host.device.shell_registers import (
+    CONTROL,
+    COUNTERS,
+    ENABLE_ERROR,
+    ENABLE_MARK,
+    ID,
+    INTERRUPT_ENABLE,
+    MAGIC,
+    MAJOR,
+    MANIFEST_HASH,
+    SNAPSHOT,
+    VERSION,
+)
 from host.errors import (
     DeviceError,
     DeviceUriError,
@@ -175,12 +192,48 @@ def test_a_board_with_another_bitstream_is_refused_by_both_hashes(bundle, tmp_pa
 
 @pytest.mark.parametrize(
     ("changes", "what"),
-    [({"version": 9}, "link version 9"), ({"input_bytes": 17}, "input word bytes 17"),
+    [({"version": 9}, "link version 9, but this kit has 2: another version of the kit"),
+     ({"input_bytes": 17}, "input word bytes 17"),
      ({"result_bytes": 18}, "result word bytes 18")],
 )  # fmt: skip
 def test_a_board_of_another_kind_is_refused(bundle, changes, what):
     with serve(bundle, **changes) as board, pytest.raises(LinkMismatchError, match=what):
         open_device(uri_of(board, bundle))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [({ID: 7}, "register map 0x00000007, but this kit has 0x544b4a53: another version of the kit"),
+     ({ID: None}, "register map none"),
+     ({VERSION: 2 << 16 | 3}, "register map version 2.3, but this kit has 1.x")],
+)  # fmt: skip
+def test_a_board_of_another_kit_is_refused_by_its_registers(bundle, changes, what):
+    with serve(bundle) as board:
+        board.constants |= changes
+        with pytest.raises(LinkMismatchError, match=what) as caught:
+            open_device(uri_of(board, bundle))
+        assert "make bitstream BOARD=..." in str(caught.value)
+
+
+def test_a_board_with_more_registers_is_accepted(bundle):
+    with serve(bundle) as board:
+        board.constants[VERSION] = 1 << 16 | 7
+        with open_device(uri_of(board, bundle)) as device:
+            assert device.request(VERSION).data == 1 << 16 | 7
+            assert device.greeting.hash.hex() == device.manifest.hash
+
+
+def test_the_host_knows_the_registers_of_the_shells():
+    table = shell_table(BUNDLES["tiny"])
+    names = ("ID", "VERSION", "CONTROL", "INTERRUPT_ENABLE")
+    assert [table[name].address for name in names] == [ID, VERSION, CONTROL, INTERRUPT_ENABLE]
+    assert table["MANIFEST_HASH_0"].address == MANIFEST_HASH
+    assert (shell_magic, shell_version[0], shell_counters) == (MAGIC, MAJOR, COUNTERS)
+    for name, field, bit in [("CONTROL", "SNAPSHOT", SNAPSHOT),
+                             ("INTERRUPT_ENABLE", "MARK", ENABLE_MARK),
+                             ("INTERRUPT_ENABLE", "ERROR", ENABLE_ERROR)]:  # fmt: skip
+        (found,) = (f for f in table[name].fields if f.name == field)
+        assert 1 << found.offset == bit
 
 
 def test_nobody_at_the_port_is_a_clear_error(bundle):

@@ -9,6 +9,16 @@ import time
 import numpy as np
 
 from host.device.linked import words_of_bytes, words_to_bytes
+from host.device.shell_registers import (
+    ENABLE_ERROR,
+    ENABLE_MARK,
+    ID,
+    INTERRUPT_ENABLE,
+    MAGIC,
+    MAJOR,
+    MANIFEST_HASH,
+    VERSION,
+)
 from host.device.software import SoftwareDevice
 from host.link import BoardEndpoint, Greeting, Timing
 from host.link.transport import DescriptorTransport
@@ -41,6 +51,12 @@ class SoftwareBoard:
         self.greeting = Greeting(**told | greeting)
         self.words = np.zeros((0, manifest.input_word.columns), np.uint64)
         self.pins = {}
+        self.enabled = 0
+        digest = self.greeting.hash
+        words = [digest[at : at + 4] for at in range(0, len(digest), 4)]
+        self.constants = {ID: MAGIC, VERSION: MAJOR << 16} | {
+            MANIFEST_HASH + 4 * n: int.from_bytes(word, "little") for n, word in enumerate(words)
+        }
         self.reset()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.listener.settimeout(0.02)
@@ -66,6 +82,12 @@ class SoftwareBoard:
 
     def registers(self, address, data, strobe):
         """Answer as the registers of a shell do: CONTROL copies the counters."""
+        if data is None and address in self.constants:
+            return self.constants[address]
+        if address == INTERRUPT_ENABLE:
+            if data is not None and strobe & 1:
+                self.enabled = data & (ENABLE_MARK | ENABLE_ERROR)
+            return self.enabled
         if address == 0x40 and data is not None:
             if data & 2 and strobe & 1:
                 self.pins = self.device.counters()
