@@ -12,9 +12,13 @@ from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .presets import PRESETS
 from .proofs.commands import add_commands as add_proofs
+from .shells.axi_options import AxiOptions
 from .shells.names import SHELLS, shell_top
 
 __all__ = ["main"]
+
+#: Options of ``generate`` that are fields of :class:`AxiOptions` behind ``axi_``.
+AXI_OPTIONS = ("axi_inputs",)
 
 
 def generate(options):
@@ -22,7 +26,13 @@ def generate(options):
     parameters = parameters_from(options)
     from .bundle import write_bundle
 
-    manifest = write_bundle(parameters, options.output, shells=options.shell or ())
+    given = {name: getattr(options, name) for name in AXI_OPTIONS}
+    axi = {name[4:]: value for name, value in given.items() if value is not None}
+    if axi and "axi" not in (options.shell or ()):
+        raise ValueError("Options of the AXI shell need --shell axi")
+    manifest = write_bundle(
+        parameters, options.output, shells=options.shell or (), axi=AxiOptions(**axi)
+    )
     print(f"{options.output}: {summary(parameters)}, hash {manifest['hash'][:12]}")
     return 0
 
@@ -75,6 +85,10 @@ def parser():
         "--shell", action="append", choices=SHELLS, metavar="SHELL",
         help="also write a shell around the accelerator, with its registers as C header, SystemRDL "
         "and Markdown: axi (AXI4-Stream, AXI4-Lite; docs/axi.md)",
+    )  # fmt: skip
+    command.add_argument(
+        "--axi-inputs", type=int, choices=(1, 2), metavar="N",
+        help="inputs of the AXI shell: 1, or 2 for R and S by themselves, merged by timestamp",
     )  # fmt: skip
     command.set_defaults(run=generate)
     command = commands.add_parser("presets", help="list the named configurations")

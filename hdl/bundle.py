@@ -14,6 +14,7 @@ import time
 from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
 from .manifest import describe
+from .shells.axi_options import AxiOptions
 from .shells.files import check_shells, describe_shell, shell_files
 from .shells.names import SHELLS, shell_top
 from .verilog.conversion import to_netlist
@@ -90,7 +91,7 @@ def generate_once(parameters):
     return to_netlist(make_accelerator(parameters))
 
 
-def write_bundle(parameters, output, *, shells=()):
+def write_bundle(parameters, output, *, shells=(), axi=None):
     """Write the bundle of the accelerator with ``parameters``.
 
     The folder appears complete or not at all: it is written beside its final place and then moved.
@@ -110,7 +111,10 @@ def write_bundle(parameters, output, *, shells=()):
     output : path-like
         The folder. Missing parent folders are created.
     shells : sequence of str
-        Shells to be written beside the accelerator, of :data:`hdl.shells.files.SHELLS`.
+        Shells to be written beside the accelerator, of :data:`hdl.shells.names.SHELLS`.
+    axi : AxiOptions or None
+        Options of the AXI shell, if it is one of ``shells``. A shell that the older bundle has
+        keeps its options.
 
     Returns
     -------
@@ -118,6 +122,9 @@ def write_bundle(parameters, output, *, shells=()):
         The manifest.
     """
     check_shells(shells)
+    axi = AxiOptions() if axi is None else axi
+    if shells:
+        axi.check(parameters)
     folder = Path(os.path.abspath(output))
     check_target(folder)
     verilog, netlist = generate(parameters)
@@ -126,12 +133,15 @@ def write_bundle(parameters, output, *, shells=()):
     manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
     texts = {VERILOG: verilog, NETLIST: netlist}
     older = read_manifest(folder / MANIFEST)
+    chosen = dict.fromkeys(shells, axi)
     if older.get("hash") == manifest["hash"]:
-        shells = [*shells, *(shell for shell in older.get("shells", ()) if shell in SHELLS)]
-    for shell in dict.fromkeys(shells):
-        files, ports = shell_files(parameters, manifest["hash"])
+        for shell, described in older.get("shells", {}).items():
+            if shell in SHELLS:
+                chosen.setdefault(shell, AxiOptions.from_manifest(described))
+    for shell, options in chosen.items():
+        files, ports = shell_files(parameters, manifest["hash"], options)
         texts |= dict(files.values())
-        described = describe_shell(parameters, manifest["hash"], files, ports)
+        described = describe_shell(parameters, manifest["hash"], options, files, ports)
         manifest.setdefault("shells", {})[shell] = described
     texts[MANIFEST] = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     changed = [name for name, text in texts.items() if not is_same(folder / name, text)]

@@ -14,7 +14,7 @@ __all__ = ["COUNTERS_ADDRESS", "HASH_WORDS", "MAGIC", "VERSION", "shell_table", 
 MAGIC = int.from_bytes(b"SJKT", "little")
 #: Version of the register map (major, minor). The minor number rises when registers are added, the
 #: major number when software that knows an earlier map would go wrong.
-VERSION = (1, 0)
+VERSION = (1, 1)
 #: Registers of 32 bits that hold the hash of the manifest.
 HASH_WORDS = 8
 #: Address of the lower half of counter 0. Every counter takes eight bytes.
@@ -49,7 +49,7 @@ def identity():
     ]  # fmt: skip
 
 
-def capabilities(parameters):
+def capabilities(parameters, inputs):
     """Return the registers that say what kind of accelerator this is."""
     return [
         Register(
@@ -63,6 +63,7 @@ def capabilities(parameters):
                          "Most tuples in an input word, and most results in a result word."),
                 constant("RESULT_PORTS", 20, 4, len(result_ports(parameters)),
                          "Ports that results leave by."),
+                constant("INPUT_PORTS", 24, 4, inputs, "Ports that input words come by."),
             ),
         ),
         Register(
@@ -99,8 +100,16 @@ def manifest_hash():
     ]  # fmt: skip
 
 
-def errors():
+def errors(inputs):
     """Return the fields of ERRORS, in order: name and description."""
+    merged = [
+        ("LATE_R", "R's input sent a tuple that is older than what had been reached."),
+        ("LATE_S", "S's input sent a tuple that is older than what had been reached."),
+        ("EXCLUDED_R", "R's input stalled and was excluded."),
+        ("EXCLUDED_S", "S's input stalled and was excluded."),
+        ("DIFFERENT", "The two inputs brought different control words in the same place."),
+        ("SIDE", "An input brought a tuple of the other side, or an order that does not exist."),
+    ]
     return [
         ("ILLEGAL", "A star or mark told of an illegal word."),
         ("DISORDER", "A star or mark told that time went backwards."),
@@ -109,10 +118,45 @@ def errors():
         ("FAILED", "A star or mark told of a core that had failed."),
         ("PARITY", "A star or mark told of a core that had read a flipped bit."),
         ("INPUT", "An input word came without all of its bytes, and was dropped."),
+        *(merged if inputs == 2 else ()),
     ]
 
 
-def control():
+def merge_registers():
+    """Return the registers of the merge of two inputs."""
+    return [
+        Register(
+            name="STALL_DEADLINE", address=0x054,
+            description="When an input is excluded that the other one waits for.",
+            fields=(
+                Field(name="CYCLES", offset=0, bits=32, access="rw",
+                      description="Stalled cycles on end; zero for never."),
+            ),
+        ),
+        *(
+            Register(
+                name=f"STALLS_{side}", address=address,
+                description=f"Cycles in which {side}'s input was waited for.",
+                fields=(
+                    Field(name="CYCLES", offset=0, bits=32,
+                          description="Counts from reset on, and wraps."),
+                ),
+            )
+            for side, address in (("R", 0x058), ("S", 0x05C))
+        ),
+    ]  # fmt: skip
+
+
+def exclusions():
+    """Return the fields of CONTROL that exclude one of two inputs."""
+    return [
+        Field(name=f"EXCLUDE_{side}", offset=offset, access="wo",
+              description=f"Exclude {side}'s input, if it has no word, until its next word.")
+        for side, offset in (("R", 2), ("S", 3))
+    ]  # fmt: skip
+
+
+def control(inputs):
     """Return the registers that software works with."""
     return [
         Register(
@@ -122,6 +166,7 @@ def control():
                       description="Reset the accelerator. Registers keep their values."),
                 Field(name="SNAPSHOT", offset=1, access="wo",
                       description="Copy all counters, to be read below."),
+                *(exclusions() if inputs == 2 else ()),
                 Field(name="ENABLE", offset=8, access="rw", reset=1,
                       description="While zero, no input word is taken."),
             ),
@@ -132,7 +177,7 @@ def control():
                 Field(name="BUSY", offset=0,
                       description="A mark is owed for a control word that was taken."),
                 Field(name="INPUT_WAITING", offset=1,
-                      description="An input word is offered and not taken."),
+                      description="An input word waits."),
                 Field(name="OUTPUT_WAITING", offset=2,
                       description="A result word is offered and not taken."),
                 Field(name="RESETTING", offset=3,
@@ -143,7 +188,7 @@ def control():
             name="ERRORS", address=0x048, description="What has gone wrong since it was cleared.",
             fields=tuple(
                 Field(name=name, offset=n, access="w1c", description=description)
-                for n, (name, description) in enumerate(errors())
+                for n, (name, description) in enumerate(errors(inputs))
             ),
         ),
         Register(
@@ -184,13 +229,15 @@ def counters(parameters):
     ]  # fmt: skip
 
 
-def shell_table(parameters):
+def shell_table(parameters, *, inputs=1):
     """Return the registers of a shell around the accelerator with ``parameters``.
 
     Parameters
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
+    inputs : int
+        Ports that input words come by: 1, or 2 that are merged.
 
     Returns
     -------
@@ -200,9 +247,10 @@ def shell_table(parameters):
         "splitjoin",
         (
             *identity(),
-            *capabilities(parameters),
+            *capabilities(parameters, inputs),
             *manifest_hash(),
-            *control(),
+            *control(inputs),
+            *(merge_registers() if inputs == 2 else ()),
             *counters(parameters),
         ),
     )

@@ -33,7 +33,7 @@ class SourceEntry(wiring.Component):
     number : int
         Number of the source.
     depth : int
-        Places of the queue, a power of two. One place is spare.
+        Places of the queue, a power of two.
 
     Members
     -------
@@ -84,22 +84,23 @@ class SourceEntry(wiring.Component):
             queue.last.eq(self.i.payload),
             queue.take.eq(queue.filled & self.o.ready & ~leaves),
             self.o.valid.eq(queue.filled | leaves),
-            word.kind.eq(Mux(leaves, GateKind.LEAVE, queue.first.kind)),
             word.source.eq(self.number),
-            word.time.eq(queue.first.time),
-            word.body.eq(queue.first.body),
         ]
+        with m.If(leaves):
+            m.d.comb += word.kind.eq(GateKind.LEAVE)
+        with m.Else():
+            m.d.comb += [
+                word.kind.eq(queue.first.kind),
+                word.time.eq(queue.first.time),
+                word.body.eq(queue.first.body),
+            ]
         left = Signal(DEADLINE_BITS)  # cycles up to the deadline
         stalled = self.blamed & ~queue.filled & ~leaves
-        expires = stalled & (left == 1)
+        begins = ~queue.filled & ~leaves & (self.exclude | (stalled & (left == 1)))
         m.d.sync += [
             left.eq(Mux(stalled & (left != 0), left - 1, self.deadline)),
             self.stalls.eq(self.stalls + stalled),
+            leaves.eq(begins | (leaves & ~self.o.ready)),
+            self.excluded.eq(begins | (self.excluded & ~self.forget)),
         ]
-        with m.If(leaves):
-            m.d.sync += leaves.eq(~self.o.ready)
-        with m.Elif(~queue.filled & (self.exclude | expires)):
-            m.d.sync += leaves.eq(1)
-        begins = ~leaves & ~queue.filled & (self.exclude | expires)
-        m.d.sync += self.excluded.eq(begins | (self.excluded & ~self.forget))
         return m

@@ -58,7 +58,7 @@ class ScaleGate(wiring.Component):
     sources : int
         Number of sources, one to :data:`MOST_SOURCES`.
     depth : int
-        Places in the queue of a source, a power of two. One place is spare.
+        Places in the queue of a source, a power of two.
     present : int
         A bit for each source that is there after reset; by default all are.
 
@@ -85,6 +85,8 @@ class ScaleGate(wiring.Component):
         Barriers with different bodies have become one, likewise.
     forget : In(1)
         Forget what ``late``, ``excluded`` and ``differ`` tell, but not what happens in this cycle.
+    waits : Out(1)
+        In the previous cycle a word was in front of the last merge's output.
     """
 
     def __init__(self, time_bits, shape, *, sources, depth=16, present=None):
@@ -115,6 +117,7 @@ class ScaleGate(wiring.Component):
                 "excluded": Out(sources),
                 "differ": Out(1),
                 "forget": In(1),
+                "waits": Out(1),
             }
         )
 
@@ -124,11 +127,10 @@ class ScaleGate(wiring.Component):
         merges = self.elaborate_tree(m, entries)
         root = merges[-1]
         connect(m, root.o, flipped(self.o))
-        waits = Signal()
-        m.d.sync += waits.eq(
+        m.d.sync += self.waits.eq(
             Cat(*(entry.o.valid for entry in entries), *(merge.waits for merge in merges)).any()
         )
-        m.d.comb += root.starving.eq(waits & ~root.o.valid)
+        m.d.comb += root.starving.eq(self.waits & ~root.o.valid)
         self.elaborate_records(m, merges)
         return m
 

@@ -12,15 +12,17 @@ from hdl.words.results import result_word
 
 from .accelerator_instance import AcceleratorInstance
 from .axi_lite import AxiLiteSlave
+from .axi_options import AxiOptions
 from .axi_signatures import AxiLite, AxiStream
 from .axi_stream import AxiStreamInput, AxiStreamOutput
 from .external_memory import refuse_external_windows
 from .mark_watch import WordWatch
+from .merged_inputs import MergedInputs
 from .names import shell_top
 from .registers import ShellRegisters, hash_number
 from .reset_stretch import ResetStretch
 
-__all__ = ["AXI_TOP", "AxiShell", "master_name"]
+__all__ = ["AXI_TOP", "AxiShell", "master_name", "slave_names"]
 
 #: Name of the top module.
 AXI_TOP = shell_top("axi")
@@ -31,6 +33,11 @@ def master_name(port):
     return f"m_axis{port[1:]}"
 
 
+def slave_names(inputs):
+    """Return the names of the AXI4-Stream slaves of a shell with 1 or 2 inputs."""
+    return ["s_axis"] if inputs == 1 else ["s_axis_r", "s_axis_s"]
+
+
 class AxiShell(wiring.Component):
     """An accelerator with the pins of an AXI design.
 
@@ -38,8 +45,12 @@ class AxiShell(wiring.Component):
     then in reset for 16 cycles more, in which no word is taken, and neither are words while
     CONTROL.ENABLE is zero. Registers can be read and written all the time.
 
-    Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it and 1 behind it.
-    Throughput: 1 word per cycle in, and 1 word per cycle out of every port.
+    With two inputs, tuples of R and of S come at inputs of their own and are merged by timestamp
+    (:class:`hdl.shells.merged_inputs.MergedInputs`).
+
+    Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 4 with two
+    inputs, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out of every
+    port; with two inputs, 1 tuple per cycle in of both together, and a control word per 2 cycles.
 
     Parameters
     ----------
@@ -47,6 +58,8 @@ class AxiShell(wiring.Component):
         Parameters of the accelerator.
     digest : str
         Hash of the bundle's manifest, 64 hexadecimal digits.
+    options : AxiOptions
+        What the shell looks like from outside.
     is_whole : bool
         Whether the accelerator is a part of the shell. Otherwise it is in a file of its own, as
         module ``splitjoin``.
@@ -55,7 +68,7 @@ class AxiShell(wiring.Component):
     -------
     aclk, aresetn : In(1)
     s_axis : In(AxiStream)
-        Input words.
+        Input words. With two inputs: ``s_axis_r`` and ``s_axis_s``.
     m_axis : Out(AxiStream)
         Result words. With two result ports: ``m_axis_r`` and ``m_axis_s``.
     s_axi : In(AxiLite())
@@ -64,13 +77,19 @@ class AxiShell(wiring.Component):
         High while INTERRUPT_STATUS has a bit that INTERRUPT_ENABLE has as well.
     """
 
-    def __init__(self, parameters, *, digest, is_whole=False):
+    def __init__(self, parameters, *, digest, options=None, is_whole=False):
         refuse_external_windows(parameters, "An AXI shell")
         self.parameters = parameters
-        self.latency = 2
+        self.options = AxiOptions() if options is None else options
+        self.options.check(parameters)
         self.is_whole = is_whole
         self._hash = hash_number(digest)
-        self._input = AxiStreamInput(input_word(parameters))
+        inputs = self.options.inputs
+        self._inputs = {
+            name: AxiStreamInput(input_word(parameters)) for name in slave_names(inputs)
+        }
+        self._merged = MergedInputs(parameters) if inputs == 2 else None
+        self.latency = 2 + (self._merged.latency if self._merged else 0)
         self._outputs = [AxiStreamOutput(result_word(parameters)) for _ in result_ports(parameters)]
         masters = {
             master_name(port): Out(AxiStream(output.size))
@@ -80,7 +99,7 @@ class AxiShell(wiring.Component):
             {
                 "aclk": In(1),
                 "aresetn": In(1),
-                "s_axis": In(AxiStream(self._input.size)),
+                **{name: In(AxiStream(i.size)) for name, i in self._inputs.items()},
                 **masters,
                 "s_axi": In(AxiLite()),
                 "interrupt": Out(1),
@@ -92,7 +111,9 @@ class AxiShell(wiring.Component):
         m.domains.sync = sync = ClockDomain(local=True)
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
-        m.submodules.registers = registers = ShellRegisters(self.parameters)
+        m.submodules.registers = registers = ShellRegisters(
+            self.parameters, inputs=self.options.inputs
+        )
         make = make_accelerator if self.is_whole else AcceleratorInstance
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
@@ -123,22 +144,45 @@ class AxiShell(wiring.Component):
 
     def elaborate_input(self, m, words, stretch, registers, watch):
         """Lead words into the accelerator."""
-        m.submodules.input = DomainRenamer("inside")(self._input)
         opened, waiting, dropped = Signal(), Signal(), Signal()
-        connect(m, flipped(self.s_axis), self._input.axis)
-        connect(m, self._input.o, words)
+        for name, taken in self._inputs.items():
+            m.submodules[name.replace("s_axis", "input")] = DomainRenamer("inside")(taken)
+            connect(m, flipped(getattr(self, name)), taken.axis)
+            m.d.comb += taken.open.eq(opened)
+        ports = [taken.o for taken in self._inputs.values()]
+        faults, held = [watch.faults, dropped], C(0)
+        if self._merged:
+            merged_faults, held = self.elaborate_merge(m, ports, registers)
+            faults += merged_faults
+            ports = [self._merged.o]
+        connect(m, ports[0], words)
         m.d.sync += [
             opened.eq(~stretch.reset & registers.enable & ~registers.restart),
-            waiting.eq(words.valid & ~words.ready),
-            dropped.eq(self._input.dropped),
+            waiting.eq((words.valid & ~words.ready) | held),
+            dropped.eq(Cat(taken.dropped for taken in self._inputs.values()).any()),
         ]
         m.d.comb += [
-            self._input.open.eq(opened),
             registers.input_waiting.eq(waiting),
-            registers.faults.eq(Cat(watch.faults, dropped)),
+            registers.faults.eq(Cat(faults)),
             watch.i.eq(words.payload),
             watch.enters.eq(words.valid & words.ready),
         ]
+
+    def elaborate_merge(self, m, ports, registers):
+        """Merge the inputs; return the faults of that, and whether a word waits there."""
+        merged = self._merged
+        m.submodules.merged = DomainRenamer("inside")(merged)
+        for port, i in zip(ports, merged.i, strict=True):
+            connect(m, port, i)
+        m.d.comb += [
+            merged.exclude.eq(registers.exclude),
+            merged.deadline.eq(registers.deadline),
+            *(
+                mine.eq(theirs)
+                for mine, theirs in zip(registers.stalls, merged.stalls, strict=True)
+            ),
+        ]
+        return [merged.late, merged.excluded, merged.differ, merged.wrong], merged.waits
 
     def elaborate_output(self, m, n, results, reset, watch):
         """Lead the words of a result port to its pins; return whether one of them waits there."""

@@ -13,7 +13,7 @@ from hdl.registers.system_rdl import system_rdl
 from hdl.result_ports import result_ports
 from hdl.verilog.conversion import TOP, port_names, to_verilog
 
-from .axi import AXI_TOP, AxiShell, master_name
+from .axi import AXI_TOP, AxiShell, master_name, slave_names
 from .names import SHELLS
 
 __all__ = ["check_shells", "describe_shell", "shell_files"]
@@ -35,7 +35,7 @@ def ports_of(component):
 
 
 @lru_cache(maxsize=4)
-def shell_files(parameters, digest):
+def shell_files(parameters, digest, options):
     """Return the texts of the AXI shell's files by their parts, and the ports of its top module.
 
     A recent result is returned from memory. It is not to be changed.
@@ -46,6 +46,8 @@ def shell_files(parameters, digest):
         Parameters of the accelerator.
     digest : str
         Hash of the manifest.
+    options : AxiOptions
+        What the shell looks like from outside.
 
     Returns
     -------
@@ -53,8 +55,8 @@ def shell_files(parameters, digest):
         Name and text of each file.
     ports : list of dict
     """
-    table = shell_table(parameters)
-    shell = AxiShell(parameters, digest=digest)
+    table = shell_table(parameters, inputs=options.inputs)
+    shell = AxiShell(parameters, digest=digest, options=options)
     ports = ports_of(shell)
     head = [
         "// SPDX-License-Identifier: Apache-2.0",
@@ -72,7 +74,7 @@ def shell_files(parameters, digest):
     }, ports
 
 
-def describe_shell(parameters, digest, texts, ports):
+def describe_shell(parameters, digest, options, texts, ports):
     """Return the part of the manifest that is about the AXI shell.
 
     The hash of the manifest does not cover it, because the shell holds that hash. Its files have
@@ -80,7 +82,7 @@ def describe_shell(parameters, digest, texts, ports):
 
     Parameters
     ----------
-    parameters, digest
+    parameters, digest, options
         See :func:`shell_files`.
     texts, ports
         What :func:`shell_files` returned.
@@ -90,6 +92,7 @@ def describe_shell(parameters, digest, texts, ports):
     masters = [master_name(port) for port in result_ports(parameters)]
     return {
         "top": AXI_TOP,
+        "options": options.to_dict(),
         "hash": digest,
         "files": {part: name for part, (name, _) in texts.items()},
         "checksums": {
@@ -97,9 +100,13 @@ def describe_shell(parameters, digest, texts, ports):
         },
         "streams": {
             name: {"word": word, "bytes": widths[f"{name}_tkeep"]}
-            for name, word in [("s_axis", "input_word"), *((m, "result_word") for m in masters)]
+            for names, word in [
+                (slave_names(options.inputs), "input_word"),
+                (masters, "result_word"),
+            ]
+            for name in names
         },
         "ports": ports,
         "register_version": f"{major}.{minor}",
-        "registers": shell_table(parameters).describe(),
+        "registers": shell_table(parameters, inputs=options.inputs).describe(),
     }

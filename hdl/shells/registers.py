@@ -5,11 +5,12 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.counters import COUNTER_BITS, address_bits
+from hdl import counters
 from hdl.registers.bus import RegisterBus
 from hdl.registers.file import RegisterFile
 from hdl.registers.shell_table import HASH_WORDS, shell_table
 from hdl.registers.snapshot import CounterSnapshot
+from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
 
 __all__ = ["ShellRegisters", "hash_number"]
 
@@ -45,6 +46,8 @@ class ShellRegisters(wiring.Component):
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
+    inputs : int
+        Ports that input words come by: 1, or 2 that are merged.
 
     Members
     -------
@@ -61,19 +64,31 @@ class ShellRegisters(wiring.Component):
         Bits of STATUS.
     mark : In(1)
         A mark has left, for one cycle.
-    faults : In(7)
+    faults : In(7 or 13)
         Bits of ERRORS to be set.
     interrupt : Out(1)
         Comes from a register.
     counter_addr : Out
     counter_data : In(48)
         Of the accelerator.
+    exclude : Out(2)
+        CONTROL.EXCLUDE_R and _S were written, for one cycle; only with two inputs, as what follows.
+    deadline : Out(32)
+        STALL_DEADLINE.
+    stalls : In(32).array(2)
+        STALLS_R and STALLS_S.
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, inputs=1):
         self.parameters = parameters
+        self.inputs = inputs
         self.latency = 1
-        self._file = RegisterFile(shell_table(parameters))
+        self._file = RegisterFile(shell_table(parameters, inputs=inputs))
+        merge = {
+            "exclude": Out(inputs),
+            "deadline": Out(DEADLINE_BITS),
+            "stalls": In(COUNTER_BITS).array(inputs),
+        }
         super().__init__(
             {
                 "bus": In(RegisterBus()),
@@ -87,8 +102,9 @@ class ShellRegisters(wiring.Component):
                 "mark": In(1),
                 "faults": In(self._file.errors_held.shape().width),
                 "interrupt": Out(1),
-                "counter_addr": Out(address_bits(parameters)),
-                "counter_data": In(COUNTER_BITS),
+                "counter_addr": Out(counters.address_bits(parameters)),
+                "counter_data": In(counters.COUNTER_BITS),
+                **(merge if inputs == 2 else {}),
             }
         )
 
@@ -122,6 +138,13 @@ class ShellRegisters(wiring.Component):
             self.counter_addr.eq(snapshot.counter_addr),
             snapshot.counter_data.eq(self.counter_data),
         ]
+        if self.inputs == 2:
+            m.d.comb += [
+                self.exclude.eq(Cat(file.control_exclude_r, file.control_exclude_s)),
+                self.deadline.eq(file.stall_deadline_cycles),
+                file.stalls_r_cycles.eq(self.stalls[0]),
+                file.stalls_s_cycles.eq(self.stalls[1]),
+            ]
         m.d.sync += self.interrupt.eq(
             (file.interrupt_status_held & file.interrupt_enable_mark)
             | (has_failed & file.interrupt_enable_error)

@@ -11,6 +11,7 @@ from .hostile_words import hostile_scenario
 from .illegal import illegal_word
 from .random_words import random_scenario
 from .scenario import Scenario
+from .two_inputs import two_inputs
 from .workloads import make_scenario, names
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "make_scenario",
     "names",
     "random_scenario",
+    "two_inputs",
 ]

@@ -13,6 +13,7 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.registers.shell_table import shell_table
 from hdl.shells.accelerator_instance import AcceleratorInstance
+from hdl.shells.axi_options import AxiOptions
 from hdl.shells.files import shell_files
 from hdl.shells.registers import hash_number
 from hdl.silence import longest_silence
@@ -108,13 +109,34 @@ def test_the_shell_and_its_accelerator_are_clean(bundle):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
-    files, ports = shell_files(SHAPES[shape], "ab" * 32)
+    files, ports = shell_files(SHAPES[shape], "ab" * 32, AxiOptions())
     name, text = files["verilog"]
     (tmp_path / name).write_text(text)
     (tmp_path / "splitjoin.v").write_text(stub(SHAPES[shape]))
     assert lint(tmp_path / name, tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
     masters = {port["name"] for port in ports if port["name"].startswith("m_axis")}
     assert ("m_axis_tdata" in masters) == (SHAPES[shape].result_streams == 1)
+
+
+def test_a_shell_with_two_inputs_is_clean_and_stays_one(bundle, tmp_path):
+    folder = tmp_path / "bundle"
+    arguments = ["generate", "--cores", "1", "--sub-window", "4", "--key", "x:8"]
+    arguments += ["--timestamp-bits", "5", "--output", str(folder)]
+    assert main([*arguments, "--shell", "axi", "--axi-inputs", "2"]) == 0
+    shell = json.loads((folder / "manifest.json").read_text())["shells"]["axi"]
+    assert shell["options"]["inputs"] == 2
+    assert shell["registers"] == shell_table(TINY, inputs=2).describe()
+    assert list(shell["streams"]) == ["s_axis_r", "s_axis_s", "m_axis"]
+    assert lint(folder / "splitjoin_axi.v", bundle[0] / "splitjoin.v", top="splitjoin_axi") == ""
+    before = texts(folder)
+    assert main(arguments) == 0
+    assert texts(folder) == before
+
+
+def test_options_of_the_shell_need_the_shell(tmp_path, capsys):
+    arguments = ["generate", "--preset", "tiny", "--output", str(tmp_path / "bundle")]
+    assert main([*arguments, "--axi-inputs", "2"]) == 2
+    assert "Options of the AXI shell need --shell axi" in capsys.readouterr().err
 
 
 def test_what_was_built_stays_when_a_shell_comes_and_the_shell_stays_too(tmp_path):

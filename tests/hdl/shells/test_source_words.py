@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from hdl.parameters import JoinParameters, KeyField
+from hdl.scalegate.words import GateKind
+from hdl.shells.source_words import SOURCE_OPERATION, SourceOrder, SourceWords
+from hdl.words.inputs import Control, input_word
+from tests.hdl.input_words import control_word, integer, tuple_word
+from tests.hdl.shells.source_orders import order
+from tests.hdl.stream_bench import StreamBench
+
+PARAMETERS = JoinParameters(
+    cores=1, sub_window=2, keys=(KeyField(name="x", bits=8),), timestamp_bits=9
+)
+
+
+def passed(side, words, count):
+    """Return what a source gets, and how often it was told of something."""
+    dut = SourceWords(PARAMETERS, side=side)
+    bench = StreamBench(dut, deadline=200, stalls=0.3, seed=1)
+    bench.source(dut.i, words)
+    received = bench.sink(dut.o, count)
+    told = {"wrong": 0, "exclude": 0}
+
+    async def look(ctx):
+        async for _, _, wrong, exclude in ctx.tick().sample(dut.wrong, dut.exclude):
+            told["wrong"] += wrong
+            told["exclude"] += exclude
+
+    bench.simulator.add_testbench(look, background=True)
+    bench.run()
+    layout = dut.o.payload.shape()
+    found = [layout.from_bits(bits) for bits in received]
+    return [(GateKind(one.kind), one.time) for one in found], [one.body for one in found], told
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_words_become_words_of_a_source(side):
+    layout = input_word(PARAMETERS)
+    words = [
+        integer(layout, control_word("CLEAR")),
+        integer(layout, tuple_word(side, {"x": -3}, 17)),
+        order(PARAMETERS, SourceOrder.WATERMARK.value, 99),
+        order(PARAMETERS, SourceOrder.LEAVE.value),
+        order(PARAMETERS, SourceOrder.EXCLUDE.value),
+        integer(layout, tuple_word(side, {"x": 5}, 511)),
+    ]
+    found, bodies, told = passed(side, words, 5)
+    kinds = [kind for kind, _ in found]
+    assert kinds == [
+        GateKind.BARRIER, GateKind.TUPLE, GateKind.WATERMARK, GateKind.LEAVE, GateKind.TUPLE,
+    ]  # fmt: skip
+    assert [found[n][1] for n in (1, 2, 4)] == [17, 99, 511]
+    assert [bodies[n].as_bits() for n in (0, 1, 4)] == [words[n] for n in (0, 1, 5)]
+    assert told == {"wrong": 0, "exclude": 1}
+
+
+def test_words_of_the_other_side_and_unknown_orders_are_told():
+    layout = input_word(PARAMETERS)
+    words = [
+        integer(layout, tuple_word(1, {"x": 1}, 4)),
+        order(PARAMETERS, 3),
+        order(PARAMETERS, 15),
+    ]
+    words.append(integer(layout, tuple_word(0, {"x": 1}, 4)))
+    found, _, told = passed(0, words, 2)
+    assert [time for _, time in found] == [4, 4]
+    assert told == {"wrong": 3, "exclude": 0}
+
+
+def test_the_accelerator_has_no_operation_of_that_number():
+    assert SOURCE_OPERATION not in [operation.value for operation in Control]
