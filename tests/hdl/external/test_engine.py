@@ -172,3 +172,18 @@ def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst):
             stored = 0
     model.flush()
     assert drive(model, stalls=0.2, memory=hostile(3, 0.2, 50)) == model.answers
+
+
+def test_stores_wait_for_a_memory_that_is_too_slow_for_them():
+    """More rows are stored at once than the chip holds, and a probe comes right behind them."""
+    parameters = external_parameters(
+        cores=1, sub_window=100, probes=2, memory_burst=2, memory_latency=0
+    )
+    assert parameters.recent_rows < 90
+    model = Model(parameters, 0, 0, 100)
+    for n in range(90):
+        model.tuple(1, n % 20)
+    for _ in range(2):
+        model.tuple(0, 3)
+    model.flush()
+    assert drive(model, memory=lambda axi: AxiMemory(axi, latency=200)) == model.answers
