@@ -40,18 +40,21 @@ class SoftwareDevice(Device):
 
     Parameters
     ----------
-    bundle : path-like
-        Folder of the bundle, or path of the manifest file.
+    bundle : path-like or Manifest
+        Folder of the bundle, or path of the manifest file, or the manifest itself.
     uri : str, optional
         URI of the device in messages.
     """
 
-    def __init__(self, bundle: str | Path, *, uri: str | None = None) -> None:
-        self.uri = f"software:{bundle}" if uri is None else uri
-        self.manifest = Manifest.load(bundle)
+    def __init__(self, bundle: str | Path | Manifest, *, uri: str | None = None) -> None:
+        if isinstance(bundle, Manifest):
+            self.manifest, place = bundle, bundle.path or ""
+        else:
+            self.manifest, place = Manifest.load(bundle), bundle
+        self.uri = f"software:{place}" if uri is None else uri
         if self.manifest.chain is not None:
             raise ForeignManifestError(
-                bundle,
+                place,
                 f"is a {self.manifest.chain.architecture} join, which has no model in software; "
                 f"open it by `sim:`, or another bundle",
             )

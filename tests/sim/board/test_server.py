@@ -14,6 +14,7 @@ import pytest
 from hdl.presets import PRESETS
 from host.device import open_device
 from host.errors import LinkLostError, LinkMismatchError
+from host.selftest import Outcome, self_test
 from sim.board.commands import simulated_baud
 from sim.board.ports import PseudoTerminal, TcpPort
 from sim.board.server import BoardServer, line_rate, serving
@@ -79,6 +80,12 @@ def test_a_board_with_another_bitstream_is_refused_by_both_hashes(board, bundle,
         open_device(uri_of(port, other))
     with serving(board, again := TcpPort()), open_device(uri_of(again, bundle)) as device:
         assert caught.value.board == device.manifest.hash
+
+
+def test_a_board_passes_the_self_test(board, port, bundle):
+    with serving(board, port):
+        found = list(self_test(lambda: open_device(uri_of(port, bundle)), tuples=30))
+    assert {finding.outcome for finding in found} == {Outcome.PASSED}
 
 
 def test_hosts_come_one_after_the_other_to_a_fresh_accelerator(board, port, bundle, parameters):
