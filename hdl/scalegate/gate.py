@@ -159,11 +159,11 @@ class ScaleGate(wiring.Component):
             (entry.o, entry.blamed, bool(self.present >> n & 1)) for n, entry in enumerate(entries)
         ]
         merges = []
-        while len(children) > 1 or not merges:
+        for _ in range(self.levels):
             parents = []
             for n in range(0, len(children), 2):
                 group = children[n : n + 2]
-                if len(group) == 1 and merges:
+                if len(group) == 1 and self.sources > 1:
                     parents += group
                     continue
                 there = [present for _, _, present in group]

@@ -79,19 +79,24 @@ class TimestampMerge(wiring.Component):
         barrier = Signal()  # the word that leaves ends the epoch
         m.d.comb += [
             barrier.eq(filled & (output.i.payload.kind == GateKind.BARRIER)),
-            self.waits.eq(ports[0].filled | ports[1].filled),
+            *(
+                port.take.eq(sent & port.filled & (barrier | (second == n)))
+                for n, port in enumerate(ports)
+            ),
         ]
-        for n, port in enumerate(ports):
-            m.d.comb += [
-                port.take.eq(sent & port.filled & (barrier | (second == n))),
-            ]
-            m.d.sync += self.starved_by[n].eq(
-                self.starving & (second == n) & present & ~filled & ~output.o.valid
-            )
+        waiting = present & ~filled & ~output.o.valid
+        self.elaborate_reports(m, ports, Mux(second, 2, 1) & waiting.replicate(2), sent & barrier)
+        return m
+
+    def elaborate_reports(self, m, ports, waiting, ends):
+        """Tell which port is waited for, and whether a barrier is made of different ones."""
         both = ports[0].filled & ports[1].filled
         different = ports[0].head.body != ports[1].head.body
-        m.d.sync += self.differ.eq(sent & barrier & both & different)
-        return m
+        m.d.comb += self.waits.eq(ports[0].filled | ports[1].filled)
+        m.d.sync += [
+            self.starved_by.eq(waiting & self.starving.replicate(2)),
+            self.differ.eq(ends & both & different),
+        ]
 
     def elaborate_comparison(self, m, ports):
         """Return whether port 1 shows less than port 0."""

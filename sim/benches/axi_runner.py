@@ -6,25 +6,33 @@ import json
 from hdl.bundle import VERILOG, write_bundle
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP
+from hdl.shells.axi_options import AxiOptions
 from hdl.verilog.conversion import TOP
 from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
 
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
-#: The accelerators of the AXI benches: one port and two, one tuple in a word and two.
+#: The accelerators of the AXI benches and the options of their shells: one result port and two, one
+#: tuple in a word and two, one input and two.
 AXI_SHAPES = {
-    "axi": PRESETS["tiny"],
-    "axi of two ports": PRESETS["tiny"].with_(cores=1, tuples_per_word=2, result_streams=2),
+    "axi": (PRESETS["tiny"], AxiOptions()),
+    "axi of two ports": (
+        PRESETS["tiny"].with_(cores=1, tuples_per_word=2, result_streams=2),
+        AxiOptions(),
+    ),
+    "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),
 }
 
 
-def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=None):
+def run_axi_bench(parameters, *, name, options=None, waves=False, seed=1, tuples=100, folder=None):
     """Build and run the bench of an accelerator's AXI shell.
 
     Parameters
     ----------
     parameters, name, waves, tuples, folder
         See :func:`sim.benches.runner.run_bench`.
+    options : AxiOptions or None
+        What the shell looks like from outside.
     seed : int
         Seed of tuples and pauses.
 
@@ -41,7 +49,7 @@ def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=N
     """
     place = place_of(name, folder)
     bundle, build = place / "bundle", place / ("waves" if waves else "plain")
-    manifest = write_bundle(parameters, bundle, shells=["axi"])
+    manifest = write_bundle(parameters, bundle, shells=["axi"], axi=options)
     build.mkdir(parents=True, exist_ok=True)
     print(f"bench {name}: seed {seed}, in {place}", flush=True)
     shell = manifest["shells"]["axi"]
@@ -66,5 +74,5 @@ def run_axi_bench(parameters, *, name, waves=False, seed=1, tuples=100, folder=N
 
 def run_axi_benches(**options):
     """Run the benches of all :data:`AXI_SHAPES`, with options of :func:`run_axi_bench`."""
-    for name, parameters in AXI_SHAPES.items():
-        run_axi_bench(parameters, name=name, **options)
+    for name, (parameters, pins) in AXI_SHAPES.items():
+        run_axi_bench(parameters, name=name, options=pins, **options)
