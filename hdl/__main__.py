@@ -10,6 +10,7 @@ from amaranth._toolchain.yosys import YosysError
 from .boards.commands import add_commands as add_boards
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
+from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
 from .proofs.commands import add_commands as add_proofs
 from .shells.axi_options import AxiOptions
@@ -45,18 +46,24 @@ def presets(options):
 
 
 def lint(options):
-    """Lint the Verilog of a bundle, and of its shells."""
+    """Lint the Verilog of a bundle and of its shells, or of packages."""
     from .bundle import VERILOG
+    from .packaging.files import packages_in
     from .verilog.lint import lint as findings
 
     verilog = Path(options.bundle) / VERILOG
-    if not verilog.is_file():
-        raise ValueError(f"Folder {options.bundle!r} has no {VERILOG}; see python -m hdl generate")
-    tops = {verilog: findings(verilog)}
-    for shell in map(shell_top, SHELLS):
-        file = verilog.with_name(f"{shell}.v")
-        if file.is_file():
-            tops[file] = findings(file, verilog, top=shell)
+    tops = {file: findings(file, top=top) for file, top in packages_in(options.bundle).items()}
+    if not tops and not verilog.is_file():
+        raise ValueError(
+            f"Folder {options.bundle!r} has no {VERILOG}, and no package; see python -m hdl "
+            f"generate, and python -m hdl package"
+        )
+    if not tops:
+        tops[verilog] = findings(verilog)
+        for shell in map(shell_top, SHELLS):
+            file = verilog.with_name(f"{shell}.v")
+            if file.is_file():
+                tops[file] = findings(file, verilog, top=shell)
     for file, text in tops.items():
         print(text or f"{file}: clean", end="" if text else "\n")
     return 1 if any(tops.values()) else 0
@@ -93,9 +100,12 @@ def parser():
     command.set_defaults(run=generate)
     command = commands.add_parser("presets", help="list the named configurations")
     command.set_defaults(run=presets)
-    command = commands.add_parser("lint", help="check the Verilog of a bundle with Verilator")
+    command = commands.add_parser(
+        "lint", help="check the Verilog of a bundle or package with Verilator"
+    )
     command.add_argument("bundle", metavar="DIR")
     command.set_defaults(run=lint)
+    add_packaging(commands)
     add_commands(commands)
     add_boards(commands)
     add_proofs(commands)

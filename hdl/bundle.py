@@ -19,7 +19,7 @@ from .shells.files import check_shells, describe_shell, shell_files
 from .shells.names import SHELLS, shell_top
 from .verilog.conversion import to_netlist
 
-__all__ = ["MANIFEST", "NETLIST", "VERILOG", "write_bundle"]
+__all__ = ["MANIFEST", "NETLIST", "VERILOG", "describe_bundle", "write_bundle"]
 
 MANIFEST = "manifest.json"
 VERILOG = "splitjoin.v"
@@ -91,6 +91,27 @@ def generate_once(parameters):
     return to_netlist(make_accelerator(parameters))
 
 
+def describe_bundle(parameters):
+    """Return the manifest of the bundle of an accelerator, and the texts of the other files.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Returns
+    -------
+    manifest : dict
+    texts : dict of str to str
+        Verilog and netlist, by the names of their files.
+    """
+    verilog, netlist = generate(parameters)
+    others = [("netlist", NETLIST, netlist)]
+    clock = routed_clock(parameters)
+    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
+    return manifest, {VERILOG: verilog, NETLIST: netlist}
+
+
 def write_bundle(parameters, output, *, shells=(), axi=None):
     """Write the bundle of the accelerator with ``parameters``.
 
@@ -127,11 +148,7 @@ def write_bundle(parameters, output, *, shells=(), axi=None):
         axi.check(parameters)
     folder = Path(os.path.abspath(output))
     check_target(folder)
-    verilog, netlist = generate(parameters)
-    others = [("netlist", NETLIST, netlist)]
-    clock = routed_clock(parameters)
-    manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
-    texts = {VERILOG: verilog, NETLIST: netlist}
+    manifest, texts = describe_bundle(parameters)
     older = read_manifest(folder / MANIFEST)
     chosen = dict.fromkeys(shells, axi)
     if older.get("hash") == manifest["hash"]:

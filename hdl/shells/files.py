@@ -16,7 +16,7 @@ from hdl.verilog.conversion import TOP, port_names, to_verilog
 from .axi import AXI_TOP, AxiShell, master_name, slave_names
 from .names import SHELLS
 
-__all__ = ["check_shells", "describe_shell", "shell_files"]
+__all__ = ["check_shells", "describe_shell", "ports_of", "shell_files"]
 
 
 def check_shells(shells):

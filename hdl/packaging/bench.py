@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test bench of a package: a self-checking bench in SystemVerilog to begin with."""
+
+from pathlib import Path
+import re
+
+from .word_fields import word_fields
+
+__all__ = ["bench_text", "check_comparator"]
+
+TEMPLATE = Path(__file__).with_name("bench.sv")
+#: Most tuples of each side that the bench sends. The deadline in cycles allows each of them a pass
+#: over the whole window, and as much again for results that wait.
+MOST_TUPLES = 24
+#: Up to so many tuples, a field of the key has two values, so that some keys agree; else four.
+FEW_TUPLES = 8
+
+#: Comparators for which the bench knows which pairs match: those in which keys can be equal.
+COMPARATORS = ("band", "equality")
+
+#: Tasks that read registers through AXI4-Lite.
+READ = """\
+  // ---- registers
+
+  task automatic read(input logic [31:0] address, output logic [31:0] value);
+    @(negedge clk);
+    s_axi_araddr = address[11:0];
+    s_axi_arvalid = 1;
+    do @(posedge clk); while (!s_axi_arready);
+    @(negedge clk);
+    s_axi_arvalid = 0;
+    s_axi_rready = 1;
+    do @(posedge clk); while (!s_axi_rvalid);
+    value = s_axi_rdata;
+    @(negedge clk);
+    s_axi_rready = 0;
+  endtask
+
+  task automatic expect_register(logic [31:0] address, logic [31:0] value);
+    logic [31:0] found;
+    read(address, found);
+    if (found != value)
+      $fatal(1, "Register 0x%03h is 0x%08h instead of 0x%08h", address, found, value);
+  endtask
+
+"""
+FIRST = """\
+    for (int unsigned n = 0; n < 8; n++)
+      expect_register(REG_MANIFEST_HASH_0 + 4 * n, MANIFEST_HASH[32*n +: 32]);
+"""
+LAST = "    expect_register(REG_ERRORS, 0);"
+#: The time of a tuple: it rises with each of them, as far as the timestamp can show it.
+NOW = """\
+      automatic int unsigned now = number[0] + number[1];
+      if (now > {latest}) now = {latest};
+"""
+
+
+def check_comparator(parameters):
+    """Raise :exc:`ValueError` unless the bench knows which pairs an accelerator finds."""
+    if parameters.comparator not in COMPARATORS:
+        raise ValueError(
+            f"A package has a test bench for the comparators {', '.join(COMPARATORS)}, not for "
+            f"{parameters.comparator!r}: the bench cannot know which pairs a predicate of your own "
+            f"finds; write the package with --no-bench"
+        )
+
+
+def connections(ports, streams, shell):
+    """Return the lines of the instance's ports.
+
+    Parameters
+    ----------
+    ports : list of dict
+        Name, direction and width of every port of the top module.
+    streams : list of str
+        Names of the streams of results.
+    shell : str or None
+    """
+    wires = {"clk": "clk", "rst": "rst", "aclk": "clk", "aresetn": "~rst", "counter_addr": "'0",
+             "i_payload": "in_data[INPUT_BITS-1:0]", "i_valid": "in_valid", "i_ready": "in_ready",
+             "s_axis_tdata": "in_data", "s_axis_tvalid": "in_valid", "s_axis_tready": "in_ready",
+             "s_axis_tkeep": "'1", "s_axis_tlast": "1'b0"}  # fmt: skip
+    for number, stream in enumerate(streams):
+        wires |= {f"{stream}_tdata": f"out_data[{number}]",
+                  f"{stream}_payload": f"out_data[{number}][RESULT_BITS-1:0]"}  # fmt: skip
+        for signal in ("valid", "ready"):
+            letter = "t" if shell else ""
+            wires[f"{stream}_{letter}{signal}"] = f"out_{signal}[{number}]"
+    wires |= {
+        port["name"]: port["name"] for port in ports if port["name"].startswith("s_axi_")
+    }  # fmt: skip
+    return [f"    .{port['name']}({wires.get(port['name'], '')})" for port in ports]
+
+
+def instance(ports, streams, names, shell):
+    """Return the instance of the top module, with the signals that only it needs."""
+    lines = []
+    for port in ports:
+        if port["name"].startswith("s_axi_"):
+            kind, start = ("logic", " = '0") if port["direction"] == "in" else ("wire", "")
+            lines.append(f"  {kind} [{port['bits'] - 1}:0] {port['name']}{start};")
+    joined = ",\n".join(connections(ports, streams, shell))
+    lines += [f"  {names.top(shell)} dut (", joined, "  );"]
+    if shell is None:
+        lines += [
+            f"  assign out_data[{number}][8*RESULT_BYTES-1:RESULT_BITS] = '0;"
+            for number in range(len(streams))
+        ]
+    return "\n".join(lines)
+
+
+def counting(fields):
+    """Return the statements that count the results of a word."""
+    lines = []
+    for place in ("", "TWO_"):
+        names = {field.constant for field in fields}
+        if f"{place}KIND" not in names:
+            continue
+
+        def bits(name, place=place):
+            own = f"RESULT_{place}{name}"
+            return f"out_data[port][{own}_OFFSET +: {own}_BITS]"
+
+        flags = [name for name in ("OVERFLOW", "DISORDER", "ILLEGAL", "FAILED")
+                 if f"{place}{name}" in names]  # fmt: skip
+        fault = "\n            || ".join(f"{bits(name)} != 0" for name in flags)
+        lines.append(f"        count(port, {bits('KIND')},\n            {fault});")
+    return "\n".join(lines)
+
+
+def random_tuple(parameters, keys, tuples):
+    """Return the arguments of `make_tuple` behind the kind: keys that often agree, and the time.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+    keys : list of WordField
+    tuples : int
+        Number of tuples of each side.
+    """
+    bits = 1 if tuples <= FEW_TUPLES else 2
+    values = [
+        f"INPUT_{key.constant}_BITS'({min(key.bits, bits)}'($urandom))" for key in keys
+    ]  # fmt: skip
+    if parameters.timestamp_bits:
+        values.append("INPUT_TIMESTAMP_BITS'(now)")
+    return values
+
+
+def bench_text(parameters, manifest, names, shell, ports):
+    """Return the test bench, module ``{name}_tb``.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator. Its comparator is a band or an equality.
+    manifest : dict
+    names : PackageNames
+    shell : str or None
+    ports : list of dict
+        Name, direction and width of every port of the top module.
+    """
+    check_comparator(parameters)
+    inputs = word_fields(manifest["input_word"])
+    keys = [field for field in inputs if field.name.startswith("key.")]
+    data = re.compile(r"(m_axis\w*|o\w*)_(?:tdata|payload)")
+    streams = [found[1] for port in ports if (found := data.fullmatch(port["name"]))]
+    places = [f"INPUT_{key.constant}_OFFSET +: INPUT_{key.constant}_BITS" for key in keys]
+    tuples = min(MOST_TUPLES, parameters.capacity)
+    latest = min(2 * tuples, (1 << parameters.timestamp_bits) - 1)
+    bounds = [
+        f"    send(make_control({op}, INPUT_CONTROL_INDEX_BITS'({n}), '0));\n"
+        for n in range(len(keys))
+        for op in ("OP_BOUND_LOW", "OP_BOUND_HIGH")
+        if parameters.comparator == "band"
+    ]
+    stars = not parameters.is_chain
+    texts = {
+        "name": names.name,
+        "top": names.top(shell),
+        "hash": manifest["hash"],
+        "ports": len(streams),
+        "tuples": tuples,
+        "cycles": 10_000 + 8 * tuples * (parameters.ring_rows + 64),
+        "instance": instance(ports, streams, names, shell),
+        "counts": counting(word_fields(manifest["result_word"])),
+        "is_pair": " && ".join(f"r[{place}] == s[{place}]" for place in places),
+        "arguments": ", ".join(random_tuple(parameters, keys, tuples)),
+        "now": NOW.format(latest=latest) if latest else "",
+        "bounds": "".join(bounds).rstrip("\n"),
+        "stars_title": " and stars" if stars else "",
+        "checks": '    if (stars != 2 * TUPLES) $fatal(1, "%0d stars instead of %0d", stars, '
+        "2 * TUPLES);"
+        if stars
+        else "",
+        "registers": READ if shell else "",
+        "first": FIRST if shell else "",
+        "last": LAST if shell else "",
+    }
+    text = TEMPLATE.read_text(encoding="utf-8")
+    text = re.sub(r"@(\w+)@", lambda found: str(texts[found[1]]), text)
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"[ ]+\n", "\n", text))

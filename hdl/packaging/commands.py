@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``package`` of ``python -m hdl``."""
+
+from hdl.options import add_parameter_options, parameters_from
+from hdl.shells.names import SHELLS
+
+from .names import DEFAULT_PREFIX, PackageNames
+
+__all__ = ["add_commands"]
+
+
+def package(options):
+    """Write a package."""
+    names, parameters = PackageNames(options.module_prefix), parameters_from(options)
+    from .files import write_package
+
+    paths = write_package(
+        parameters, options.output, names, shell=options.shell, bench=options.bench
+    )
+    print(f"{options.output}: top module {names.top(options.shell)}")
+    for path in paths:
+        print(f"  {path.name}")
+    return 0
+
+
+def add_commands(commands):
+    """Add the command to a parser's subparsers."""
+    command = commands.add_parser(
+        "package", help="write one Verilog file for another design, with headers and a test bench"
+    )
+    add_parameter_options(command)
+    command.add_argument("--output", required=True, metavar="DIR", help="folder of the package")
+    command.add_argument(
+        "--shell", choices=SHELLS, help="shell around the accelerator; default: none, bare streams"
+    )
+    command.add_argument(
+        "--module-prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
+        help=f"what the names of all modules and files begin with; default: {DEFAULT_PREFIX}",
+    )  # fmt: skip
+    command.add_argument(
+        "--no-bench", action="store_false", dest="bench",
+        help="no test bench; a predicate of your own has none",
+    )  # fmt: skip
+    command.set_defaults(run=package)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a package."""
+
+from dataclasses import replace
+import hashlib
+import json
+from pathlib import Path
+
+from hdl.bundle import describe_bundle
+from hdl.registers.c_header import c_header
+from hdl.registers.markdown import markdown
+from hdl.registers.shell_table import shell_table
+from hdl.registers.system_rdl import system_rdl
+from hdl.shells.files import check_shells, describe_shell
+from hdl.verilog.lint import WAIVERS
+
+from .bench import bench_text, check_comparator
+from .c_header import words_header
+from .fusesoc import core_file
+from .names import PackageNames
+from .one_file import one_file
+from .page import package_page
+from .sv_package import sv_package
+from .vivado import vivado_script
+
+__all__ = ["package_files", "packages_in", "write_package"]
+
+
+def register_files(table, names, digest):
+    """Return the texts about the registers of a shell, by the names of their files."""
+    title = f"Registers of {names.name}"
+    own = f"{names.name}_registers"
+    return {
+        f"{own}.h": c_header(table, title=title, texts={"MANIFEST_HASH": digest}),
+        f"{own}.rdl": system_rdl(table, title=title),
+        f"{own}.md": markdown(table, title=title),
+    }
+
+
+def described(parameters, manifest, names, shell, texts, ports):
+    """Return the manifest with a part that is about the package, as JSON."""
+    part = {
+        "prefix": names.prefix,
+        "top": names.top(shell),
+        "shell": shell,
+        "checksums": {
+            name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()
+        },
+        "ports": ports,
+    }
+    if shell is not None:
+        about = describe_shell(parameters, manifest["hash"], {}, ports)
+        part |= {key: about[key] for key in ("streams", "register_version", "registers")}
+    manifest = {key: value for key, value in manifest.items() if key not in ("files", "checksums")}
+    return json.dumps({**manifest, "package": part}, indent=2, ensure_ascii=False) + "\n"
+
+
+def package_files(parameters, names=None, *, shell=None, bench=True):
+    """Return the texts of a package by the names of their files.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    names : PackageNames or None
+        Names of modules, files and constants; by default those that begin with ``splitjoin_``.
+    shell : str or None
+        One of :data:`hdl.shells.names.SHELLS`; None for the bare accelerator.
+    bench : bool
+        Whether there is a test bench.
+
+    Raises
+    ------
+    ValueError
+        If the shell is unknown, or if a bench is asked for and the predicate is a custom one.
+    """
+    names = PackageNames() if names is None else names
+    if shell is not None:
+        check_shells([shell])
+    if bench:
+        check_comparator(parameters)
+    manifest, _ = describe_bundle(parameters)
+    verilog, ports = one_file(parameters, manifest, names, shell)
+    table = shell and replace(shell_table(parameters), name=names.name)
+    texts = {
+        f"{names.name}.v": verilog,
+        f"{names.name}.vlt": WAIVERS.read_text(encoding="utf-8"),
+        f"{names.name}_pkg.sv": sv_package(manifest, names, table),
+        f"{names.name}_words.h": words_header(manifest, names),
+        f"{names.name}.md": package_page(manifest, names, shell, ports),
+        f"{names.name}.core": core_file(manifest, names, shell, bench=bench),
+        f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports),
+    }
+    if table is not None:
+        texts |= register_files(table, names, manifest["hash"])
+    if bench:
+        texts[f"{names.name}_tb.sv"] = bench_text(parameters, manifest, names, shell, ports)
+    texts[f"{names.name}.json"] = described(parameters, manifest, names, shell, texts, ports)
+    return texts
+
+
+def write_package(parameters, output, names=None, *, shell=None, bench=True):
+    """Write a package into the folder ``output``; return the paths of its files.
+
+    Missing folders are created. Files of these names are overwritten, others stay.
+
+    Parameters
+    ----------
+    parameters, names, shell, bench
+        See :func:`package_files`.
+    output : path-like
+    """
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"Output {str(folder)!r} is a file, not a folder")
+    texts = package_files(parameters, names, shell=shell, bench=bench)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+def packages_in(folder):
+    """Return the Verilog files of the packages in ``folder``, with the names of their tops."""
+    tops = {}
+    for path in sorted(Path(folder).glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        if "package" in about:
+            tops[path.with_suffix(".v")] = about["package"]["top"]
+    return tops

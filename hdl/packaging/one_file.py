@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Verilog of an accelerator in one file, with a header that says what it is."""
+
+from hdl.architecture import make_accelerator
+from hdl.shells.axi import AxiShell
+from hdl.shells.files import ports_of
+from hdl.verilog.conversion import to_verilog
+
+from .word_fields import enumerations, word_fields
+
+__all__ = ["one_file", "packaged_component", "packaged_ports", "parameter_texts"]
+
+#: Clock and reset of an accelerator without a shell, which Amaranth adds to its ports.
+CLOCKING = [
+    {"name": "clk", "direction": "in", "bits": 1},
+    {"name": "rst", "direction": "in", "bits": 1},
+]
+
+
+def packaged_component(parameters, shell, digest):
+    """Return the component that becomes the top module: a shell, or the bare accelerator.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    shell : str or None
+        One of :data:`hdl.shells.names.SHELLS`.
+    digest : str
+        Hash of the manifest.
+    """
+    if shell is None:
+        return make_accelerator(parameters)
+    return AxiShell(parameters, digest=digest, is_whole=True)
+
+
+def packaged_ports(component, shell):
+    """Return name, direction and width of every port of the top module."""
+    return [*(CLOCKING if shell is None else []), *ports_of(component)]
+
+
+def parameter_texts(manifest):
+    """Yield name and value of every parameter that is set, as texts."""
+    for name, value in manifest["parameters"].items():
+        if name == "keys":
+            yield (
+                name,
+                ", ".join(
+                    f"{key['name']}: {'signed' if key['signed'] else 'unsigned'} {key['bits']}"
+                    for key in value
+                ),
+            )
+        elif value is not None and value is not False:
+            yield name, str(value)
+
+
+def header(manifest, names, shell, ports):
+    """Return the lines of the comment in front of the first module."""
+    lines = [
+        "SPDX-License-Identifier: Apache-2.0",
+        "",
+        f"SplitJoin stream-join accelerator, top module {names.top(shell)}.",
+        f"Written by the SplitJoin kit {manifest['kit']}, not to be edited.",
+        f"Hash of the manifest: {manifest['hash']}",
+        f"Every other module of this file has a name that begins with {names.prefix}",
+        "",
+        "Parameters",
+        *(f"  {name} = {text}" for name, text in parameter_texts(manifest)),
+        "",
+        "Ports",
+        *(f"  {port['direction']:3} {port['bits']:4}  {port['name']}" for port in ports),
+    ]
+    for part, title in (("input_word", "Input word"), ("result_word", "Result word")):
+        word = manifest[part]
+        lines += ["", f"{title}, {word['bits']} bits"]
+        lines += [
+            f"  {field.span:>7}  {field.name}: {'signed, ' if field.signed else ''}{field.meaning}"
+            for field in word_fields(word)
+        ]
+    for _, title, values in enumerations(manifest):
+        lines += ["", title, *(f"  {value:2} {name}" for name, value in values.items())]
+    return [f"// {line}".rstrip() for line in lines]
+
+
+def one_file(parameters, manifest, names, shell):
+    """Return the Verilog of an accelerator, with its shell, in one text.
+
+    The accelerator is the circuit that the hash of the manifest names. Its modules only have other
+    names than in a bundle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    manifest : dict
+        Its manifest.
+    names : PackageNames
+    shell : str or None
+        One of :data:`hdl.shells.names.SHELLS`; None for the bare accelerator.
+
+    Returns
+    -------
+    verilog : str
+    ports : list of dict
+        Name, direction and width of the ports of its top module.
+    """
+    component = packaged_component(parameters, shell, manifest["hash"])
+    ports = packaged_ports(component, shell)
+    verilog = to_verilog(component, name=names.top(shell), prefix=names.prefix)
+    return "\n".join([*header(manifest, names, shell, ports), "", verilog]), ports

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a package: ports and words of one accelerator as tables to read."""
+
+from .one_file import parameter_texts
+from .word_fields import enumerations, word_fields
+
+__all__ = ["package_page"]
+
+#: What ports mean, by the part of the name behind the name of the stream.
+SIGNALS = {
+    "clk": "clock",
+    "rst": "reset, active high, synchronous to `clk`",
+    "aclk": "clock of all signals",
+    "aresetn": "reset, active low, synchronous to `aclk`",
+    "interrupt": "high while an enabled cause is there",
+    "counter_addr": "number of the counter to read",
+    "counter_data": "its value, a cycle later",
+    "payload": "word",
+    "tdata": "word, from bit 0 on; bits above it are zero",
+    "valid": "a word is offered", "tvalid": "a word is offered",
+    "ready": "a word is taken", "tready": "a word is taken",
+    "tkeep": "all ones",
+    "tlast": "the word is a mark",
+}  # fmt: skip
+
+
+def meaning(port):
+    """Return what a port means."""
+    name, (stream, _, signal) = port["name"], port["name"].rpartition("_")
+    if name in SIGNALS:
+        return SIGNALS[name]
+    if stream == "s_axi":
+        return "AXI4-Lite, for the registers"
+    if name == "s_axis_tlast":
+        return "ignored"
+    return SIGNALS[signal]
+
+
+def table(heads, rows):
+    """Return the lines of a Markdown table."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
+
+
+def package_page(manifest, names, shell, ports):
+    """Return Markdown: parameters, ports, layout of both words, kinds and operations.
+
+    Parameters
+    ----------
+    manifest : dict
+    names : PackageNames
+    shell : str or None
+    ports : list of dict
+        Name, direction and width of every port of the top module.
+    """
+    lines = [
+        f"# {names.top(shell)}",
+        "",
+        f"SplitJoin accelerator, kit {manifest['kit']}, hash `{manifest['hash']}`. Generated.",
+        "",
+        "## Parameters",
+        "",
+        *table(["parameter", "value"], parameter_texts(manifest)),
+        "",
+        "## Ports",
+        "",
+        *table(
+            ["port", "direction", "bits", "meaning"],
+            [(f"`{port['name']}`", port["direction"], port["bits"], meaning(port))
+             for port in ports],
+        ),
+    ]  # fmt: skip
+    for part, title in (("input_word", "Input word"), ("result_word", "Result word")):
+        word = manifest[part]
+        rows = [
+            (f"`{field.name}`", field.span, "yes" if field.signed else "", field.meaning)
+            for field in word_fields(word)
+        ]
+        size = f"{word['bits']} bits in {-(-word['bits'] // 8)} bytes, the lowest byte first."
+        heads = ["field", "bits", "signed", "meaning"]
+        lines += ["", f"## {title}", "", size, "", *table(heads, rows)]
+    for _, title, values in enumerations(manifest):
+        rows = [(value, f"`{name}`") for name, value in values.items()]
+        lines += ["", f"## {title}", "", *table(["value", "name"], rows)]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields, kinds and operations of the words, as a manifest lists them, with names and meanings."""
+
+from dataclasses import dataclass
+import re
+
+__all__ = ["WordField", "enumerations", "word_fields"]
+
+#: What the fields of both words mean, by the last part of their names that is listed here.
+MEANINGS = {
+    "kind": "kind of the word",
+    "first": "of two tuples: the side of the one that comes first, 0 for R, 1 for S",
+    "timestamp": "of a tuple: its time",
+    "control.op": "of a control word: its operation",
+    "control.index": "of a control word: the field, side or part that it is about",
+    "control.value": "of a control word: its value",
+    "side": "side of the probe: 0 for R, 1 for S",
+    "probe": "of a pair: number of the probe among those of its side since the last star",
+    "lane": "of a pair: lane in which the partner is stored",
+    "row": "of a pair: row in which the partner is stored",
+    "core": "of a pair: core that stores the partner",
+    "r": "of a pair: number of its tuple of R since CLEAR",
+    "s": "of a pair: number of its tuple of S since CLEAR",
+    "overflow": "of a star or mark: the window of R (bit 0) or S (bit 1) has overflowed",
+    "disorder": "of a star or mark: time went backwards",
+    "illegal": "of a star or mark: a word was illegal",
+    "inner": "of a star: it ends a round",
+    "failed": "of a star or mark: results of a failed core are missing",
+    "failed_parity": "of a star or mark: sides (bit 0 R, bit 1 S) whose tuples had a flipped bit",
+    "failed_core": "of a star or mark: the first core that has failed",
+}
+#: Enumerations of a manifest: what names of their values begin with, and what they are.
+ENUMERATIONS = {
+    "input_kinds": ("INPUT_KIND", "Kinds of input words"),
+    "result_kinds": ("RESULT_KIND", "Kinds of result words"),
+    "operations": ("OP", "Operations of control words"),
+}
+
+
+@dataclass(frozen=True)
+class WordField:
+    """A field of a word, of one bit or more.
+
+    Parameters
+    ----------
+    name : str
+        Name in the manifest, such as ``"key.x"``.
+    offset, bits : int
+        Lowest bit, and number of bits.
+    signed : bool
+        Whether its values are two's complement.
+    """
+
+    name: str
+    offset: int
+    bits: int
+    signed: bool
+
+    @property
+    def constant(self):
+        """Return the name as a part of the name of a constant: ``KEY_X``."""
+        return re.sub(r"\W", "_", self.name).upper()
+
+    @property
+    def meaning(self):
+        """Return what the field means, in a line."""
+        place, _, rest = self.name.partition(".")
+        if self.name in MEANINGS:
+            return MEANINGS[self.name]
+        if place == "key":
+            return f"of a tuple: field {rest} of its key"
+        if place == "two":
+            return f"the same of the second result: {MEANINGS[rest]}"
+        side, _, own = rest.partition(".")  # both.r.key.x, both.s.timestamp
+        what = "its time" if own == "timestamp" else f"field {own.removeprefix('key.')} of its key"
+        return f"of two tuples: that of {side.upper()}, {what}"
+
+    @property
+    def span(self):
+        """Return the bits of the field in words: ``9:2``, or ``2``."""
+        top = self.offset + self.bits - 1
+        return f"{top}:{self.offset}" if self.bits > 1 else str(self.offset)
+
+
+def word_fields(word):
+    """Return the fields of a word that have any bits, as :class:`WordField`.
+
+    Parameters
+    ----------
+    word : dict
+        ``input_word`` or ``result_word`` of a manifest.
+    """
+    return [WordField(name, **field) for name, field in word["fields"].items() if field["bits"]]
+
+
+def enumerations(manifest):
+    """Yield name, title and values of each enumeration of a manifest.
+
+    The values map the names of constants to numbers: ``{"OP_CLEAR": 0, …}``.
+    """
+    for part, (name, title) in ENUMERATIONS.items():
+        yield name, title, {f"{name}_{key}": value for key, value in manifest[part].items()}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A package as its user gets it."""
+
+import json
+import re
+
+import pytest
+
+from hdl.__main__ import main
+from hdl.bundle import describe_bundle
+from hdl.packaging.files import package_files, write_package
+from hdl.packaging.names import PackageNames
+from hdl.verilog.lint import lint
+from tests.hdl.packaging.packaged import TINY, run_bench
+
+NAMES = PackageNames("trades_")
+COMMAND = "package --cores 1 --sub-window 4 --key x:8 --timestamp-bits 5 --output"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """Folder of a package with the AXI shell."""
+    folder = tmp_path_factory.mktemp("package")
+    write_package(TINY, folder, NAMES, shell="axi")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """Folder of a package without a shell."""
+    folder = tmp_path_factory.mktemp("bare")
+    write_package(TINY, folder)
+    return folder
+
+
+def modules(text):
+    return re.findall(r"^module (\w+)", text, re.MULTILINE)
+
+
+def test_every_module_has_the_prefix(package):
+    names = modules((package / "trades.v").read_text())
+    assert len(set(names)) == len(names) > 20
+    assert all(name.startswith("trades_") for name in names)
+    assert "trades_axi" in names
+    assert "trades_region" in names
+
+
+def test_the_bare_accelerator_is_the_one_module_without_anything_behind_the_prefix(bare):
+    names = modules((bare / "splitjoin.v").read_text())
+    assert "splitjoin" in names
+    assert all(name.startswith("splitjoin_") for name in names if name != "splitjoin")
+
+
+def test_two_packages_share_no_module(package, bare):
+    first, second = (package / "trades.v").read_text(), (bare / "splitjoin.v").read_text()
+    assert not set(modules(first)) & set(modules(second))
+
+
+def test_a_package_is_clean(package, bare, capsys):
+    assert lint(package / "trades.v", top="trades_axi") == ""
+    assert main(["lint", str(bare)]) == 0
+    assert f"{bare}/splitjoin.v: clean" in capsys.readouterr().out
+
+
+def test_lint_finds_what_is_wrong_with_a_package(bare, tmp_path, capsys):
+    text = (bare / "splitjoin.v").read_text()
+    (tmp_path / "splitjoin.v").write_text(text.replace("module splitjoin_region(", "module gone("))
+    (tmp_path / "splitjoin.json").write_text((bare / "splitjoin.json").read_text())
+    assert main(["lint", str(tmp_path)]) == 1
+    assert "splitjoin_region" in capsys.readouterr().out
+
+
+def test_the_header_says_what_the_file_is(package):
+    manifest, _ = describe_bundle(TINY)
+    comment, _, code = (package / "trades.v").read_text().partition("\nmodule ")
+    assert code
+    lines = comment.splitlines()
+    assert lines[0] == "// SPDX-License-Identifier: Apache-2.0"
+    assert f"// Hash of the manifest: {manifest['hash']}" in lines
+    assert f"// Written by the SplitJoin kit {manifest['kit']}, not to be edited." in lines
+    assert "//   sub_window = 4" in lines
+    assert "//   in    24  s_axis_tdata" in lines
+    assert "//       9:2  key.x: signed, of a tuple: field x of its key" in lines
+    assert "//    1 OP_FLUSH" in lines
+
+
+def test_the_manifest_of_a_package_lists_its_ports_and_registers(package):
+    manifest, _ = describe_bundle(TINY)
+    about = json.loads((package / "trades.json").read_text())
+    assert about["hash"] == manifest["hash"]
+    assert about["input_word"] == manifest["input_word"]
+    part = about["package"]
+    assert (part["top"], part["prefix"], part["shell"]) == ("trades_axi", "trades_", "axi")
+    assert set(part["checksums"]) == {path.name for path in package.iterdir()} - {"trades.json"}
+    verilog = (package / "trades.v").read_text()
+    declared = re.search(r"^module trades_axi\((.*?)\);", verilog, re.MULTILINE | re.DOTALL)[1]
+    names = [name.strip() for name in declared.split(",")]
+    assert sorted(names) == sorted(port["name"] for port in part["ports"])
+    assert any(register["name"] == "ERRORS" for register in part["registers"])
+
+
+def test_the_page_lists_every_port_and_field(package):
+    about = json.loads((package / "trades.json").read_text())
+    page = (package / "trades.md").read_text()
+    for port in about["package"]["ports"]:
+        assert f"| `{port['name']}` | {port['direction']} | {port['bits']} | " in page
+    for word in ("input_word", "result_word"):
+        for name, field in about[word]["fields"].items():
+            assert (f"| `{name}` |" in page) == (field["bits"] > 0)
+
+
+def test_the_bench_passes(package):
+    assert "PASS: " in run_bench(package, "trades")
+
+
+def test_a_custom_predicate_has_no_bench():
+    custom = TINY.with_(comparator="custom", predicate="tests.hdl.packaging.packaged:TINY")
+    with pytest.raises(ValueError, match="not for 'custom'.*write the package with --no-bench"):
+        package_files(custom)
+
+
+def test_the_command_writes_a_package_under_any_prefix(tmp_path, capsys):
+    folder = tmp_path / "deep" / "package"
+    assert main([*COMMAND.split(), str(folder), "--module-prefix", "my_2_", "--no-bench"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{folder}: top module my_2"
+    assert sorted(line.strip() for line in said[1:]) == sorted(p.name for p in folder.iterdir())
+    assert not (folder / "my_2_tb.sv").exists()
+    assert "bench" not in (folder / "my_2.core").read_text()
+
+
+@pytest.mark.parametrize("prefix", ["Trades_", "trades", "_", "a__b_", "9_", "module_", "a-b_"])
+def test_a_prefix_that_makes_no_names_is_refused(prefix, tmp_path, capsys):
+    assert main([*COMMAND.split(), str(tmp_path / "x"), "--module-prefix", prefix]) == 2
+    assert repr(prefix) in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
