@@ -54,7 +54,7 @@ BENCH_TARGET = """
     flow_options:
       tool: verilator
       mode: binary
-      verilator_options: [--timing, -Wno-fatal]
+      verilator_options: [--timing, -Wno-fatal, -CFLAGS, -std=c++20]
 """
 
 
