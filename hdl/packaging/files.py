@@ -11,6 +11,7 @@ from hdl.registers.c_header import c_header
 from hdl.registers.markdown import markdown
 from hdl.registers.shell_table import shell_table
 from hdl.registers.system_rdl import system_rdl
+from hdl.shells.axi_options import AxiOptions
 from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
 
@@ -49,7 +50,7 @@ def described(parameters, manifest, names, shell, texts, ports):
         "ports": ports,
     }
     if shell is not None:
-        about = describe_shell(parameters, manifest["hash"], {}, ports)
+        about = describe_shell(parameters, manifest["hash"], AxiOptions(), {}, ports)
         part |= {key: about[key] for key in ("streams", "register_version", "registers")}
     manifest = {key: value for key, value in manifest.items() if key not in ("files", "checksums")}
     return json.dumps({**manifest, "package": part}, indent=2, ensure_ascii=False) + "\n"
