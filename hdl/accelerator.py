@@ -55,7 +55,7 @@ class Accelerator(wiring.Component):
     o : Out(stream.Signature(result_word(parameters)))
         With two result streams: ``o_r`` and ``o_s`` instead (:mod:`hdl.result_ports`). A port whose
         words are not taken stops the other one after some time.
-    counter_addr : In(4), In(5) with parity
+    counter_addr : In(4), In(5) with parity or external memory
         Address of a counter, see :func:`hdl.counters.counters_of`.
     counter_data : Out(48)
         Value of that counter, two cycles later.

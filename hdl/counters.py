@@ -83,10 +83,25 @@ PARITY_COUNTERS = tuple(
         start=ADDRESSES,
     )
 )
+#: What is counted besides if windows are in external memory, which excludes parity.
+MEMORY_COUNTERS = tuple(
+    Counter(name, address, description)
+    for address, (name, description) in enumerate(
+        [
+            ("memory_reads", "beats read from external memory, summed over all regions"),
+            ("memory_writes", "beats written to external memory, likewise"),
+            ("memory_waits", "cycles in which a region's pass waited for a row, likewise"),
+            ("memory_errors", "beats and bursts that a memory answered with an error, likewise"),
+        ],
+        start=ADDRESSES,
+    )
+)
 
 
 def counters_of(parameters):
     """Return the counters of an accelerator with these parameters."""
+    if parameters.is_external:
+        return COUNTERS + MEMORY_COUNTERS
     return COUNTERS + PARITY_COUNTERS if parameters.parity else COUNTERS
 
 
@@ -217,7 +232,7 @@ class CounterBank(wiring.Component):
         An illegal word was dropped.
     fails : In(cores)
         These cores have failed; only with parity.
-    address : In(4), In(5) with parity
+    address : In(4), In(5) with parity or external memory
     data : Out(48)
         Zero for an address that is not in the map.
     """
@@ -268,6 +283,13 @@ class CounterBank(wiring.Component):
             increments |= {
                 "failures": sum(self.fails),
                 "parity_errors": self.activity.wrong,
+            }
+        if self.parameters.is_external:
+            increments |= {
+                "memory_reads": self.activity.read,
+                "memory_writes": self.activity.written,
+                "memory_waits": self.activity.waiting,
+                "memory_errors": self.activity.refused,
             }
         self.elaborate_counters(m, increments)
         return reset_nearby(m, platform)

@@ -60,6 +60,12 @@ class ExternalEngine(ScanEngine):
             ring.restart.eq(restart),
         ]
         connect(m, ring.axi, flipped(self.m_axi))
+        m.d.sync += [
+            self.activity.read.eq(ring.axi.rvalid & ring.axi.rready),
+            self.activity.written.eq(ring.axi.wvalid & ring.axi.wready),
+            self.activity.waiting.eq(scanner.running & self._queue.room & ~ring.o.filled),
+            self.activity.refused.eq(ring.wrong),
+        ]
 
     def crowded(self, ring):
         """Return whether too many rows are not written yet."""

@@ -61,13 +61,18 @@ def activity_layout(parameters, regions=1):
 
     ``comparisons`` counts comparisons of a probe with a key of its window. ``busy`` counts regions
     that read a row. ``stalled`` counts regions that could not read a row because of back-pressure
-    on their results. With parity, ``wrong`` counts regions that had read a flipped bit.
+    on their results. With parity, ``wrong`` counts regions that had read a flipped bit. With
+    external memory, ``read`` and ``written`` count beats that regions read and wrote, ``waiting``
+    regions that waited for a row of their pass, and ``refused`` regions whose memory answered with
+    an error.
     """
+    memory = ("read", "written", "waiting", "refused")
     return data.StructLayout(
         {
             "comparisons": range(parameters.lanes * parameters.probes * regions + 1),
             "busy": range(regions + 1),
             "stalled": range(regions + 1),
             **({"wrong": range(regions + 1)} if parameters.parity else {}),
+            **dict.fromkeys(memory if parameters.is_external else (), range(regions + 1)),
         }
     )

@@ -84,7 +84,7 @@ class SimulatedDevice(Device):
         self._handle: int | None = self._library.splitjoin_create(seed, stall_in, stall_out)
         if memory is not None:
             self._library.splitjoin_memory(
-                self._handle, memory.latency, memory.jitter, memory.stalls
+                self._handle, memory.latency, memory.jitter, memory.stalls, memory.faults
             )
         self._running = threading.Lock()
         self._closing = False

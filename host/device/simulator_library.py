@@ -58,7 +58,16 @@ _PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
 
 #: Functions of accelerators whose windows are in external memory.
 _MEMORY_PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
-    "memory": (None, [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint32]),
+    "memory": (
+        None,
+        [
+            ctypes.c_void_p,
+            ctypes.c_uint64,
+            ctypes.c_uint64,
+            ctypes.c_uint32,
+            ctypes.c_uint32,
+        ],
+    ),
 }
 
 #: Libraries of this process by a hash of their contents, and the number of loads from each path.

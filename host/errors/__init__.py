@@ -42,6 +42,7 @@ from host.errors.devices import (
     DeviceTimeoutError,
     DeviceUriError,
     IllegalWordError,
+    MemoryFaultError,
 )
 from host.errors.links import (
     LinkError,
@@ -72,6 +73,7 @@ __all__ = [
     "ForeignLibraryError",
     "ForeignManifestError",
     "IllegalWordError",
+    "MemoryFaultError",
     "JoinError",
     "KeyRangeError",
     "LinkError",

@@ -13,6 +13,7 @@ __all__ = [
     "DeviceTimeoutError",
     "DeviceUriError",
     "IllegalWordError",
+    "MemoryFaultError",
 ]
 
 
@@ -107,6 +108,27 @@ class IllegalWordError(DeviceError):
             f"Device {uri!r} got an input word that is neither a tuple nor an operation it knows, "
             f"and dropped it, so its answer may lack pairs; check the link to the device, and that "
             f"nobody else writes to it, then run the join again, which begins with CLEAR."
+        )
+
+
+class MemoryFaultError(DeviceError):
+    """An external memory answered with an error, so tuples of the windows were lost.
+
+    Parameters
+    ----------
+    uri : str
+        URI of the device.
+    errors : int
+        Beats and bursts that were answered with an error since the join began.
+    """
+
+    def __init__(self, uri: str, errors: int) -> None:
+        self.uri = uri
+        self.errors = errors
+        super().__init__(
+            f"An external memory of device {uri!r} answered {errors} beats or bursts with an "
+            f"error, so its windows lack tuples and its answer may lack pairs; check the address "
+            f"ranges behind the ports m_axi_* and the memory itself, then run the join again."
         )
 
 

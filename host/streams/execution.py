@@ -22,6 +22,7 @@ from host.streams.failed_cores import failed_cores, has_gates, participation
 from host.streams.failure_response import FailureResponse
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
+from host.streams.memory_watch import MemoryWatch
 from host.streams.ordinal_results import result_decoder
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
@@ -105,6 +106,7 @@ class Execution:
             self._chunk_cycles = min(self._chunk_cycles, self.adaptive.chunk_cycles)
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)
+        self._memory = MemoryWatch(device)
         self._thread = DeviceThread(device)
         # One buffer is decoded while the device fills the other.
         self._rooms = [
@@ -206,6 +208,8 @@ class Execution:
         finished = self._thread.finish(self._params.deadline.of_exchange)
         self.watch.see(finished)
         words = self._settle(finished)
+        if len(words):
+            self._memory.check()
         if self.adaptive is not None:
             self.adaptive.steer(self.watch.cycles)
         # The device must not run on after it has answered everything.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator side of the accelerator bench; :mod:`sim.benches.runner` runs it, not pytest."""
 
+from importlib import import_module
 import json
 import os
 from pathlib import Path
@@ -38,8 +39,11 @@ STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both":
 
 
 async def start(dut):
-    """Start the clock and reset the accelerator."""
+    """Start the clock and reset the accelerator, and the memories that its windows may be in."""
     Clock(dut.clk, 10, unit="ns").start()
+    if MANIFEST.memory is not None:
+        module, _, function = SETTINGS["memories"].partition(":")
+        getattr(import_module(module), function)(dut, MANIFEST, SETTINGS["seed"])
     dut.counter_addr.value = 0
     dut.rst.value = 1
     for _ in range(16):  # docs/architecture.md, section 4

@@ -11,6 +11,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
 from hdl.bundle import VERILOG, write_bundle
+from hdl.memory.axi4 import memory_port
 from hdl.verilog.conversion import TOP
 from host.errors import BuildError, FailureError
 from host.manifest import Manifest
@@ -67,6 +68,14 @@ def stream_ports(results):
     return ["clk", "rst", "counter_addr", "counter_data", *parts]
 
 
+def memory_ports(parameters, manifest):
+    """Return the names of all signals to the external memories of an accelerator."""
+    if manifest.memory is None:
+        return []
+    members = memory_port(parameters).members
+    return [f"{port}_{name}" for port in manifest.memory.ports for name in members]
+
+
 def public_ports(folder, ports):
     """Write the Verilator configuration that makes ports visible to cocotb.
 
@@ -82,7 +91,7 @@ def public_ports(folder, ports):
     return path
 
 
-def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=None):
+def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=None, memories=None):
     """Build and run the bench of an accelerator.
 
     Parameters
@@ -99,6 +108,10 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
         Number of tuples in each scenario.
     folder : path-like, optional
         Folder to build in. By default, a folder in ``build/cocotb`` of the checkout.
+    memories : str, optional
+        ``"module:function"`` that puts memories behind the ports of windows in external memory. In
+        the simulator, it is called with the accelerator, the manifest and the seed before each
+        scenario.
 
     Returns
     -------
@@ -107,11 +120,18 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
 
     Raises
     ------
+    ValueError
+        If windows are in external memory, and there are no ``memories``.
     BuildError
         If the bench cannot be built.
     FailureError
         If a scenario fails.
     """
+    if parameters.is_external and memories is None:
+        raise ValueError(
+            f"Bench {name!r} has windows in external memory; give 'memories', which puts memories"
+            " behind their ports"
+        )
     waves = waves or os.environ.get("WAVES", "") not in ("", "0")
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     place = place_of(name, folder)
@@ -122,12 +142,13 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
 
     runner = BenchRunner()
     manifest = Manifest.load(bundle)
-    ports = {TOP: stream_ports(manifest.result_ports)}
+    ports = {TOP: [*stream_ports(manifest.result_ports), *memory_ports(parameters, manifest)]}
     build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
     coverage = build / "coverage.json"
     coverage.unlink(missing_ok=True)
     settings = {
-        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage)
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(coverage),
+        "memories": memories,
     }  # fmt: skip
     ran = run_scenarios(runner, name, settings, build, waves)
     met = json.loads(coverage.read_text())

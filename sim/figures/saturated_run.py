@@ -63,9 +63,13 @@ class SaturatedRun:
     draw : callable or None
         Called with a random generator and a count; returns an array of ``count`` values for each
         field, by the field's name. By default, values are uniform.
+    memory : MemoryPace or None
+        How long external memories take; by default, what the accelerator hides.
     """
 
-    def __init__(self, parameters, report, *, window=None, values=None, period=None, draw=None):
+    def __init__(
+        self, parameters, report, *, window=None, values=None, period=None, draw=None, memory=None
+    ):
         self.parameters = parameters
         shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
         shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
@@ -73,10 +77,13 @@ class SaturatedRun:
         shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
         shape += "-two" if parameters.tuples_per_word == 2 else ""
         shape += "-ports" if parameters.result_streams == 2 else ""
+        if parameters.is_external:
+            beats = f"{parameters.memory_width}x{parameters.memory_burst}"
+            shape += f"-external{beats}-{parameters.memory_latency}"
         bundle = Path("build") / "figures" / shape
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)
-        self.device = SimulatedDevice(bundle)
+        self.device = SimulatedDevice(bundle, memory=memory)
         self.manifest = self.device.manifest
         self.burst = 1
         self.codec = WordCodec(self.manifest)

@@ -20,7 +20,7 @@
 
 #include "clock_cycle.h"
 #ifdef MEMORY_PORTS
-#include "memory.hpp"
+#include "memory.h"
 #endif
 
 namespace {
@@ -105,7 +105,7 @@ struct Simulation {
     bool marked[2] = {};    // a port has shown its mark, and waits for the other one
     uint64_t marks[2][result_rows];
 #ifdef MEMORY_PORTS
-    MemoryPace pace{MEMORY_LATENCY, 0, 0};
+    MemoryPace pace{MEMORY_LATENCY, 0, 0, 0};
     std::vector<Memory<MEMORY_BEAT_BYTES>> memories;
 #endif
 
@@ -132,10 +132,11 @@ struct Simulation {
 #define ACCESS(n)                                                                                               \
     memories[n].step(pace, cycle, root->m_axi_##n##_arvalid, root->m_axi_##n##_arready, root->m_axi_##n##_araddr, \
                      root->m_axi_##n##_arlen, root->m_axi_##n##_rvalid, root->m_axi_##n##_rdata,                \
-                     root->m_axi_##n##_rlast, root->m_axi_##n##_awvalid, root->m_axi_##n##_awready,             \
+                     root->m_axi_##n##_rlast, root->m_axi_##n##_rresp, root->m_axi_##n##_awvalid,               \
+                     root->m_axi_##n##_awready,                                                                 \
                      root->m_axi_##n##_awaddr, root->m_axi_##n##_awlen, root->m_axi_##n##_wvalid,               \
                      root->m_axi_##n##_wready, root->m_axi_##n##_wdata, root->m_axi_##n##_wlast,                \
-                     root->m_axi_##n##_bvalid);
+                     root->m_axi_##n##_bvalid, root->m_axi_##n##_bresp);
         if (root->rst) return;
         MEMORY_PORTS(ACCESS)
 #endif
@@ -207,9 +208,9 @@ uint64_t splitjoin_cycle(const Simulation* s) { return s->cycle; }
 uint64_t splitjoin_counter(Simulation* s, uint32_t address) { return s->counter(address); }
 
 #ifdef MEMORY_PORTS
-// From now on, the memories take so long, and pause so often.
-void splitjoin_memory(Simulation* s, uint64_t latency, uint64_t jitter, uint32_t stalls) {
-    s->pace = {latency, jitter, stalls};
+// From now on, the memories take so long, pause so often, and fail so often.
+void splitjoin_memory(Simulation* s, uint64_t latency, uint64_t jitter, uint32_t stalls, uint32_t faults) {
+    s->pace = {latency, jitter, stalls, faults};
 }
 #endif
 

@@ -24,7 +24,7 @@ __all__ = [
 SOURCES = [
     Path(__file__),
     Path(__file__).with_name("clock_cycle.h"),
-    Path(__file__).with_name("memory.hpp"),
+    Path(__file__).with_name("memory.h"),
     *sorted((Path(__file__).parents[1] / "rewriter").glob("*.py")),
 ]
 

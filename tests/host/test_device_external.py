@@ -2,13 +2,17 @@
 """Simulated devices whose windows are in external memory, of any latency."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host import open_device
+from host import CountWindow, open_device
 from host.device.memory_pace import MemoryPace
 from host.device.simulated import SimulatedDevice
+from host.errors import MemoryFaultError
+from host.join.driver import join_tables
 from host.manifest import Manifest
+from host.query.join_query import JoinQuery, Term
 from tests.host.device_contract import DeviceContract, ask
 from tests.host.small_bundles import (
     BUNDLES,
@@ -19,6 +23,7 @@ from tests.host.small_bundles import (
     expected,
     random_tuples,
 )
+from tests.host.tables import naive_join
 from tests.host.test_device_simulated import built
 
 #: Tuples go to memory in pairs or by the dozen; three cores are not a power of two.
@@ -73,6 +78,28 @@ def test_windows_of_many_bursts_are_those_of_the_naive_accelerator(latency, stal
         assert ask(device, script, room=4_000) == expected(LARGE, script)
 
 
+@pytest.mark.parametrize("faults", [0, 300])
+def test_a_join_is_right_or_ends_when_a_memory_fails(faults):
+    """The windows are as long as the capacity, and most of their rows come from memory."""
+    rng = np.random.default_rng(3)
+    left, right = (
+        pa.table({"t": np.arange(1_300), "x": rng.integers(-9_000, 9_000, 1_300)}) for _ in "rs"
+    )
+    query = JoinQuery(
+        terms=[Term("x", "x", -2, 2)], order=("t", "t"), window=CountWindow(LARGE.capacity)
+    )
+    pace = MemoryPace(latency=20, faults=faults)
+    with SimulatedDevice(built(LARGE), memory=pace) as device:
+        if faults:
+            with pytest.raises(MemoryFaultError, match="its windows lack tuples"):
+                join_tables(left, right, query, device)
+            return
+        result = join_tables(left, right, query, device)
+        assert device.counters()["memory_errors"] == 0
+    pairs = zip(*(rows.tolist() for rows in result.pairs), strict=True)
+    assert sorted(pairs) == sorted(naive_join(left, right, query))
+
+
 def test_the_manifest_tells_of_the_memory():
     memory = Manifest.load(built(LARGE)).memory
     assert memory.ports == ("m_axi_0", "m_axi_1")
@@ -94,7 +121,9 @@ def test_windows_on_the_chip_have_no_memory_whose_pace_could_be_set():
         SimulatedDevice(chip, memory=MemoryPace(latency=3))
 
 
-@pytest.mark.parametrize(("name", "value"), [("latency", 0), ("jitter", -1), ("stalls", 256)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("latency", 0), ("jitter", -1), ("stalls", 256), ("faults", -1)]
+)
 def test_a_pace_is_in_range(name, value):
     with pytest.raises(ValueError, match=f"Parameter '{name}' must be .*, not {value}"):
         MemoryPace(**{"latency": 1, name: value})

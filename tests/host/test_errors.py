@@ -21,6 +21,7 @@ EXAMPLES = [
     errors.DeviceError("The device is closed."),
     errors.DeviceBusyError(["uio:0"], "10 s", {"uio:0": "process 7"}, "end that process"),
     errors.IllegalWordError("sim:x"),
+    errors.MemoryFaultError("sim:x", 3),
     errors.DeviceLockError("The lock file of the device is a symbolic link."),
     errors.CoreFailureError("sim:x", 2, "No core is left."),
     errors.DeviceTimeoutError("sim:x", "10 s", {"cycles": 3}),
