@@ -13,13 +13,14 @@ from .options import add_parameter_options, parameters_from
 from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
 from .proofs.commands import add_commands as add_proofs
-from .shells.axi_options import AxiOptions
+from .shells.axi_options import BUS_CLOCKS, AxiOptions
 from .shells.names import SHELLS, shell_top
+from .shells.pin_names import PIN_NAMES
 
 __all__ = ["main"]
 
-#: Options of ``generate`` that are fields of :class:`AxiOptions` behind ``axi_``.
-AXI_OPTIONS = ("axi_inputs",)
+#: Options of ``generate`` about the AXI shell, and the fields of :class:`AxiOptions` they set.
+AXI_OPTIONS = {"axi_inputs": "inputs", "bus_clock": "bus_clock", "names": "names"}
 
 
 def generate(options):
@@ -27,8 +28,8 @@ def generate(options):
     parameters = parameters_from(options)
     from .bundle import write_bundle
 
-    given = {name: getattr(options, name) for name in AXI_OPTIONS}
-    axi = {name[4:]: value for name, value in given.items() if value is not None}
+    given = {field: getattr(options, name) for name, field in AXI_OPTIONS.items()}
+    axi = {field: value for field, value in given.items() if value is not None}
     if axi and "axi" not in (options.shell or ()):
         raise ValueError("Options of the AXI shell need --shell axi")
     manifest = write_bundle(
@@ -97,6 +98,13 @@ def parser():
         "--axi-inputs", type=int, choices=(1, 2), metavar="N",
         help="inputs of the AXI shell: 1, or 2 for R and S by themselves, merged by timestamp",
     )  # fmt: skip
+    command.add_argument(
+        "--bus-clock", choices=BUS_CLOCKS,
+        help="whether the registers of the AXI shell have a clock of their own",
+    )  # fmt: skip
+    command.add_argument(
+        "--names", choices=PIN_NAMES, help="names of the AXI shell's pins; vitis: of an RTL kernel"
+    )
     command.set_defaults(run=generate)
     command = commands.add_parser("presets", help="list the named configurations")
     command.set_defaults(run=presets)

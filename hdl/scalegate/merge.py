@@ -137,13 +137,12 @@ class TimestampMerge(wiring.Component):
         with m.If(~filled):
             m.d.comb += [
                 word.kind.eq(Mux(present, GateKind.WATERMARK, GateKind.LEAVE)),
-                word.late.eq(0),
-                word.time.eq(mark),
+                word.time.eq(Mux(present, mark, told)),
             ]
         with m.If(sent):
             m.d.sync += [told.eq(floor), silent.eq(~filled & ~present)]
             with m.If(filled & (word.kind == GateKind.BARRIER)):
                 m.d.comb += floor.eq(0)
-            with m.Elif(filled | present):
+            with m.Else():
                 m.d.comb += floor.eq(word.time)
         return sent

@@ -38,8 +38,8 @@ def source_word(time_bits, shape):
 def gate_word(time_bits, shape, *, sources):
     """Return the layout of a word inside and behind a ScaleGate of so many ``sources``.
 
-    ``late``: the tuple came too late. Its ``time`` is then not its own, but that of its place.
-    ``source``: number of the source of a tuple.
+    ``late``, of a tuple: it came too late. Its ``time`` is then not its own, but that of its place.
+    ``source``, of a tuple: number of its source.
     """
     return data.StructLayout(
         {

@@ -15,6 +15,7 @@ from .axi_lite import AxiLiteSlave
 from .axi_options import AxiOptions
 from .axi_signatures import AxiLite, AxiStream
 from .axi_stream import AxiStreamInput, AxiStreamOutput
+from .bus_crossing import BusCrossing
 from .external_memory import refuse_external_windows
 from .mark_watch import WordWatch
 from .merged_inputs import MergedInputs
@@ -48,6 +49,10 @@ class AxiShell(wiring.Component):
     With two inputs, tuples of R and of S come at inputs of their own and are merged by timestamp
     (:class:`hdl.shells.merged_inputs.MergedInputs`).
 
+    With a separate bus clock, the signals of the registers belong to ``s_axi_aclk``, with its own
+    reset (:class:`hdl.shells.bus_crossing.BusCrossing`); ``interrupt`` still belongs to ``aclk``.
+    The options may give the pins other names (:mod:`hdl.shells.pin_names`).
+
     Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 4 with two
     inputs, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out of every
     port; with two inputs, 1 tuple per cycle in of both together, and a control word per 2 cycles.
@@ -73,6 +78,8 @@ class AxiShell(wiring.Component):
         Result words. With two result ports: ``m_axis_r`` and ``m_axis_s``.
     s_axi : In(AxiLite())
         Registers.
+    s_axi_aclk, s_axi_aresetn : In(1)
+        With a separate bus clock only.
     interrupt : Out(1)
         High while INTERRUPT_STATUS has a bit that INTERRUPT_ENABLE has as well.
     """
@@ -84,7 +91,8 @@ class AxiShell(wiring.Component):
         self.options.check(parameters)
         self.is_whole = is_whole
         self._hash = hash_number(digest)
-        inputs = self.options.inputs
+        inputs, pins = self.options.inputs, self.options.pins
+        bus_pins = {pins.bus_clock: In(1), pins.bus_reset: In(1)}
         self._inputs = {
             name: AxiStreamInput(input_word(parameters)) for name in slave_names(inputs)
         }
@@ -97,17 +105,19 @@ class AxiShell(wiring.Component):
         }
         super().__init__(
             {
-                "aclk": In(1),
-                "aresetn": In(1),
+                pins.clock: In(1),
+                pins.reset: In(1),
                 **{name: In(AxiStream(i.size)) for name, i in self._inputs.items()},
                 **masters,
-                "s_axi": In(AxiLite()),
+                pins.registers: In(AxiLite()),
+                **(bus_pins if self.options.has_bus_clock else {}),
                 "interrupt": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
+        pins = self.options.pins
         m.domains.sync = sync = ClockDomain(local=True)
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
@@ -118,9 +128,9 @@ class AxiShell(wiring.Component):
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
         m.d.comb += [
-            sync.clk.eq(self.aclk),
-            sync.rst.eq(~self.aresetn),
-            inside.clk.eq(self.aclk),
+            sync.clk.eq(getattr(self, pins.clock)),
+            sync.rst.eq(~getattr(self, pins.reset)),
+            inside.clk.eq(getattr(self, pins.clock)),
             inside.rst.eq(stretch.reset),
             stretch.restart.eq(registers.restart),
             registers.resetting.eq(stretch.reset),
@@ -137,10 +147,26 @@ class AxiShell(wiring.Component):
             for n, name in enumerate(result_ports(self.parameters))
         ]
         m.d.comb += registers.output_waiting.eq(Cat(waiting).any())
-        m.submodules.slave = slave = AxiLiteSlave()
-        connect(m, flipped(self.s_axi), slave.axi)
-        connect(m, slave.bus, registers.bus)
+        self.elaborate_bus(m, registers)
         return m
+
+    def elaborate_bus(self, m, registers):
+        """Lead accesses to the registers, through another clock domain if they come from there."""
+        pins, slave = self.options.pins, AxiLiteSlave()
+        connect(m, flipped(getattr(self, pins.registers)), slave.axi)
+        if not self.options.has_bus_clock:
+            m.submodules.slave = slave
+            connect(m, slave.bus, registers.bus)
+            return
+        m.domains.bus = bus = ClockDomain(local=True)
+        m.submodules.slave = DomainRenamer("bus")(slave)
+        m.submodules.crossing = crossing = BusCrossing()
+        m.d.comb += [
+            bus.clk.eq(getattr(self, pins.bus_clock)),
+            bus.rst.eq(~getattr(self, pins.bus_reset)),
+        ]
+        connect(m, slave.bus, crossing.i)
+        connect(m, crossing.o, registers.bus)
 
     def elaborate_input(self, m, words, stretch, registers, watch):
         """Lead words into the accelerator."""

@@ -4,8 +4,12 @@
 from dataclasses import asdict, dataclass
 
 from .merged_inputs import check_inputs
+from .pin_names import PIN_NAMES
 
-__all__ = ["AxiOptions"]
+__all__ = ["BUS_CLOCKS", "AxiOptions"]
+
+#: The registers have the clock of the streams, or one of their own.
+BUS_CLOCKS = ("shared", "separate")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +21,35 @@ class AxiOptions:
     inputs : int
         1: one input ``s_axis`` for all words. 2: ``s_axis_r`` and ``s_axis_s`` for R and S, which
         are merged by timestamp.
+    bus_clock : str
+        One of :data:`BUS_CLOCKS`.
+    names : str
+        One of :data:`hdl.shells.pin_names.PIN_NAMES`.
     """
 
     inputs: int = 1
+    bus_clock: str = "shared"
+    names: str = "axi"
+
+    def __post_init__(self):
+        if self.bus_clock not in BUS_CLOCKS:
+            raise ValueError(
+                f"Clock of the registers must be {' or '.join(BUS_CLOCKS)}, not {self.bus_clock!r}"
+            )
+        if self.names not in PIN_NAMES:
+            raise ValueError(
+                f"Names of the pins must be {' or '.join(PIN_NAMES)}, not {self.names!r}"
+            )
+
+    @property
+    def pins(self):
+        """Return the :class:`hdl.shells.pin_names.PinNames`."""
+        return PIN_NAMES[self.names]
+
+    @property
+    def has_bus_clock(self):
+        """Return whether the registers have a clock of their own."""
+        return self.bus_clock == "separate"
 
     def check(self, parameters):
         """Raise :exc:`ValueError` unless the options suit an accelerator."""

@@ -25,9 +25,11 @@ class AxiBench:
         Seed of the pauses.
     deadline : int
         Cycles after which the simulation fails.
+    bus_period : float or None
+        Seconds of a cycle of ``s_axi_aclk``, if the component has such a clock.
     """
 
-    def __init__(self, dut, *, pauses=0.0, seed=0, deadline=2000):
+    def __init__(self, dut, *, pauses=0.0, seed=0, deadline=2000, bus_period=None):
         self.dut, self.pauses, self.deadline, self.seed = dut, pauses, deadline, seed
         self.random = random.Random(seed)
         self.cycle = 0
@@ -38,8 +40,15 @@ class AxiBench:
         top.submodules.dut = dut
         if hasattr(dut, "aclk"):
             top.d.comb += dut.aclk.eq(ClockSignal(self.domain))
+        self.lite_domain = self.domain
+        if bus_period is not None:
+            self.lite_domain = "outside_bus"
+            top.domains += ClockDomain(self.lite_domain, reset_less=True)
+            top.d.comb += dut.s_axi_aclk.eq(ClockSignal(self.lite_domain))
         self.simulator = Simulator(top)
         self.simulator.add_clock(1e-6, domain=self.domain)
+        if bus_period is not None:
+            self.simulator.add_clock(bus_period, domain=self.lite_domain)
         self.missing = 0
         self.simulator.add_testbench(self._count, background=True)
 
@@ -55,28 +64,29 @@ class AxiBench:
         """Return whether somebody pauses in this cycle."""
         return self.random.random() < self.pauses
 
-    async def send(self, ctx, valid, ready, *pairs):
+    async def send(self, ctx, valid, ready, *pairs, domain=None):
         """Offer values on a channel until they are taken; ``pairs`` are signals and values."""
+        domain = domain or self.domain
         while self.rests():
-            await self.tick(ctx)
+            await ctx.tick(domain)
         for signal, value in pairs:
             ctx.set(Value.cast(signal), value)
         ctx.set(valid, 1)
         while True:
-            *_, taken = await self.tick(ctx).sample(ready)
+            *_, taken = await ctx.tick(domain).sample(ready)
             if taken:
                 break
         ctx.set(valid, 0)
         for signal, _ in pairs:
             ctx.set(Value.cast(signal), 0)
 
-    async def take(self, ctx, valid, ready, *signals):
+    async def take(self, ctx, valid, ready, *signals, domain=None):
         """Take values from a channel, and check that they stay until then."""
-        shown = None
+        domain, shown = domain or self.domain, None
         while True:
             now = not self.rests()
             ctx.set(ready, now)
-            *_, offered, values = await self.tick(ctx).sample(valid, _joined(signals))
+            *_, offered, values = await ctx.tick(domain).sample(valid, _joined(signals))
             if shown is not None:
                 assert offered, f"cycle {self.cycle}: an offer was withdrawn (seed {self.seed})"
                 assert values == shown, f"cycle {self.cycle}: an offer changed (seed {self.seed})"

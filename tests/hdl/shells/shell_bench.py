@@ -8,6 +8,7 @@ import numpy as np
 from hdl.registers.shell_table import shell_table
 from hdl.shells.axi import AxiShell, slave_names
 from hdl.shells.axi_options import AxiOptions
+from hdl.shells.bus_crossing import BUS_RESET_CYCLES
 from hdl.words.inputs import input_word
 from tests.hdl.input_words import integer
 from tests.hdl.shells.axi_bench import AxiBench
@@ -21,11 +22,15 @@ HASH = hashlib.sha256(b"a manifest").hexdigest()
 class Shell:
     """A shell with what drives it, in Amaranth's simulator."""
 
-    def __init__(self, parameters, *, options=None, pauses=0.0, seed=0, deadline=20_000):
+    def __init__(
+        self, parameters, *, options=None, pauses=0.0, seed=0, deadline=20_000, bus_period=None
+    ):
         self.parameters = parameters
         options = AxiOptions() if options is None else options
         self.dut = AxiShell(parameters, digest=HASH, options=options, is_whole=True)
-        self.bench = AxiBench(self.dut, pauses=pauses, seed=seed, deadline=deadline)
+        self.bench = AxiBench(
+            self.dut, pauses=pauses, seed=seed, deadline=deadline, bus_period=bus_period
+        )
         self.master = LiteMaster(self.bench, self.dut.s_axi)
         self.table = shell_table(parameters, inputs=options.inputs)
         names = ["m_axis"] if parameters.result_streams == 1 else ["m_axis_r", "m_axis_s"]
@@ -37,6 +42,11 @@ class Shell:
         ctx.set(self.dut.aresetn, 0)
         await self.bench.tick(ctx)
         ctx.set(self.dut.aresetn, 1)
+        if self.bench.lite_domain != self.bench.domain:
+            for _ in range(BUS_RESET_CYCLES):
+                await ctx.tick(self.bench.lite_domain)
+                await self.bench.tick(ctx)
+            ctx.set(self.dut.s_axi_aresetn, 1)
 
     async def send(self, ctx, words, keep=None, axis=None):
         axis = self.inputs[0] if axis is None else axis

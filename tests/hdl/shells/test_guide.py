@@ -12,6 +12,8 @@ from hdl.registers.shell_table import MAGIC, shell_table
 from hdl.registers.snapshot import CounterSnapshot
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_lite import AxiLiteSlave
+from hdl.shells.axi_options import AxiOptions
+from hdl.shells.bus_crossing import PATIENCE, BusCrossing
 from hdl.silence import longest_silence
 from tests.hdl.shells.test_axi import HASH, Shell
 
@@ -69,7 +71,7 @@ def test_fields_are_where_the_guide_has_them(guide):
 
 
 def test_registers_are_where_the_guide_has_them(guide):
-    table = shell_table(TINY)
+    table = shell_table(TINY, inputs=2)  # which has all registers of a shell with one input
     rows = re.findall(r"^\| (0x\d+[0-9A-Fx, to]*) \| ([A-Z_0-9, to]+) \|", guide, re.MULTILINE)
     stated = {}
     for addresses, names in rows:
@@ -90,4 +92,9 @@ def test_cycles_are_those_of_the_guide(guide):
     assert f"at most {CounterSnapshot(parity).latency} cycles" in guide
     assert f"| cycles from a read request to its answer | {AxiLiteSlave().latency} |" in guide
     assert AxiShell(TINY, digest=HASH).latency == 2
+    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=2)).latency == 5
+    assert "| … with two inputs | 4 and 1 |" in guide
+    crossing = BusCrossing()
+    assert f"{crossing.bus_latency} cycles of `s_axi_aclk` and {crossing.latency} of" in guide
+    assert f"SLVERR after {PATIENCE:,} cycles" in guide
     assert "in front of the accelerator, and behind it | 1 and 1 |" in guide
