@@ -83,19 +83,20 @@ def at_hand(engine):
     return prepared, prepared, engine.span
 
 
-def keep_from(m, engine, row, *, crowded=0):
+def keep_from(m, engine, row, *, crowded=None):
     """Drive ``occupied`` of an engine that must keep its ring from ``row`` on.
 
     ``row`` has a wrap bit. ``occupied`` follows a store after two cycles, and another store may be
     under way by then. So it rises while two rows are still free. It follows ``row`` after three
     cycles. Until then, the ring merely seems fuller than it is. When the window is emptied, both
-    ends jump, but no key has to be kept. It follows ``crowded``, which asks for it for any other
-    reason, after one cycle.
+    ends jump, but no key has to be kept. It follows ``crowded``, if given, which asks for it for any
+    other reason, after one cycle.
     """
     head = engine.span.head.row
     oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))
+    full = (head - early)[len(head) - 1]
     m.d.sync += [
         oldest.eq(row),
         early.eq(oldest - 2),
-        engine.occupied.eq((head - early)[len(head) - 1] | crowded),
+        engine.occupied.eq(full if crowded is None else full | crowded),
     ]

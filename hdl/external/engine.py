@@ -71,9 +71,9 @@ class ExternalEngine(ScanEngine):
         """Return whether too many rows are not written yet."""
         return ring.crowded
 
-    def writing(self, ring):
-        """Return whether a key is on its way to the store, or a burst to the memory."""
-        return ring.store | ring.busy
+    def at_rest(self, ring, scanned):
+        """Return whether also no key is on its way to the store, and no burst to the memory."""
+        return scanned & ~(ring.store | ring.busy)
 
     def elaborate_passes(self, m, collector):
         """Tell the store of a group as soon as it closes, and the scanner when it is free."""

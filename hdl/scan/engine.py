@@ -91,7 +91,7 @@ class ScanEngine(wiring.Component):
             m.d.comb += ring.checked.eq(scanner.reading)
             m.d.sync += self.activity.wrong.eq(ring.wrong | self.elsewhere_wrong())
         pending, oldest = self.elaborate_passes(m, collector)
-        m.d.comb += self.idle.eq(collector.ready & ~pending & ~self.writing(ring))
+        m.d.comb += self.idle.eq(self.at_rest(ring, collector.ready & ~pending))
         collected = Mux(collector.count == 0, self.span.tail.row, collector.group.payload.first)
         keep_from(m, self, Mux(pending, oldest, collected), crowded=self.crowded(ring))
         self.elaborate_storing(m, ring)
@@ -112,12 +112,12 @@ class ScanEngine(wiring.Component):
         ]
 
     def crowded(self, ring):
-        """Return whether the memory itself lets stores wait."""
-        return Const(0)
+        """Return whether the memory itself lets stores wait; None if it never does."""
+        return
 
-    def writing(self, ring):
-        """Return whether a key is still on its way into the memory."""
-        return Const(0)
+    def at_rest(self, ring, scanned):
+        """Return whether the engine is idle, given whether all groups are ``scanned``."""
+        return scanned
 
     def scanned(self, key):
         """Return what a pass compares of a key or a criterion: all of it."""
