@@ -89,8 +89,8 @@ def keep_from(m, engine, row, *, crowded=None):
     ``row`` has a wrap bit. ``occupied`` follows a store after two cycles, and another store may be
     under way by then. So it rises while two rows are still free. It follows ``row`` after three
     cycles. Until then, the ring merely seems fuller than it is. When the window is emptied, both
-    ends jump, but no key has to be kept. It follows ``crowded``, if given, which asks for it for any
-    other reason, after one cycle.
+    ends jump, but no key has to be kept. It follows ``crowded``, if given, after one cycle: another
+    reason for stores to wait.
     """
     head = engine.span.head.row
     oldest, early = (Signal.like(head, reset_less=True, name=name) for name in ("oldest", "early"))

@@ -13,7 +13,7 @@ from .addresses import drive_address
 from .layouts import burst_layout, row_bits
 from .row_queue import RowQueue
 
-__all__ = ["ReadMaster", "read_members"]
+__all__ = ["ReadMaster", "read_members", "read_queue_depth"]
 
 #: Cycles that a row spends between memory and scanner, and that a burst takes to be issued, beside
 #: the latency of the memory.
@@ -23,6 +23,11 @@ WAY = 16
 def read_members(port):
     """Return the members of the address and data channels for reads of an :class:`Axi4`."""
     return {name: member for name, member in port.members.items() if name.startswith(("ar", "r"))}
+
+
+def read_queue_depth(parameters):
+    """Return the number of rows that can be outstanding or queued at once, a power of two."""
+    return 1 << ceil_log2(parameters.memory_latency + 2 * parameters.memory_burst + WAY)
 
 
 class ReadMaster(wiring.Component):
@@ -57,7 +62,7 @@ class ReadMaster(wiring.Component):
         self.parameters = parameters
         self.latency = 1
         #: Places of the queue.
-        self.depth = 1 << ceil_log2(parameters.memory_latency + 2 * parameters.memory_burst + WAY)
+        self.depth = read_queue_depth(parameters)
         self._port = memory_port(parameters)
         super().__init__(
             {

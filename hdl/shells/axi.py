@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.architecture import make_accelerator
+from hdl.memory.axi4 import memory_members
 from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
@@ -16,8 +17,8 @@ from .axi_options import AxiOptions
 from .axi_signatures import AxiLite, AxiStream
 from .axi_stream import AxiStreamInput, AxiStreamOutput
 from .bus_crossing import BusCrossing
-from .external_memory import refuse_external_windows
 from .mark_watch import WordWatch
+from .memory_isolator import MemoryIsolator
 from .merged_inputs import MergedInputs
 from .names import shell_top
 from .registers import ShellRegisters, hash_number
@@ -82,10 +83,12 @@ class AxiShell(wiring.Component):
         With a separate bus clock only.
     interrupt : Out(1)
         High while INTERRUPT_STATUS has a bit that INTERRUPT_ENABLE has as well.
+    m_axi : Out(memory_port(parameters)).array(2 * cores)
+        External memories, if windows are kept there. A reset by CONTROL.RESET lasts until all their
+        transactions have ended; ``aresetn`` has to reset the memories as well.
     """
 
     def __init__(self, parameters, *, digest, options=None, is_whole=False):
-        refuse_external_windows(parameters, "An AXI shell")
         self.parameters = parameters
         self.options = AxiOptions() if options is None else options
         self.options.check(parameters)
@@ -112,6 +115,7 @@ class AxiShell(wiring.Component):
                 pins.registers: In(AxiLite()),
                 **(bus_pins if self.options.has_bus_clock else {}),
                 "interrupt": Out(1),
+                **memory_members(parameters, 2 * parameters.cores),
             }
         )
 
@@ -132,7 +136,9 @@ class AxiShell(wiring.Component):
             sync.rst.eq(~getattr(self, pins.reset)),
             inside.clk.eq(getattr(self, pins.clock)),
             inside.rst.eq(stretch.reset),
-            stretch.restart.eq(registers.restart),
+            stretch.restart.eq(
+                registers.restart | self.elaborate_memories(m, accelerator, stretch)
+            ),
             registers.resetting.eq(stretch.reset),
             registers.manifest_hash.eq(self._hash),
             accelerator.counter_addr.eq(registers.counter_addr),
@@ -167,6 +173,19 @@ class AxiShell(wiring.Component):
         ]
         connect(m, slave.bus, crossing.i)
         connect(m, crossing.o, registers.bus)
+
+    def elaborate_memories(self, m, accelerator, stretch):
+        """Lead the ports of external memories to the pins; return whether reset has to go on."""
+        if not self.parameters.is_external:
+            return C(0)
+        busy = []
+        for n, (inner, outer) in enumerate(zip(accelerator.m_axi, self.m_axi, strict=True)):
+            m.submodules[f"isolator_{n}"] = isolator = MemoryIsolator(self.parameters)
+            connect(m, inner, isolator.i)
+            connect(m, isolator.o, flipped(outer))
+            m.d.comb += isolator.closed.eq(stretch.reset)
+            busy.append(isolator.busy)
+        return stretch.reset & Cat(busy).any()
 
     def elaborate_input(self, m, words, stretch, registers, watch):
         """Lead words into the accelerator."""

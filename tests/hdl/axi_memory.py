@@ -66,8 +66,14 @@ class AxiMemory:
             self._words[address] = self._random.getrandbits(len(self.axi.rdata))
         return self._words[address]
 
-    def attach(self, simulator):
+    @property
+    def is_busy(self):
+        """Whether a transaction is under way."""
+        return any((self._sending, self._answers, self._requested, self._arrived))
+
+    def attach(self, simulator, domain="sync"):
         """Answer for as long as a simulation runs."""
+        self._domain = domain
         simulator.add_testbench(self.process, background=True)
 
     async def process(self, ctx):
@@ -89,7 +95,9 @@ class AxiMemory:
                     wrong = self.fails(self._answers[0][1])
                     ctx.set(self.axi.bresp, SLAVE_ERROR * wrong)
                 ctx.set(self.axi.bvalid, offers["b"])
-            _, _, *values = await ctx.tick().sample(*(getattr(self.axi, n) for n in members))
+            _, _, *values = await ctx.tick(self._domain).sample(
+                *(getattr(self.axi, n) for n in members)
+            )
             seen = dict(zip(members, values, strict=True))
             self._cycle += 1
             for name in names:
@@ -155,9 +163,10 @@ class AxiMemory:
         """A beat of a burst may arrive."""
         if not taken:
             return
-        if seen["wstrb"] + 1 != 1 << len(self.axi.wstrb):
+        whole = seen["wstrb"] + 1 == 1 << len(self.axi.wstrb)
+        if seen["wstrb"] and not whole:
             raise AxiRuleError(f"Beat with strobes {seen['wstrb']:b}")
-        self._arrived.append((seen["wdata"], seen["wlast"]))
+        self._arrived.append((seen["wdata"] if whole else None, seen["wlast"]))
         self.complete()
 
     def complete(self):
@@ -167,6 +176,8 @@ class AxiMemory:
             beats = [self._arrived.popleft() for _ in addresses]
             if [last for _, last in beats] != [0] * (len(beats) - 1) + [1]:
                 raise AxiRuleError(f"Last beats of a burst of {len(beats)}: {beats}")
-            words = {a: word for a, (word, _) in zip(addresses, beats, strict=True)}
+            words = {
+                a: word for a, (word, _) in zip(addresses, beats, strict=True) if word is not None
+            }
             due = self._cycle + max(1, self.latency()) - 1
             self._answers.append((due, addresses[0], words))

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shells without memory ports say so."""
+"""Shells of accelerators whose windows are in external memory."""
 
 import pytest
 
 from hdl.bundle import write_bundle
-from hdl.parameters import JoinParameters
+from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.uart_shell import UartShell
+from hdl.verilog.lint import lint
+from host.manifest import Manifest
+from host.words import WordCodec
+from sim.scenarios import assert_right, expected_results, random_scenario
+from tests.hdl.axi_memory import AxiMemory
+from tests.hdl.shells.shell_bench import Shell, integers, rows
+from tests.host.small_bundles import write_manifest
 
 EXTERNAL = JoinParameters(cores=1, store="external", memory_width=32, memory_burst=4)
 
@@ -15,7 +22,58 @@ def test_a_uart_shell_has_no_ports_for_external_memory():
         UartShell(EXTERNAL, digest="0" * 64, divisor=4)
 
 
-def test_a_bundle_of_external_windows_has_no_axi_shell(tmp_path):
-    with pytest.raises(ValueError, match="An AXI shell has no ports for the external memory"):
-        write_bundle(EXTERNAL, tmp_path / "bundle", shells=["axi"])
-    assert not (tmp_path / "bundle").exists()
+@pytest.mark.parametrize(
+    "wait", [47, *(pytest.param(wait, marks=pytest.mark.long) for wait in (1, 40, 61))]
+)
+def test_a_reset_in_the_middle_of_transactions_leaves_none_behind(tmp_path, wait):
+    """The memories see whole bursts, and what they answer late is nobody's row."""
+    parameters = EXTERNAL.with_(
+        sub_window=40, keys=(KeyField(name="x", bits=6),), memory_width=8, probes=2
+    )
+    path = write_manifest(parameters, tmp_path)
+    scenario = random_scenario(Manifest.load(path), 11, tuples=150)
+    expected = expected_results(path, scenario)
+    shell = Shell(parameters, seed=wait, deadline=30_000)
+    memories = [AxiMemory(axi, latency=90, stalls=0.2, seed=wait + n)
+                for n, axi in enumerate(shell.dut.m_axi)]  # fmt: skip
+    for memory in memories:
+        memory.attach(shell.bench.simulator, shell.bench.domain)
+    words, found, reset = integers(scenario.words), [], []
+
+    async def program(ctx):
+        await shell.reset(ctx)
+        await shell.send(ctx, words[: len(words) // 2])
+        await shell.bench.tick(ctx).repeat(wait)
+        assert any(memory.is_busy for memory in memories)
+        reset.append("begins")
+        await shell.write(ctx, "CONTROL", 1 << 8 | 1)
+        assert await shell.field(ctx, "STATUS", "RESETTING")
+        while await shell.field(ctx, "STATUS", "RESETTING"):
+            pass
+        assert not any(memory.is_busy for memory in memories)
+        reset.append("ends")
+        await shell.send(ctx, words)
+
+    async def take(ctx):
+        axis = shell.outputs[0]
+        while len(reset) < 2:  # results from before the reset
+            ctx.set(axis.tready, 1)
+            await shell.bench.tick(ctx)
+        for _ in range(4):  # those that were in the output register
+            await shell.bench.tick(ctx)
+        ctx.set(axis.tready, 0)
+        found.extend(await shell.take(ctx, scenario.marks))
+
+    shell.bench.run(program, take)
+    manifest = Manifest.load(path)
+    results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
+    assert_right(path, scenario, results, expected=expected)
+
+
+def test_the_files_of_an_axi_shell_have_the_memory_ports(tmp_path):
+    manifest = write_bundle(EXTERNAL, tmp_path / "bundle", shells=["axi"])
+    ports = {port["name"]: port for port in manifest["shells"]["axi"]["ports"]}
+    assert ports["m_axi_1_rdata"]["bits"] == 32
+    assert ports["m_axi_0_araddr"]["direction"] == "out"
+    assert not lint(tmp_path / "bundle" / "splitjoin_axi.v", tmp_path / "bundle" / "splitjoin.v",
+                    top="splitjoin_axi")  # fmt: skip
