@@ -28,7 +28,7 @@ def hostile(seed, stalls, latency):
     return memory
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(
     lanes=st.sampled_from([1, 2, 3, 4]),
     probes=st.sampled_from([1, 2, 3, 5]),
@@ -118,7 +118,7 @@ def test_a_new_window_begins_behind_the_writes_of_the_old_one(op, latency):
     assert drive(model, memory=lambda axi: AxiMemory(axi, latency=latency)) == model.answers
 
 
-@pytest.mark.parametrize("latency", [32, 64])
+@pytest.mark.parametrize("latency", [pytest.param(32, marks=pytest.mark.long), 64])
 def test_passes_follow_each_other_as_if_the_rows_were_on_the_chip(latency):
     """A pass costs a cycle per row while the latency is one that was asked for."""
     rows = 200
@@ -156,7 +156,8 @@ def test_latency_of_a_lone_probe(lanes, rows, latency):
     assert taken[0] - sent[-1] == dut.latency + rows + latency
 
 
-@pytest.mark.parametrize("burst", [pytest.param(1, marks=pytest.mark.long), 8])
+@pytest.mark.long
+@pytest.mark.parametrize("burst", [1, 8])
 def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst):
     parameters = external_parameters(
         cores=1, sub_window=40, probes=4, memory_burst=burst, memory_latency=0

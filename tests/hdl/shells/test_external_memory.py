@@ -70,6 +70,7 @@ def test_a_reset_in_the_middle_of_transactions_leaves_none_behind(tmp_path, wait
     assert_right(path, scenario, results, expected=expected)
 
 
+@pytest.mark.long
 def test_the_files_of_an_axi_shell_have_the_memory_ports(tmp_path):
     manifest = write_bundle(EXTERNAL, tmp_path / "bundle", shells=["axi"])
     ports = {port["name"]: port for port in manifest["shells"]["axi"]["ports"]}
