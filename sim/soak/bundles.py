@@ -23,7 +23,7 @@ def sources():
     digest = hashlib.sha256()
     for folder in ("hdl", "sim"):
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".v") and path.parent != Path(__file__).parent:
+            if path.suffix in (".py", ".cpp", ".h", ".v") and path.parent != Path(__file__).parent:
                 digest.update(path.read_bytes())
     return digest.hexdigest()
 
