@@ -6,7 +6,7 @@ import re
 
 from .word_fields import word_fields
 
-__all__ = ["bench_text", "check_comparator"]
+__all__ = ["bench_text", "check_bench"]
 
 TEMPLATE = Path(__file__).with_name("bench.sv")
 #: Most tuples of each side that the bench sends. The deadline in cycles allows each of them a pass
@@ -56,13 +56,21 @@ NOW = """\
 """
 
 
-def check_comparator(parameters):
-    """Raise :exc:`ValueError` unless the bench knows which pairs an accelerator finds."""
+def check_bench(parameters):
+    """Raise :exc:`ValueError` unless the bench has all that an accelerator needs to find its pairs.
+
+    It has to know which pairs these are, and has no memory for windows that are not on the chip.
+    """
     if parameters.comparator not in COMPARATORS:
         raise ValueError(
             f"A package has a test bench for the comparators {', '.join(COMPARATORS)}, not for "
             f"{parameters.comparator!r}: the bench cannot know which pairs a predicate of your own "
             f"finds; write the package with --no-bench"
+        )
+    if parameters.is_external:
+        raise ValueError(
+            "A package has a test bench for store 'chip', not for 'external': the bench has no "
+            "memories behind the ports m_axi_*; write the package with --no-bench"
         )
 
 
@@ -161,7 +169,7 @@ def bench_text(parameters, manifest, names, shell, ports):
     ports : list of dict
         Name, direction and width of every port of the top module.
     """
-    check_comparator(parameters)
+    check_bench(parameters)
     inputs = word_fields(manifest["input_word"])
     keys = [field for field in inputs if field.name.startswith("key.")]
     data = re.compile(r"(m_axis\w*|o\w*)_(?:tdata|payload)")

@@ -15,7 +15,7 @@ from hdl.shells.axi_options import AxiOptions
 from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
 
-from .bench import bench_text, check_comparator
+from .bench import bench_text, check_bench
 from .c_header import words_header
 from .fusesoc import core_file
 from .names import PackageNames
@@ -79,7 +79,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True):
     if shell is not None:
         check_shells([shell])
     if bench:
-        check_comparator(parameters)
+        check_bench(parameters)
     manifest, _ = describe_bundle(parameters)
     verilog, ports = one_file(parameters, manifest, names, shell)
     table = shell and replace(shell_table(parameters), name=names.name)

@@ -31,6 +31,8 @@ def meaning(port):
         return SIGNALS[name]
     if stream == "s_axi":
         return "AXI4-Lite, for the registers"
+    if stream.startswith("m_axi_"):
+        return f"AXI4, for the windows of region {stream.removeprefix('m_axi_')}"
     if name == "s_axis_tlast":
         return "ignored"
     return SIGNALS[signal]

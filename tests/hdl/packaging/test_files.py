@@ -119,6 +119,15 @@ def test_a_custom_predicate_has_no_bench():
         package_files(custom)
 
 
+def test_windows_in_external_memory_have_ports_on_the_page_and_no_bench():
+    parameters = TINY.with_(store="external", memory_width=64, memory_burst=4)
+    with pytest.raises(ValueError, match="no memories behind the ports m_axi_.*--no-bench"):
+        package_files(parameters)
+    texts = package_files(parameters, bench=False)
+    (page,) = (text for name, text in texts.items() if name == "splitjoin.md")
+    assert "| `m_axi_1_rdata` | in | 64 | AXI4, for the windows of region 1 |" in page
+
+
 def test_the_command_writes_a_package_under_any_prefix(tmp_path, capsys):
     folder = tmp_path / "deep" / "package"
     assert main([*COMMAND.split(), str(folder), "--module-prefix", "my_2_", "--no-bench"]) == 0
