@@ -106,16 +106,7 @@ class TimestampMerge(wiring.Component):
             ends.append(port.filled & (port.head.kind == GateKind.BARRIER))
             gone.append(~port.filled & ~port.present)
         below = is_below(m, times[1], times[0])
-        second = Signal()
-        with m.If(gone[1]):
-            m.d.comb += second.eq(0)
-        with m.Elif(gone[0]):
-            m.d.comb += second.eq(1)
-        with m.Elif(ends[1]):
-            m.d.comb += second.eq(0)
-        with m.Else():
-            m.d.comb += second.eq(ends[0] | below)
-        return second
+        return ~gone[1] & (gone[0] | (~ends[1] & (ends[0] | below)))
 
     def elaborate_output(self, m, ports, second, filled, present, o):
         """Offer the tuple, barrier or watermark of the lesser port; return whether it leaves."""

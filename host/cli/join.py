@@ -18,12 +18,15 @@ from host.device import Device
 from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError
-from host.files.formats import format_of, read_table, write_table
+from host.files.folders import files_of
+from host.files.formats import format_of, write_table
 from host.files.outputs import inputs_of, require_outputs
 from host.hardware.clock import hardware_time
 from host.join.driver import Progress, TableJoin
+from host.join.inputs import read_input
 from host.join.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
+from host.pipeline.source import SortedParquetSource
 from host.query.join_query import JoinQuery
 from host.reference.window import CountWindow
 from host.streams.device_join import JoinOptions, PreparedJoin
@@ -140,12 +143,15 @@ def _streamed(
     options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
 ) -> _Work | None:
     """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
-    paths = options.left, options.right
-    if options.verify or not query.sorted or {format_of(path) for path in paths} != {".parquet"}:
+    inputs = files_of(options.left), files_of(options.right)
+    formats = {format_of(file) for files in inputs for file in files}
+    if options.verify or not query.sorted or formats != {".parquet"}:
         return None
     left, right = (
-        Pipeline.of_parquet(path, sorted_by=[column])
-        for path, column in zip(paths, query.order, strict=True)
+        Pipeline.of_parquet(files, sorted_by=[column])
+        if len(files) == 1
+        else Pipeline(SortedParquetSource(files, column))
+        for files, column in zip(inputs, query.order, strict=True)
     )
     prepared: list[PreparedJoin] = []
     passed = _Passed()
@@ -184,9 +190,9 @@ def _gathered(
 ) -> _Work:
     """Prepare a join of two files that are read whole."""
     tables = []
-    for path in (options.left, options.right):
+    for path, column in zip((options.left, options.right), query.order, strict=True):
         with status.stage(f"reading {path}"):
-            tables.append(read_table(path))
+            tables.append(read_input(path, column, is_sorted=query.sorted))
     left, right = tables
     passed = _Passed(left.num_rows + right.num_rows)
     with status.stage("planning", lambda: f"{passed.total:,} rows"):

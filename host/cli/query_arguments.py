@@ -22,8 +22,11 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that describe a join; :func:`query_from` reads them."""
     files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
-    files.add_argument("--left", required=True, metavar="FILE", help="the left table")
-    files.add_argument("--right", required=True, metavar="FILE", help="the right table")
+    files.add_argument(
+        "--left", required=True, metavar="FILE",
+        help="the left table, or a folder of files that are its parts",
+    )  # fmt: skip
+    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
     files.add_argument(
         "--output", required=True, metavar="FILE",
         help="where the result goes: not one of the inputs; the file appears whole or not at all",
@@ -63,7 +66,10 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
         "tuples are missing) or replay (nothing is missing); default: %(default)s",
     )  # fmt: skip
     query.add_argument(
-        "--sorted", action="store_true", help="both tables are sorted already; an error if not"
+        "--sorted",
+        action="store_true",
+        help="both tables are sorted already; an error if not. The files of a folder are sorted "
+        "one by one, and are merged",
     )
     query.add_argument(
         "--suffix", default="_right", help="for right columns whose name a left one has"

@@ -25,6 +25,8 @@ class DisorderError(UsageError):
         The two values.
     partition : int, optional
         Partition of the input in which ``position`` counts, if there are several.
+    source : str, optional
+        What that partition is called, such as ``"file 'a.parquet'"``, if it has a name.
     """
 
     def __init__(
@@ -35,12 +37,16 @@ class DisorderError(UsageError):
         value: object,
         *,
         partition: int | None = None,
+        source: str | None = None,
     ) -> None:
         self.where = where
         self.position = position
         self.previous = previous
         self.value = value
+        self.partition = partition
         of_partition = "" if partition is None else f" of the input's partition {partition}"
+        if source is not None:
+            of_partition = f" of {source}"
         super().__init__(
             f"Time goes backwards in {_place(where)}: row {position}{of_partition} (the first is "
             f"0) has {value} after {previous}; sort the input by its order column."

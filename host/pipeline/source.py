@@ -12,8 +12,18 @@ import pyarrow.parquet as pq
 
 from host.errors import UsageError
 from host.pipeline.flags import Flag, Traits
+from host.query.column_names import require_column
+from host.streams.sorted_sources import merge_sorted
 
-__all__ = ["BatchSource", "Bound", "ParquetSource", "Source", "Split", "TableSource"]
+__all__ = [
+    "BatchSource",
+    "Bound",
+    "ParquetSource",
+    "SortedParquetSource",
+    "Source",
+    "Split",
+    "TableSource",
+]
 
 #: Yields the batches of one part of a source; may be called in any thread.
 Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
@@ -197,11 +207,13 @@ class ParquetSource(Source):
         traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
         return Bound(schemas[0].remove_metadata(), traits, splits)
 
-    def _reader(self, path: Path, group: int) -> Split:
+    def _reader(self, path: Path, group: int | None) -> Split:
         def read() -> Iterator[pa.RecordBatch]:
             with _opened(path) as file:
                 for batch in file.iter_batches(
-                    batch_size=self._rows, row_groups=[group], columns=self._columns
+                    batch_size=self._rows,
+                    row_groups=None if group is None else [group],
+                    columns=self._columns,
                 ):
                     yield batch.replace_schema_metadata()
 
@@ -210,6 +222,36 @@ class ParquetSource(Source):
     def __str__(self) -> str:
         names = ", ".join(path.name for path in self._paths)
         return f"parquet({names})"
+
+
+class SortedParquetSource(ParquetSource):
+    """Source of Parquet files, each of them sorted by a column, which are merged: in one part.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Paths of the files. Rows that tie come in this order.
+    by : str
+        Column that every file is sorted by.
+    rows : int
+        Largest number of rows in a batch of a file.
+    """
+
+    def __init__(self, paths: Sequence[str | Path], by: str, rows: int = 1 << 16) -> None:
+        super().__init__(paths, sorted_by=[by], rows=rows)
+        self._by = by
+
+    def bind(self) -> Bound:
+        bound = super().bind()
+        require_column(bound.schema.names, self._by, str(self))
+        return replace(bound, splits=[self._merged])
+
+    def _merged(self) -> Iterator[pa.RecordBatch]:
+        return merge_sorted(
+            [self._reader(path, None) for path in self._paths],
+            self._by,
+            [f"file {str(path)!r}" for path in self._paths],
+        )
 
 
 def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:

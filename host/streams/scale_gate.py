@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import DisorderError, NullOrderError, UsageError
+from host.encode.kinds import column_type, integer_view
+from host.errors import DisorderError, NullOrderError, UnsupportedTypeError, UsageError
 from host.runtime import Buffer, ConfluenceExecStream, ConfluenceParams, Quantum, StreamResult
 from host.streams.sort_keys import key_columns
 
@@ -28,7 +29,7 @@ class ScaleGateParams(ConfluenceParams):
     Parameters
     ----------
     by : str
-        Column of integers or timestamps by which every source is sorted.
+        Column by which every source is sorted, of a type that can give the order of a join.
     watermarks : sequence of callable, optional
         One for each source. It returns the least time that the source may still send, as an
         integer, or None if it does not know. It is asked while the source has no row.
@@ -73,7 +74,7 @@ class _Source:
         column = batch.column(key_columns(batch.schema, [by])[0])
         if column.null_count:
             raise NullOrderError(by, self.rows + int(np.argmax(column.is_null().to_numpy(False))))
-        times = column.cast(pa.int64()).to_numpy()
+        times = _times(column)
         least = floor if self.excluded else self.mark
         wrong = np.flatnonzero(times < np.concatenate([[least], times[:-1]]))
         if len(wrong):
@@ -99,6 +100,25 @@ class _Source:
             self.rows += count
             self.buffer.access()
             self.buffer.consume(count)
+
+
+def _times(column: pa.Array) -> Times:
+    """Return the values of an order column as integers.
+
+    Raises
+    ------
+    UsageError
+        If it cannot give an order, or a value does not fit.
+    """
+    try:
+        if not column_type(pa.schema([("t", column.type)]), "t", "").kind.is_order:
+            raise UsageError(f"Rows cannot be merged by values of type {column.type}.")
+        values = integer_view(column)
+        if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+            raise UsageError(f"Rows are merged by values below 2**63, not {values.max()}.")
+        return values.astype(np.int64)
+    except UnsupportedTypeError as error:
+        raise UsageError(f"Rows cannot be merged by values of type {column.type}.") from error
 
 
 class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordBatch]):

@@ -10,8 +10,9 @@ from typing import Any
 from host import FailureError
 from host.cli.query_arguments import add_join_arguments, query_from
 from host.cli.status import Status
-from host.files.formats import format_of, read_table, write_table
+from host.files.formats import format_of, write_table
 from host.files.outputs import inputs_of, require_outputs
+from host.join.inputs import read_input
 from host.join.verification import Verdict, compare_pairs, reference_pairs
 from spark_offload.cli.file_join import ArrivalOrder, TableAnswer, join_tables_in_spark
 from spark_offload.session.spark_session import open_session
@@ -80,9 +81,9 @@ def join_files(
     format_of(options.output)
     require_outputs({"--output": options.output, **(outputs or {})}, inputs_of(options))
     tables = []
-    for path in (options.left, options.right):
+    for path, column in zip((options.left, options.right), query.order, strict=True):
         with status.stage(f"reading {path}"):
-            tables.append(read_table(path))
+            tables.append(read_input(path, column, is_sorted=query.sorted))
     left, right = tables
     with status.stage("checking", lambda: f"{left.num_rows + right.num_rows:,} rows"):
         ArrivalOrder(left, right, query)  # meets bad values before Spark is started

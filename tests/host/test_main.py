@@ -18,6 +18,7 @@ from host.cli.query_arguments import query_from
 from host.device.lock import claim_device
 from host.errors import UsageError
 from host.files.formats import read_table, write_table
+from host.join.inputs import read_input
 from host.join.run import JoinRun
 from host.query.durations import parse_duration
 from host.query.join_query import JoinQuery, Term
@@ -303,9 +304,9 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
     folder, _, _ = files
     monkeypatch.setattr(status, "PERIOD", 0.05)
 
-    def slow_read(path):
+    def slow_read(path, by, *, is_sorted):
         time.sleep(0.3)
-        return read_table(path)
+        return read_input(path, by, is_sorted=is_sorted)
 
     def slow_batches(self):
         for number, batch in enumerate(original(self)):
@@ -314,7 +315,7 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
             yield batch
 
     original = JoinRun.batches
-    monkeypatch.setattr("host.cli.join.read_table", slow_read)
+    monkeypatch.setattr("host.cli.join.read_input", slow_read)
     monkeypatch.setattr(JoinRun, "batches", slow_batches)
     assert main(arguments(folder, "--within", "10min", "--equal", "k")) == 0
     *lines, last = capsys.readouterr().err.splitlines()

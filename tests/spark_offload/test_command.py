@@ -20,7 +20,7 @@ import pytest
 
 from host import FailureError
 from host.cli import status
-from host.files.formats import read_table
+from host.join.inputs import read_input
 from spark_offload import stream_join, task_error
 from spark_offload.__main__ import main
 from spark_offload.cli.spark_tables import frame_of_table
@@ -237,9 +237,9 @@ def test_reading_and_shuffling_are_seen_to_move(spark, files, capsys, monkeypatc
     """Spark's own stages are told too, long before the first row is joined."""
     monkeypatch.setattr(status, "PERIOD", 0.02)
 
-    def slow_read(path):
+    def slow_read(path, by, *, is_sorted):
         time.sleep(0.2)
-        return read_table(path)
+        return read_input(path, by, is_sorted=is_sorted)
 
     def slowly(batches):
         for batch in batches:
@@ -250,7 +250,7 @@ def test_reading_and_shuffling_are_seen_to_move(spark, files, capsys, monkeypatc
         frame = frame_of_table(session, table, name)
         return frame.repartition(3).mapInArrow(slowly, frame.schema)
 
-    monkeypatch.setattr("spark_offload.cli.join.read_table", slow_read)
+    monkeypatch.setattr("spark_offload.cli.join.read_input", slow_read)
     monkeypatch.setattr("spark_offload.cli.file_join.frame_of_table", slow_frame)
     assert main(["join", *files, *FLAGS]) == 0
     *lines, last = capsys.readouterr().err.splitlines()
