@@ -21,6 +21,7 @@ from . import (
     parity,
     resets,
     rounds,
+    scalegate,
     serializers,
     steady,
     storage_turns,
@@ -38,6 +39,7 @@ MODULES = (
     streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
     window, storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues,
     cells, chain_parts, flow, handshake_link, expedited_link, failures, parity, resets, rounds, axi,
+    scalegate,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

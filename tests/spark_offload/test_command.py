@@ -56,6 +56,19 @@ def files(tmp_path):
     ]  # fmt: skip
 
 
+def test_folders_of_sorted_files_are_joined(spark, files, tmp_path):
+    for place, (name, columns) in {1: ("trades", TRADES), 3: ("quotes", QUOTES)}.items():
+        order = {"trades": "t", "quotes": "time"}[name]
+        table = pa.table(columns).sort_by(order)
+        files[place] = str(tmp_path / name)
+        (tmp_path / name).mkdir()
+        for part in range(2):
+            rows = table.take(list(range(part, table.num_rows, 2)))
+            pq.write_table(rows, tmp_path / name / f"{part}.parquet")
+    assert main(["join", *files, *FLAGS, "--sorted"]) == 0
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == EXPECTED
+
+
 def test_join_writes_one_file_in_the_order_of_arrival(spark, files, tmp_path, capsys):
     assert main(["join", *files, *FLAGS, "--verify", "--explain"]) == 0
     table = pq.read_table(tmp_path / "out.parquet")

@@ -19,7 +19,7 @@ QUICK = [
     "merger-order", "turns", "turn-queue", "turn", "moving-span", "occupancy",
     "group-schedule", "punctuation", "word-halves", "word-facts", "ingress-credits", "band",
     "cell-comparator", "cell-ranges",
-    "axi-output", "reset-stretch",
+    "axi-output", "reset-stretch", "source-entry",
     "owed-stops", "deadline-watch", "parity-column", "parity-column-late",
     "reset-stream-register", "reset-group-schedule", "reset-turn-queue",
 ]  # fmt: skip

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proofs about the ScaleGate: what leaves is sorted and complete, and it leaves in time."""
+
+from types import SimpleNamespace
+
+from amaranth import *
+
+from hdl.scalegate.entry import SourceEntry
+from hdl.scalegate.gate import ScaleGate
+from hdl.scalegate.merge import TimestampMerge
+from hdl.scalegate.port import MergePort
+from hdl.scalegate.words import GateKind, gate_word, source_word
+
+from .bench import Bench
+from .proof import Proof
+from .stream_rules import answers_within, keeps_order, offer, take
+
+__all__ = ["PROOFS"]
+
+TIME_BITS, BODY_BITS = 2, 1
+#: Cycles within which a word that may leave does so: from the port to the output.
+SOON = 3
+
+
+def is_stored(word):
+    """Return whether a word is one that leaves again."""
+    return (word.kind == GateKind.TUPLE) | (word.kind == GateKind.BARRIER)
+
+
+def identity(word, time, late):
+    """Return what must be kept of a tuple or a barrier; of a barrier that is its kind."""
+    is_barrier = word.kind == GateKind.BARRIER
+    return Cat(is_barrier, Mux(is_barrier, 0, Cat(time, word.body, late)))
+
+
+class Progress:
+    """What a source that never leaves has said of its progress, and when it speaks next.
+
+    Attributes
+    ----------
+    shown : Signal
+        Latest time in the epoch of the last word.
+    ended : Signal
+        A barrier has not left yet.
+    time : Value
+        Time that the word at hand has from here on: that of its place if it is late.
+    """
+
+    def __init__(self, bench, put, word, got_barrier, *, most):
+        self.shown = bench.register(TIME_BITS, "shown")
+        self.ended = bench.register(range(most + 1), "ended")
+        self.time = bench.wire(Mux(word.time < self.shown, self.shown, word.time))
+        self.is_late = bench.wire(word.time < self.shown)
+        is_barrier = word.kind == GateKind.BARRIER
+        bench.next(
+            self.shown.eq(Mux(put, Mux(is_barrier, 0, self.time), self.shown)),
+            self.ended.eq(self.ended + (put & is_barrier) - got_barrier),
+        )
+
+
+def outputs(bench, word, got, *, silent=0):
+    """Claim that times do not fall up to a barrier; return what leaves.
+
+    ``silent`` says that the output has announced no source yet.
+    """
+    reached = bench.register(TIME_BITS, "reached")
+    silent = bench.register(1, "silent", init=silent)
+    is_tuple = bench.wire(got & (word.kind == GateKind.TUPLE))
+    is_barrier = bench.wire(got & (word.kind == GateKind.BARRIER))
+    is_mark = bench.wire(got & (word.kind == GateKind.WATERMARK))
+    timed = bench.wire(is_tuple | is_mark)
+    bench.next(
+        reached.eq(Mux(is_barrier, 0, Mux(timed, word.time, reached))),
+        silent.eq(Mux(got, word.kind == GateKind.LEAVE, silent)),
+    )
+    bench.claim("times do not fall within an epoch", ~timed | (word.time >= reached))
+    bench.claim("a watermark says something new", ~is_mark | silent | (word.time > reached))
+    return SimpleNamespace(
+        tuple=is_tuple, barrier=is_barrier, mark=is_mark, reached=reached, silent=silent
+    )
+
+
+def in_order(bench, number, i, put, progress, o, leaves, *, most):
+    """Claim that the words of a source leave once, in order, at their times, if they may."""
+    mine = leaves.barrier | (leaves.tuple & (o.payload.source == number))
+    enters = identity(i.payload, progress.time, progress.is_late)
+    seen = identity(o.payload, o.payload.time, o.payload.late)
+    words = f"source {number}"
+    return keeps_order(bench, words, put & is_stored(i.payload), enters, mine, seen, most=most)
+
+
+def merge_staying():
+    """Two inputs that never leave, but may go back in time and end epochs."""
+    bench = Bench()
+    layout = gate_word(TIME_BITS, BODY_BITS, sources=2)
+    dut = bench.add(TimestampMerge(layout))
+    got = take(bench, dut.o, "output")
+    word = dut.o.payload
+    leaves = outputs(bench, word, got)
+    bench.set(dut.starving, 0)
+    sources, queues = [], []
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind != GateKind.LEAVE)
+        bench.assume((i.payload.source == n) & ~i.payload.late)
+        sources.append(Progress(bench, put, i.payload, leaves.barrier, most=4))
+        queues.append(in_order(bench, n, i, put, sources[n], dut.o, leaves, most=4))
+        refused = i.valid & ~i.ready & (queues[n].level == 0)
+        answers_within(bench, f"source {n} is taken while none of its words waits", refused, 1)
+    bench.claim("nobody says that a source has left", ~got | (word.kind != GateKind.LEAVE))
+    last = bench.register(TIME_BITS + 1, "last")
+    place = Cat(word.source, word.time)
+    bench.next(last.eq(Mux(leaves.barrier, 0, Mux(leaves.tuple, place, last))))
+    bench.claim("tuples leave in the order of time and source", ~leaves.tuple | (place >= last))
+    least = Mux(sources[0].shown < sources[1].shown, sources[0].shown, sources[1].shown)
+    bench.claim(
+        "a watermark is what both sources have shown",
+        ~leaves.mark | sources[0].ended.any() | sources[1].ended.any() | (word.time <= least),
+    )
+    live(bench, dut.o, got, sources, queues, soon=SOON)
+    ended = sources[0].ended.any() | sources[1].ended.any()
+    untold = dut.o.ready & ~got & ~ended & (least > leaves.reached)
+    answers_within(bench, "what follows learns what both sources have shown", untold, SOON)
+    bench.cover("a late tuple leaves", leaves.tuple & word.late)
+    bench.cover("a tuple leaves behind a barrier", leaves.tuple & bench.past(leaves.barrier))
+    return bench
+
+
+def live(bench, o, got, sources, queues, *, soon):
+    """Claim that a watched tuple, or one before it, leaves once the other sources permit it."""
+    idle = bench.wire(o.ready & ~got)
+    for n, queue in enumerate(queues):
+        time = queue.watched[1 : 1 + TIME_BITS]
+        permitted = C(1)
+        for other, progress in enumerate(sources):
+            if other != n:
+                passed = progress.shown > time if other < n else progress.shown >= time
+                permitted &= passed | progress.ended.any()
+        may = queue.watching & ~queue.watched[0] & permitted
+        answers_within(bench, f"a ready tuple of source {n} leaves", idle & may, soon)
+    every = Cat(progress.ended.any() for progress in sources).all()
+    answers_within(bench, "a barrier of all sources leaves", idle & every, soon)
+
+
+def merge_leaving():
+    """Two inputs that come and go; neither is there at first."""
+    bench = Bench()
+    layout = gate_word(TIME_BITS, BODY_BITS + TIME_BITS, sources=2)
+    dut = bench.add(TimestampMerge(layout, present=(False, False)))
+    got = take(bench, dut.o, "output")
+    word = dut.o.payload
+    leaves = outputs(bench, word, got, silent=1)
+    bench.set(dut.starving, 0)
+    inside, gone = [], []
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind != GateKind.BARRIER)
+        bench.assume((i.payload.source == n) & ~i.payload.late)
+        # The body of a tuple is its own time, and a bit.
+        bench.assume(i.payload.body[:TIME_BITS] == i.payload.time)
+        queue = keeps_order(
+            bench, f"source {n}", put & (i.payload.kind == GateKind.TUPLE), i.payload.body,
+            leaves.tuple & (word.source == n), word.body, most=4,
+        )  # fmt: skip
+        left = bench.register(1, "left", init=1)
+        bench.next(left.eq(Mux(put, i.payload.kind == GateKind.LEAVE, left)))
+        inside.append(queue.level)
+        gone.append(left & ~i.valid)
+    own = word.body[:TIME_BITS]
+    bench.claim(
+        "a tuple has its own time, or is late and has a later one",
+        ~leaves.tuple | Mux(word.late, own < word.time, own == word.time),
+    )
+    idle = dut.o.ready & ~got
+    for n in range(2):
+        alone = idle & gone[1 - n] & (inside[n] != 0)
+        answers_within(bench, f"source {n} waits for nobody who has left", alone, SOON)
+    answers_within(
+        bench, "what follows learns that nobody is left",
+        idle & gone[0] & gone[1] & ~leaves.silent, SOON,
+    )  # fmt: skip
+    bench.cover("a source comes back late", leaves.tuple & word.late & (word.source == 1))
+    bench.cover("a tuple leaves after everybody had left", leaves.tuple & bench.past(leaves.silent))
+    return bench
+
+
+def source_entry():
+    """A queue of two places, and an exclusion or a deadline at any time."""
+    bench = Bench()
+    layouts = source_word(1, 1), gate_word(1, 1, sources=2)
+    dut = bench.add(SourceEntry(*layouts, number=1, depth=4))
+    put, got = offer(bench, dut.i), take(bench, dut.o, "output")
+    blamed, exclude, forget = (bench.any(1, name) for name in ("blamed", "exclude", "forget"))
+    for member, value in ((dut.blamed, blamed), (dut.exclude, exclude), (dut.forget, forget)):
+        bench.set(member, value)
+    deadline = bench.constant(2, "deadline")
+    bench.set(dut.deadline, deadline)
+    word, own = dut.o.payload, dut.i.payload
+    bench.assume(own.kind != GateKind.LEAVE)  # so that the entry's own LEAVE is told apart
+    is_own = word.kind == GateKind.LEAVE
+    bench.claim("a word has the number of its source", ~dut.o.valid | (word.source == 1))
+    queue = keeps_order(
+        bench, "entry", put, Cat(own.kind, own.time, own.body),
+        got & ~is_own, Cat(word.kind, word.time, word.body), most=4,
+    )  # fmt: skip
+    offers = bench.wire(dut.o.valid & is_own)
+    empty = bench.wire((queue.level == 0) & ~offers)
+    stalled = bench.wire(blamed & empty)
+    # The entry learns the deadline in the first cycle.
+    counts = bench.wire(stalled & bench.past(C(1)))
+    run = bench.register(2, "run")
+    expires = counts & (deadline != 0) & (run == deadline - 1)
+    bench.next(run.eq(Mux(counts & ~expires, run + 1, 0)))
+    begins = bench.wire(empty & (exclude | expires))
+    continues = bench.past(bench.wire(offers & ~got))
+    bench.claim(
+        "the source is excluded when it is asked for or has stalled too long, and at no other time",
+        offers == (bench.past(begins) | continues),
+    )
+    excluded = bench.register(1, "excluded")
+    bench.next(excluded.eq(begins | (excluded & ~forget)))
+    bench.claim("an exclusion is remembered", dut.excluded == excluded)
+    stalls = bench.register(4, "stalls")
+    bench.next(stalls.eq(stalls + stalled))
+    bench.claim("stalls are counted", dut.stalls[:4] == stalls)
+    bench.claim("words pass while there are any", dut.o.valid == ((queue.level != 0) | offers))
+    answers_within(bench, "a queue that is empty takes words", ~dut.i.ready & (queue.level == 0), 2)
+    bench.cover("a source is excluded by its deadline", offers & ~bench.past(exclude))
+    return bench
+
+
+def scale_gate():
+    """Three sources through two merges; none leaves."""
+    bench = Bench()
+    dut = bench.add(ScaleGate(TIME_BITS, 1, sources=3, depth=2))
+    got = take(bench, dut.o, "output", always=True)
+    word = dut.o.payload
+    leaves = outputs(bench, word, got)
+    for member in (dut.exclude, dut.deadline, dut.forget):
+        bench.set(member, 0)
+    sources, queues = [], []
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        bench.assume(i.payload.kind.as_value() < GateKind.LEAVE.value)
+        sources.append(Progress(bench, put, i.payload, leaves.barrier, most=8))
+        queues.append(in_order(bench, n, i, put, sources[n], dut.o, leaves, most=8))
+    live(bench, dut.o, got, sources, queues, soon=dut.latency)
+    bench.claim(
+        "late tuples are remembered", ~bench.past(leaves.tuple & word.late) | dut.late.any()
+    )
+    bench.cover("tuples of all sources leave", leaves.tuple & (word.source == 2) & (word.time > 1))
+    return bench
+
+
+PROOFS = [
+    Proof(
+        name="timestamp-merge",
+        says="tuples leave once, in the order of time and source, barriers between, each in time",
+        component="TimestampMerge, times of 2 bits, inputs that stay",
+        build=merge_staying,
+        depth=8,
+        mutate=(TimestampMerge.elaborate_comparison, TimestampMerge.elaborate_output, MergePort),
+        spared={
+            **dict.fromkeys(
+                (
+                    "gone",
+                    "~port.present -> ",
+                    "~port.filled",
+                    "without floor.eq(told)",
+                    "If(sent)",
+                    "silent.eq(",
+                    "~silent",
+                    "~filled",
+                    "present, mark, told",
+                    "~present",
+                    "present, GateKind",
+                ),
+                "all inputs of this bench are present: timestamp-merge-leaving",
+            ),
+            **dict.fromkeys(
+                (
+                    "present.eq(",
+                    "~self.present -> ",
+                    "If(~self.present)",
+                    "self.mark.eq(self.floor)",
+                    "If(~self.filled)",
+                    "~self.filled -> ",
+                    "word.kind != GateKind.LEAVE",
+                    "self.present & ~closed",
+                ),
+                "all inputs of this bench are present: tests of the port",
+            ),
+        },
+    ),
+    Proof(
+        name="timestamp-merge-leaving",
+        says="nothing is lost or out of order while inputs come and go, and nobody waits for them",
+        component="TimestampMerge, times of 2 bits, inputs that leave and return",
+        build=merge_leaving,
+        depth=10,
+        mutate=(TimestampMerge.elaborate_comparison, TimestampMerge.elaborate_output),
+        spared={
+            **dict.fromkeys(
+                ("floor.eq(0)", "~ends[1]", "ends[0] | below", "GateKind.BARRIER"),
+                "there is no barrier in this bench: timestamp-merge",
+            ),
+            "silent | (mark != told) -> silent &": "timestamp-merge, where watermarks must be told",
+        },
+    ),
+    Proof(
+        name="source-entry",
+        says="words pass in order; a source is excluded on demand, or when it stalls too long",
+        component="SourceEntry, 4 places, deadlines up to 3 cycles",
+        build=source_entry,
+        depth=9,
+        mutate=(SourceEntry,),
+    ),
+    Proof(
+        name="scale-gate",
+        says="words of three sources leave once, sorted, through a tree of merges",
+        component="ScaleGate, 3 sources",
+        build=scale_gate,
+        depth=10,
+        mutate=(ScaleGate.elaborate_tree,),
+        spared={"blamed": "stalls are in the tests of the gate"},
+    ),
+]
