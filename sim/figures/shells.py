@@ -4,6 +4,7 @@
 from functools import cache
 
 from hdl.presets import PRESETS
+from hdl.shells.axi_options import AxiOptions
 from sim.benches.axi_runner import run_axi_bench
 
 from .registry import Result, figure
@@ -14,9 +15,10 @@ PRESET = "tiny"
 
 
 @cache
-def measured():
+def measured(inputs=1):
     """Return what the bench of the AXI shell has measured, after all its scenarios have passed."""
-    return run_axi_bench(PRESETS[PRESET], name="axi figures")
+    options, name = AxiOptions(inputs=inputs), f"axi figures of {inputs} inputs"
+    return run_axi_bench(PRESETS[PRESET], name=name, options=options)
 
 
 @figure("shell.axi.words_per_cycle", unit="words per cycle", goal=">= 1")
@@ -43,3 +45,15 @@ def added_latency_cycles(report):
         f"preset {PRESET}: {found['before']} in front of the accelerator, {found['behind']} behind"
     )
     return Result(found["before"] + found["behind"], notes=(note,))
+
+
+@figure("shell.axi.two_inputs.words_per_cycle", unit="tuples per cycle", goal=">= 0.99")
+def merged_words_per_cycle(report):
+    """Tuples per cycle into the AXI shell with two inputs, of both together, without pauses.
+
+    256 tuples whose sides alternate, which the accelerator drops; the first half is left out, while
+    the queues of the merge fill. Counted at ``s_axis_r`` and ``s_axis_s`` under Verilator.
+    """
+    found = measured(2)
+    added = f"{found['before']} cycles in front of the accelerator, {found['behind']} behind"
+    return Result(found["in"], notes=(f"preset {PRESET}: {added}",))
