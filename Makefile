@@ -217,6 +217,10 @@ format: $(STAMP) ## Format the code, and repair what the rules can
 types: $(STAMP) ## Check the types of host and spark_offload
 	$(PY) -m mypy
 
+.PHONY: waves
+waves: $(STAMP) ## Draw the timing diagrams of the documents (docs/waves) again
+	$(PY) docs/waves/render.py
+
 # uv is not needed for anything else, so it lives beside the environment, not in it. Its lock holds
 # for every platform and Python at once; hashes make an install repeatable.
 LOCK := build/lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --upgrade \

@@ -48,13 +48,13 @@ BENCH_FILES = """\
 BENCH_TARGET = """
   sim:
     description: Run the test bench with Verilator
-    filesets: [rtl, words, bench]
+    filesets: [waivers, rtl, words, bench]
     toplevel: {name}_tb
     flow: sim
     flow_options:
       tool: verilator
       mode: binary
-      verilator_options: [--timing, -Wno-fatal, -CFLAGS, -std=c++20]
+      verilator_options: [--timing, --output-split, "0", -Wno-fatal, -CFLAGS, -std=c++20]
 """
 
 

