@@ -10,6 +10,7 @@ from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 
 from .devices import DEVICES, SPEEDS, find_device
+from .large_devices import LARGE_DEVICES
 from .tools import VARIABLES
 
 __all__ = ["add_commands"]
@@ -18,7 +19,10 @@ DEVICE = "lfe5u-85f"
 
 
 def cost(options):
-    """Print the cost of an accelerator."""
+    """Print the cost of an accelerator, or an estimate for a device that is not routed here."""
+    large = LARGE_DEVICES.get(options.device.lower())
+    if large is not None:
+        return print_estimate(options, large)
     device, parameters = find_device(options.device), parameters_from(options)
     from .cost import cost_report, cost_table
     from .routing_report import design_name
@@ -26,6 +30,20 @@ def cost(options):
     folder = Path("build/cost") / design_name(parameters, options.preset)
     report = cost_report(parameters, device, folder=folder, preset=options.preset)
     print(json.dumps(report, indent=2) if options.json else cost_table(report))
+    return 0
+
+
+def print_estimate(options, device):
+    """Print how large an accelerator can be on a large device."""
+    parameters = parameters_from(options)
+    from .large_estimate import estimate, estimate_text
+    from .routing_report import design_name
+
+    folder = Path("build/estimate") / design_name(parameters, options.preset)
+    report = estimate(
+        parameters, device, folder=folder, mhz=options.assumed_mhz, usable=options.usable
+    )
+    print(json.dumps(report, indent=2) if options.json else estimate_text(report))
     return 0
 
 
@@ -141,8 +159,20 @@ def add_output_option(command):
 
 def add_commands(commands):
     """Add the commands to the subparsers ``commands``."""
-    command = commands.add_parser("cost", help="LUTs, registers and block RAMs by component")
-    add_device_options(command)
+    command = commands.add_parser(
+        "cost", help="LUTs, registers and block RAMs by component",
+        description=f"With --device {', '.join(LARGE_DEVICES)}: an estimate of how many cores fit, "
+        "from Yosys' cells; nothing is placed or routed.",
+    )  # fmt: skip
+    group = add_device_options(command)
+    group.add_argument(
+        "--assumed-mhz", type=float, default=250.0, metavar="MHZ",
+        help="clock of an estimate, which is assumed, not routed; default: 250",
+    )  # fmt: skip
+    group.add_argument(
+        "--usable", type=float, default=0.7, metavar="SHARE",
+        help="share of each resource that an estimate fills; default: 0.7",
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.set_defaults(run=cost)
 

@@ -6,7 +6,7 @@ import shutil
 
 from .tools import YOSYS, find_tool, run_tool
 
-__all__ = ["KEEP", "synthesize_netlist"]
+__all__ = ["KEEP", "run_yosys", "synthesize_netlist"]
 
 #: Components that are not flattened before mapping. They are the cores, and components with
 #: registers of their own for reset, for the write port of a block RAM, or for the operands of a
