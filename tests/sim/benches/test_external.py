@@ -12,13 +12,14 @@ SMALL = JoinParameters(
     store="external", memory_width=8, memory_burst=2, memory_latency=20,
 )  # fmt: skip
 SEVERAL = JoinParameters(
-    cores=3, sub_window=40, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=16)),
+    cores=2, sub_window=40, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=16)),
     lanes=5, probes=4, tuples_per_word=2, result_streams=2, fan_in=2, fan_out=2,
     store="external", memory_width=128, memory_burst=1, memory_latency=40,
 )  # fmt: skip
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("parameters", [SMALL, SEVERAL], ids=["small", "several"])
 def test_the_generated_verilog_joins_over_memories_of_cocotbext_axi(parameters, tmp_path, capfd):
     run_bench(parameters, name="external", seed=5, tuples=20, folder=tmp_path, memories=MEMORIES)
