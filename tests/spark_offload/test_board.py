@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A join of Spark on the circuit of a board, by an address that a real board can have."""
+"""A join of Spark on the circuit of a board, by the addresses that a real board has."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from hdl.presets import PRESETS
 from host.errors import MissingToolError
 from sim.board.board import SimulatedBoard
 from sim.board.library import build_board
-from sim.board.ports import TcpPort
+from sim.board.ports import PseudoTerminal, TcpPort
 from sim.board.server import serving
 from spark_offload import metrics, stream_join
 from tests.spark_offload.oracle import join_rows
@@ -38,11 +38,16 @@ def built(tmp_path_factory):
         pytest.skip(str(error))
 
 
+@pytest.fixture(params=["serial", "tcp"])
+def port(request, tmp_path):
+    return TcpPort() if request.param == "tcp" else PseudoTerminal(tmp_path / "tty")
+
+
 @pytest.fixture
-def address(built):
+def address(built, port):
     """The address of a board that is served meanwhile, with a byte in a thousand damaged."""
     library, folder = built
-    board, port = SimulatedBoard(library, seed=1), TcpPort()
+    board = SimulatedBoard(library, seed=1)
     with serving(board, port, damage=0.001):
         yield f"{port.place}?baud=38400&bundle={folder}&reconnect=60"
     board.close()
