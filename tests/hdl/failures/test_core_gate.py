@@ -110,13 +110,13 @@ FEW = (Fault.LEFT_SILENT, Fault.REFUSES)
 LONG = [
     *(("three", fault) for fault in FAULTS if fault not in FEW),
     ("five", Fault.REFUSES),
-    ("index", Fault.DEAD),
+    ("two", Fault.DEAD),
+    *(("index", fault) for fault in (Fault.DEAD, Fault.RIGHT_SILENT)),
 ]
 CASES = [
     *(("one", fault) for fault in FAULTS),
     *(("three", fault) for fault in FEW),
-    *(("two", fault) for fault in (Fault.DEAD, Fault.RIGHT_SILENT)),
-    ("index", Fault.RIGHT_SILENT),
+    ("two", Fault.RIGHT_SILENT),
     *(pytest.param(*case, marks=pytest.mark.long) for case in LONG),
 ]
 

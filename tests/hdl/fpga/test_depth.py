@@ -125,8 +125,9 @@ def synthesis(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_command_counts_the_levels_of_a_preset(synthesis, capsys):
-    assert main(["depth", "--preset", "tiny", "--rows", "3"]) == 0
+def test_the_command_counts_the_levels_of_an_accelerator(synthesis, capsys):
+    one = ["--preset", "tiny", "--cores", "1"]
+    assert main(["depth", *one, "--rows", "3"]) == 0
     counts, _, head, *rows = capsys.readouterr().out.splitlines()
     assert counts.startswith("ports of registers by levels: ")
     assert head.startswith("levels  endpoints  from")

@@ -176,8 +176,7 @@ def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
     ("burst", "part"),
     [
         *((64, part) for part in PARTS),
-        (256, "few"),
-        *(pytest.param(256, part, marks=pytest.mark.long) for part in PARTS if part != "few"),
+        *(pytest.param(256, part, marks=pytest.mark.long) for part in PARTS),
     ],
 )
 def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part):

@@ -107,7 +107,7 @@ def test_two_tuples_mean_what_they_mean_one_after_the_other(
     parameters = pair_parameters(engine, probes=probes, probe_bits=bits)
     generator = random.Random(f"{probes} {period} {stalls}")
     sent = [control_word("PRECISION", 0, period)]
-    sent += random_words(generator, 250, pairs=pairs, burst=burst)
+    sent += random_words(generator, 120, pairs=pairs, burst=burst)
     words = [half for word in sent if word["kind"] != InputKind.CONTROL for half in halves(word)]
     received, order, accepted = pass_through(parameters, sent, stalls=stalls)
 

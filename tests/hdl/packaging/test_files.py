@@ -119,6 +119,7 @@ def test_a_custom_predicate_has_no_bench():
         package_files(custom)
 
 
+@pytest.mark.long
 def test_windows_in_external_memory_have_ports_on_the_page_and_no_bench():
     parameters = TINY.with_(store="external", memory_width=64, memory_burst=4)
     with pytest.raises(ValueError, match="no memories behind the ports m_axi_.*--no-bench"):

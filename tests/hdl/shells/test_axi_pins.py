@@ -7,6 +7,7 @@ from hdl.registers.shell_table import MAGIC
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.files import shell_files
 from hdl.verilog.lint import lint
+from tests.halves import half
 from tests.hdl.input_words import control_word
 from tests.hdl.shells.shell_bench import Shell
 from tests.hdl.shells.test_axi_inputs import PARAMETERS
@@ -33,8 +34,7 @@ def test_registers_work_on_a_clock_of_their_own(period):
     shell.bench.run(program)
 
 
-@pytest.mark.parametrize("names", ["axi", "vitis"])
-@pytest.mark.parametrize("bus_clock", ["shared", "separate"])
+@pytest.mark.parametrize(("names", "bus_clock"), half(["axi", "vitis"], ["shared", "separate"]))
 def test_pins_have_the_names_that_were_asked_for(tmp_path, names, bus_clock):
     options = AxiOptions(inputs=2, bus_clock=bus_clock, names=names)
     files, ports = shell_files(PARAMETERS, "ab" * 32, options)
