@@ -19,6 +19,7 @@ KINDS = {
     "software:BUNDLE": "the reference join, with the results of the bundle's accelerator",
     "serial:PATH?baud=N&bundle=BUNDLE": "a board at a serial port, with the bundle's bitstream",
     "tcp:HOST:PORT?bundle=BUNDLE": "a board behind a TCP server, likewise",
+    "udp:HOST:PORT?bundle=BUNDLE": "a board with Ethernet, likewise",
     "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 

@@ -11,7 +11,7 @@ __all__ = ["Device", "Exchange", "Stamps", "device_kind", "is_shared", "open_dev
 
 _KINDS = ("software", "sim")
 #: Kinds of devices behind a link, which are pieces of hardware.
-_LINK_KINDS = ("serial", "tcp")
+_LINK_KINDS = ("serial", "tcp", "udp")
 
 
 def open_device(uri: str) -> Device:
@@ -23,8 +23,9 @@ def open_device(uri: str) -> Device:
         ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference join
         with its own manifest, which is always available. ``"software:BUNDLE"`` is the reference
         join with the results of the bundle's hardware. ``"serial:PATH?baud=N&bundle=DIR"`` is a
-        board at a serial port, and ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server; both
-        take ``reconnect=SECONDS`` (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
+        board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
+        ``"udp:HOST:PORT?bundle=DIR"`` one with Ethernet; all of them take ``reconnect=SECONDS``
+        (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
         calls ``open_device(place)`` of that module, for devices that are not the kit's.
 
     Raises

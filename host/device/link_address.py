@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """URIs of devices behind a link.
 
-They are ``tcp:HOST:PORT?bundle=DIR`` and ``serial:PATH?baud=N&bundle=DIR``. A TCP server in front
-of a UART is as slow as that: its URI should say ``baud=N`` as well.
+They are ``tcp:HOST:PORT?bundle=DIR``, ``udp:HOST:PORT?bundle=DIR`` and
+``serial:PATH?baud=N&bundle=DIR``. A server in front of a UART is as slow as that: its URI should
+say ``baud=N`` as well.
 """
 
 from dataclasses import dataclass
@@ -10,14 +11,17 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from host.errors import DeviceUriError
-from host.link.transport import DescriptorTransport, open_serial, open_tcp
+from host.link.datagrams import open_udp
+from host.link.transport import Transport, open_serial, open_tcp
 
 __all__ = ["LinkAddress"]
 
 #: Longest time for a connection and for a greeting to be answered, in seconds.
 SECONDS = 10.0
-#: Bytes per second of a TCP connection, at the least. Only the times of the link depend on it.
-TCP_RATE = 1_000_000.0
+#: Bytes per second of a network, at the least. Only the times of the link depend on it.
+NETWORK_RATE = 1_000_000.0
+#: Kinds whose place is a host and a port.
+NETWORK_KINDS = ("tcp", "udp")
 #: Bits that a UART sends for a byte.
 UART_BITS = 10
 
@@ -31,13 +35,13 @@ class LinkAddress:
     uri : str
         The whole URI.
     kind : str
-        ``tcp`` or ``serial``.
+        ``tcp``, ``udp`` or ``serial``.
     place : str
         Host and port, or path of the serial port.
     bundle : Path
         Folder of the bundle.
     baud : int
-        Baud rate, of a TCP server that of the line behind it; zero if there is no such line.
+        Baud rate, of a server that of the line behind it; zero if there is no such line.
     reconnect : float
         Seconds for which a lost link is opened again; zero for never.
     """
@@ -68,10 +72,10 @@ class LinkAddress:
                 raise DeviceUriError(uri, f"has the unknown option {name!r} (known: {listing})")
         if not options.get("bundle"):
             raise DeviceUriError(uri, "lacks its bundle, '?bundle=DIR'")
-        if kind == "tcp":
+        if kind in NETWORK_KINDS:
             host, _, port = place.rpartition(":")
             if not host or not port.isdecimal() or int(port) > 0xFFFF:
-                raise DeviceUriError(uri, "lacks its host and port, 'tcp:HOST:PORT'")
+                raise DeviceUriError(uri, f"lacks its host and port, '{kind}:HOST:PORT'")
         elif not place:
             raise DeviceUriError(uri, "lacks the path of its serial port")
         baud = _number(uri, options, "baud", "115200" if kind == "serial" else "0")
@@ -84,9 +88,9 @@ class LinkAddress:
     @property
     def bytes_per_second(self) -> float:
         """Bytes that the line carries each way."""
-        return self.baud / UART_BITS if self.baud else TCP_RATE
+        return self.baud / UART_BITS if self.baud else NETWORK_RATE
 
-    def connect(self, seconds: float) -> DescriptorTransport:
+    def connect(self, seconds: float) -> Transport:
         """Open the byte stream.
 
         Raises
@@ -96,8 +100,10 @@ class LinkAddress:
         DeviceUriError
             If the system has no such baud rate.
         """
-        if self.kind == "tcp":
+        if self.kind in NETWORK_KINDS:
             host, _, port = self.place.rpartition(":")
+            if self.kind == "udp":
+                return open_udp(host, int(port))
             return open_tcp(host, int(port), seconds)
         try:
             return open_serial(self.place, self.baud)

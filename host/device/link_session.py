@@ -10,7 +10,7 @@ from host.errors import LinkLostError, LinkMismatchError, LinkSilentError
 from host.link import Greeting, HostEndpoint, Timing
 from host.link.greeting import VERSION
 from host.link.host_endpoint import Answer
-from host.link.transport import DescriptorTransport
+from host.link.transport import Transport
 from host.manifest import Manifest
 
 __all__ = ["LinkSession"]
@@ -60,7 +60,7 @@ class LinkSession:
             timing=Timing.at(address.bytes_per_second, slots=SLOTS),
         )
         self._waiting = b""
-        self._transport: DescriptorTransport | None = None
+        self._transport: Transport | None = None
         self._heard = time.monotonic()
         try:
             self._transport = address.connect(SECONDS)

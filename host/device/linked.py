@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A device behind a byte link: a board at a serial port, or a server at a TCP port."""
+"""A device behind a byte link: a board at a serial port, or at a port of TCP or UDP."""
 
 import threading
 import time
@@ -51,7 +51,8 @@ class LinkedDevice(Device):
     Parameters
     ----------
     uri : str
-        ``tcp:HOST:PORT?bundle=DIR`` or ``serial:PATH?baud=N&bundle=DIR``; see
+        ``tcp:HOST:PORT?bundle=DIR``, ``udp:HOST:PORT?bundle=DIR`` or
+        ``serial:PATH?baud=N&bundle=DIR``; see
         :class:`host.device.link_address.LinkAddress`.
 
     Raises

@@ -34,9 +34,10 @@ class DeviceUriError(UsageError):
         super().__init__(
             f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
             f"where BUNDLE is a folder that `python -m sim build --output BUNDLE` wrote (for "
-            f"'software:', `python -m hdl generate` is enough), 'serial:PATH?baud=N&bundle=BUNDLE' "
-            f"or 'tcp:HOST:PORT?bundle=BUNDLE' for a board, or 'PACKAGE.MODULE:PLACE', where that "
-            f"module has a function open_device(PLACE)."
+            f"'software:', `python -m hdl generate` is enough), "
+            f"'serial:PATH?baud=N&bundle=BUNDLE', "
+            f"'tcp:HOST:PORT?bundle=BUNDLE' or 'udp:HOST:PORT?bundle=BUNDLE' for a board, or "
+            f"'PACKAGE.MODULE:PLACE', where that module has a function open_device(PLACE)."
         )
 
 

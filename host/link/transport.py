@@ -6,11 +6,22 @@ import os
 import select
 import socket
 import sys
+from typing import Protocol
 
-__all__ = ["DescriptorTransport", "open_serial", "open_tcp"]
+__all__ = ["DescriptorTransport", "Transport", "open_serial", "open_tcp"]
 
 #: Most bytes read at once.
 READ_BYTES = 1 << 16
+
+
+class Transport(Protocol):
+    """A byte stream as a session uses it; :class:`DescriptorTransport` says what its methods do."""
+
+    def exchange(self, data: bytes, seconds: float) -> tuple[int, bytes]:
+        """Send and receive what is possible at once."""
+
+    def close(self) -> None:
+        """Close the byte stream."""
 
 
 class DescriptorTransport:

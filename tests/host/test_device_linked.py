@@ -40,7 +40,8 @@ from host.errors import (
 from host.link.transport import DescriptorTransport
 from host.manifest import Word
 from tests.host.device_contract import DeviceContract, ask, converse, empty
-from tests.host.link.software_board import serve
+from tests.host.link.bad_socket import BadSocket
+from tests.host.link.software_board import TcpDoor, UdpDoor, serve
 from tests.host.small_bundles import (
     BUNDLES,
     FLUSH,
@@ -52,16 +53,18 @@ from tests.host.small_bundles import (
     write_manifest,
 )
 
+DOORS = {"tcp": TcpDoor, "udp": UdpDoor}
+
 
 class TestLinkedDevice(DeviceContract):
-    @pytest.fixture
-    def open_bundle(self, tmp_path):
+    @pytest.fixture(params=list(DOORS))
+    def open_bundle(self, tmp_path, request):
         with ExitStack() as servers:
 
             def opened(parameters):
                 folder = write_manifest(parameters, tmp_path / "bundle")
-                board = servers.enter_context(serve(folder))
-                return open_device(f"tcp:127.0.0.1:{board.port}?bundle={folder}")
+                board = servers.enter_context(serve(folder, door=DOORS[request.param]()))
+                return open_device(f"{request.param}:127.0.0.1:{board.port}?bundle={folder}")
 
             yield opened
 
@@ -70,13 +73,18 @@ class TestLinkedDevice(DeviceContract):
         super().test_stamps_never_decrease(timed)
 
 
+@pytest.fixture(params=list(DOORS))
+def scheme(request):
+    return request.param
+
+
 @pytest.fixture
 def bundle(tmp_path):
     return write_manifest(BUNDLES["tiny"], tmp_path / "bundle")
 
 
-def uri_of(board, bundle, more=""):
-    return f"tcp:127.0.0.1:{board.port}?bundle={bundle}{more}"
+def uri_of(board, bundle, more="", scheme="tcp"):
+    return f"{scheme}:127.0.0.1:{board.port}?bundle={bundle}{more}"
 
 
 def manifest_of(bundle):
@@ -104,6 +112,21 @@ def test_damaged_bytes_change_no_answer(bundle):
         assert device.counters()["tuples_r"] > 100
 
 
+def test_lost_doubled_and_overtaken_datagrams_change_no_answer(bundle):
+    script = random_script(1500, 6)
+    bad = []
+
+    def wrap(link):
+        bad.append(BadSocket(link, share=0.3, seed=7))
+        return bad[-1]
+
+    with serve(bundle, door=UdpDoor(wrap)) as board:
+        with open_device(uri_of(board, bundle, scheme="udp")) as device:
+            assert ask(device, script) == expected(BUNDLES["tiny"], script)
+            assert device.link_counters().repeated > 0
+    assert min(bad[0].happened.values()) > 0
+
+
 def test_a_join_passes_a_serial_port(bundle):
     script = random_script(40, 5)
     master, slave = os.openpty()
@@ -121,11 +144,11 @@ def test_a_join_passes_a_serial_port(bundle):
             os.close(slave)
 
 
-def test_a_run_continues_where_it_stood_when_the_link_comes_back(bundle):
+def test_a_run_continues_where_it_stood_when_the_link_comes_back(bundle, scheme):
     script = random_script(600, 2)
     words = pack(manifest_of(bundle), script)
-    with serve(bundle) as board:
-        with open_device(uri_of(board, bundle, "&reconnect=20")) as device:
+    with serve(bundle, door=DOORS[scheme]()) as board:
+        with open_device(uri_of(board, bundle, "&reconnect=20", scheme)) as device:
             parts = []
             for at in range(0, len(words), 100):
                 some = np.ascontiguousarray(words[at : at + 100])
@@ -144,13 +167,16 @@ def test_a_run_continues_where_it_stood_when_the_link_comes_back(bundle):
         assert board.sessions == 1
 
 
-def test_a_lost_link_says_what_was_answered_and_what_not(bundle):
+def test_a_lost_link_says_what_was_answered_and_what_not(bundle, scheme):
     script = random_script(5, 3)
-    with serve(bundle) as board, open_device(uri_of(board, bundle)) as device:
+    with (
+        serve(bundle, door=DOORS[scheme]()) as board,
+        open_device(uri_of(board, bundle, scheme=scheme)) as device,
+    ):
         ask(device, script)
         words = pack(device.manifest, script)
         board.stop()
-        with pytest.raises(LinkLostError, match="closed it|reset|pipe") as caught:
+        with pytest.raises(LinkLostError, match="closed it|reset|pipe|refused") as caught:
             exchange_until_lost(device, words)
         error = caught.value
         assert error.delivered <= error.accepted <= 2 * len(script)
@@ -173,9 +199,12 @@ def test_a_board_that_was_reset_meanwhile_cannot_go_on(bundle):
             assert "open the device again and run the join again" in str(caught.value)
 
 
-def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch):
+def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch, scheme):
     monkeypatch.setattr(LinkSession, "silence_seconds", 0.3)
-    with serve(bundle) as board, open_device(uri_of(board, bundle)) as device:
+    with (
+        serve(bundle, door=DOORS[scheme]()) as board,
+        open_device(uri_of(board, bundle, scheme=scheme)) as device,
+    ):
         board.mute = True
         with pytest.raises(LinkLostError, match="was silent for 0.3 s|did not come within 0.3 s"):
             device.counters()
@@ -236,11 +265,11 @@ def test_the_host_knows_the_registers_of_the_shells():
         assert 1 << found.offset == bit
 
 
-def test_nobody_at_the_port_is_a_clear_error(bundle):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+def test_nobody_at_the_port_is_a_clear_error(bundle, scheme):
+    door = DOORS[scheme]()
+    door.close()
     with pytest.raises(LinkSilentError, match="could not be opened .* check that it is connected"):
-        open_device(f"tcp:127.0.0.1:{port}?bundle={bundle}")
+        open_device(f"{scheme}:127.0.0.1:{door.port}?bundle={bundle}")
 
 
 @pytest.mark.parametrize(("noise", "heard"), [(b"", "no byte came"), (b"x\0y\0", "2 pieces")])
@@ -267,6 +296,7 @@ def test_a_server_that_is_no_board_is_a_clear_error(bundle, monkeypatch, noise, 
     [
         ("tcp:localhost:1", "lacks its bundle"),
         ("tcp:1?bundle=b", "lacks its host and port"),
+        ("udp:1?bundle=b", "lacks its host and port, 'udp:HOST:PORT'"),
         ("tcp:h:99999?bundle=b", "lacks its host and port"),
         ("serial:?bundle=b", "lacks the path"),
         ("serial:/dev/x?bundle=b&baud=fast", "has the option baud='fast', which is no number"),
@@ -302,7 +332,7 @@ def test_a_board_lacks_counters_of_another_map(bundle):
             device.counters()
 
 
-@pytest.mark.parametrize("scheme", ["tcp", "serial"])
+@pytest.mark.parametrize("scheme", ["tcp", "udp", "serial"])
 def test_boards_are_shared_by_processes(scheme):
     assert device_kind(f"{scheme}:x") == scheme
     assert is_shared(f"{scheme}:x")

@@ -21,10 +21,61 @@ from host.device.shell_registers import (
 )
 from host.device.software import SoftwareDevice
 from host.link import BoardEndpoint, Greeting, Timing
+from host.link.datagrams import DatagramTransport
 from host.link.transport import DescriptorTransport
 from sim.link.noise import Noise
 
 __all__ = ["SoftwareBoard", "serve"]
+
+
+class TcpDoor:
+    """A TCP port on loopback, for one connection after the other."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(0.02)
+        self.port = self.listener.getsockname()[1]
+
+    def open(self):
+        """Return the byte stream of the next connection, or None if there is none soon."""
+        try:
+            connected, _ = self.listener.accept()
+        except TimeoutError:
+            return None
+        return DescriptorTransport(connected.fileno(), connected.close)
+
+    def close(self):
+        self.listener.close()
+
+
+class UdpDoor:
+    """A UDP port on loopback, for whoever speaks. A board that is cut off closes it for a moment.
+
+    Parameters
+    ----------
+    wrap : callable
+        Makes what the board uses as its socket, of the real one.
+    """
+
+    def __init__(self, wrap=lambda link: link):
+        self.wrap = wrap
+        self.socket = self._bound(0)
+        self.port = self.socket.getsockname()[1]
+
+    def _bound(self, port):
+        bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        bound.bind(("127.0.0.1", port))
+        return bound
+
+    def open(self):
+        """Return the byte stream to the peers that speak."""
+        if self.socket.fileno() < 0:
+            time.sleep(0.05)
+            self.socket = self._bound(self.port)
+        return DatagramTransport(self.wrap(self.socket))
+
+    def close(self):
+        self.socket.close()
 
 
 class SoftwareBoard:
@@ -36,11 +87,13 @@ class SoftwareBoard:
         Bundle that the board was made of.
     rate : float
         Share of bytes that are damaged, both ways.
+    door : TcpDoor or UdpDoor, optional
+        Where hosts come to: by default, a TCP port.
     greeting : dict
         What the board says otherwise than the bundle does.
     """
 
-    def __init__(self, bundle, *, rate=0.0, **greeting):
+    def __init__(self, bundle, *, rate=0.0, door=None, **greeting):
         self.bundle = bundle
         self.noises = [Noise(rate, seed) for seed in range(2)]
         self.device = SoftwareDevice(bundle)
@@ -58,9 +111,8 @@ class SoftwareBoard:
             MANIFEST_HASH + 4 * n: int.from_bytes(word, "little") for n, word in enumerate(words)
         }
         self.reset()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(0.02)
-        self.port = self.listener.getsockname()[1]
+        self.door = door or TcpDoor()
+        self.port = self.door.port
         self.ended = self.cut = self.mute = False
         self.sessions = 0
         self.thread = threading.Thread(target=self.run, daemon=True)
@@ -104,20 +156,20 @@ class SoftwareBoard:
         assert not self.thread.is_alive()
 
     def run(self):
-        with self.listener:
+        try:
             while not self.ended:
-                try:
-                    connected, _ = self.listener.accept()
-                except TimeoutError:
+                transport = self.door.open()
+                if transport is None:
                     continue
                 self.cut = False
-                transport = DescriptorTransport(connected.fileno(), connected.close)
                 try:
                     self.talk(transport)
                 except OSError:
                     pass
                 finally:
                     transport.close()
+        finally:
+            self.door.close()
 
     def talk(self, transport):
         """Carry bytes until the connection is cut."""
