@@ -11,12 +11,13 @@ import numpy as np
 from hdl.boards.table import find_board
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
-from host.device import open_device
 from host.device.linked import words_to_bytes
+from host.manifest import Manifest
 from host.words import WordCodec
 from sim.board.board import SimulatedBoard
 from sim.board.conversation import BoardConversation
 from sim.board.library import build_board
+from sim.scenarios import Scenario, expected_results
 
 from .registry import Result, figure
 
@@ -87,35 +88,23 @@ def built(report):
     return board, folder, build_board(board, parameters, digest=manifest["hash"], report=report)
 
 
-def input_words(device, tuples, seed):
+def input_words(manifest, tuples, seed):
     """Return the input words of a join of random tuples."""
     rng = np.random.default_rng(seed)
-    codec = WordCodec(device.manifest)
+    codec = WordCodec(manifest)
     keys = {"x": rng.integers(0, VALUES, tuples)}
     some = codec.pack_tuples(rng.integers(0, 2, tuples), keys, np.zeros(tuples, np.int64))
     return np.concatenate([codec.pack_control("CLEAR"), some, codec.pack_control("FLUSH")])
 
 
-def all_results(device, words):
-    """Return the result words with which a software device answers."""
-    found = []
-    while True:
-        room = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
-        done = device.exchange(np.ascontiguousarray(words), room, cycles=1 << 20)
-        words = words[done.accepted :]
-        found.append(room[: done.produced])
-        if not (len(words) or done.produced):
-            return np.concatenate(found)
-
-
 def run_board(report, *, tuples, damage=0.0, seed=1):
     """Run a join on the simulated board; return a :class:`Course`."""
     board, folder, library = built(report)
-    with open_device(f"software:{folder}") as device:
-        manifest = device.manifest
-        asked = input_words(device, tuples, seed)
-        words = words_to_bytes(asked, manifest.input_word)
-        results = words_to_bytes(all_results(device, asked), manifest.result_word)
+    manifest = Manifest.load(folder)
+    asked = input_words(manifest, tuples, seed)
+    answer = expected_results(folder, Scenario(asked, marks=2))  # CLEAR and FLUSH
+    words = words_to_bytes(asked, manifest.input_word)
+    results = words_to_bytes(answer, manifest.result_word)
     told = 0
 
     def progress(done):
