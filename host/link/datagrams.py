@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The byte stream of a link in datagrams: how they are numbered, and a transport over UDP."""
 
-import select
 import socket
 from typing import Any
+
+from host.link.transport import await_events
 
 __all__ = ["DATAGRAM_BYTES", "DatagramTransport", "Numbering", "open_udp"]
 
@@ -73,39 +74,21 @@ class DatagramTransport:
         link.setblocking(False)
 
     def exchange(self, data: bytes, seconds: float) -> tuple[int, bytes]:
-        """Send from the front of ``data`` and receive what is there, whatever is possible at once.
+        """See :meth:`host.link.transport.Transport.exchange`.
 
-        Parameters
-        ----------
-        data : bytes
-            May be empty.
-        seconds : float
-            Longest time to wait until something is possible.
-
-        Returns
-        -------
-        tuple of int and bytes
-            Number of bytes sent, and the bytes received.
-
-        Raises
-        ------
-        OSError
-            If the transport was closed, or the system says that nobody is there.
+        It also fails if the system says that nobody is there.
         """
         if not self._is_open:
             raise ConnectionError("it was closed on this side")
         peer = self._peer if data else None
-        wanted = select.POLLIN if peer is None else select.POLLIN | select.POLLOUT
-        poll = select.poll()
-        poll.register(self._socket.fileno(), wanted)
-        if not poll.poll(max(0.0, seconds) * 1000):
+        if not await_events(self._socket.fileno(), sends=peer is not None, seconds=seconds):
             return 0, b""
         # A system reports with the next call that an earlier datagram found nobody.
         sent = 0 if peer is None else self._send(data, peer)
         return sent, self._receive()
 
     def close(self) -> None:
-        """Close the socket; closing it again has no effect."""
+        """See :meth:`host.link.transport.Transport.close`."""
         if self._is_open:
             self._is_open = False
             self._socket.close()

@@ -8,20 +8,49 @@ import socket
 import sys
 from typing import Protocol
 
-__all__ = ["DescriptorTransport", "Transport", "open_serial", "open_tcp"]
+__all__ = ["DescriptorTransport", "Transport", "await_events", "open_serial", "open_tcp"]
 
 #: Most bytes read at once.
 READ_BYTES = 1 << 16
 
 
 class Transport(Protocol):
-    """A byte stream as a session uses it; :class:`DescriptorTransport` says what its methods do."""
+    """A byte stream as a session uses it."""
 
     def exchange(self, data: bytes, seconds: float) -> tuple[int, bytes]:
-        """Send and receive what is possible at once."""
+        """Send from the front of ``data`` and receive what is there, whatever is possible at once.
+
+        Parameters
+        ----------
+        data : bytes
+            May be empty.
+        seconds : float
+            Longest time to wait until something is possible.
+
+        Returns
+        -------
+        tuple of int and bytes
+            Number of bytes sent, and the bytes received.
+
+        Raises
+        ------
+        OSError
+            If the byte stream was closed, has ended or failed.
+        """
 
     def close(self) -> None:
-        """Close the byte stream."""
+        """Close the byte stream; closing it again has no effect."""
+
+
+def await_events(descriptor: int, *, sends: bool, seconds: float) -> int:
+    """Wait until something can be received, or sent if ``sends``; return the events of poll.
+
+    The result is zero if nothing has become possible within so many seconds.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | (select.POLLOUT if sends else 0))
+    events = poll.poll(max(0.0, seconds) * 1000)
+    return events[0][1] if events else 0
 
 
 class DescriptorTransport:
@@ -42,40 +71,17 @@ class DescriptorTransport:
         os.set_blocking(descriptor, False)
 
     def exchange(self, data: bytes, seconds: float) -> tuple[int, bytes]:
-        """Send from the front of ``data`` and receive what is there, whatever is possible at once.
-
-        Parameters
-        ----------
-        data : bytes
-            May be empty.
-        seconds : float
-            Longest time to wait until something is possible.
-
-        Returns
-        -------
-        tuple of int and bytes
-            Number of bytes sent, and the bytes received.
-
-        Raises
-        ------
-        OSError
-            If the byte stream has ended or failed.
-        """
+        """See :meth:`Transport.exchange`."""
         if not self._is_open:
             raise ConnectionError("it was closed on this side")
-        wanted = select.POLLIN | (select.POLLOUT if data else 0)
-        poll = select.poll()
-        poll.register(self._descriptor, wanted)
-        events = poll.poll(max(0.0, seconds) * 1000)
-        if not events:
-            return 0, b""
+        events = await_events(self._descriptor, sends=bool(data), seconds=seconds)
         sent, received = 0, b""
-        if data and events[0][1] & select.POLLOUT:
+        if data and events & select.POLLOUT:
             try:
                 sent = os.write(self._descriptor, data)
             except BlockingIOError:
                 sent = 0
-        if events[0][1] & ~select.POLLOUT:
+        if events & ~select.POLLOUT:
             try:
                 received = os.read(self._descriptor, READ_BYTES)
             except BlockingIOError:
@@ -85,7 +91,7 @@ class DescriptorTransport:
         return sent, received
 
     def close(self) -> None:
-        """Close the byte stream; closing it again has no effect."""
+        """See :meth:`Transport.close`."""
         if self._is_open:
             self._is_open = False
             self._close()
