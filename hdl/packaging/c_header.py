@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C header of the words: places of fields, kinds, operations, and access to a field."""
 
-from .word_fields import enumerations, word_fields
+from .word_fields import enumerations, word_fields, words
 
 __all__ = ["words_header"]
 
@@ -75,11 +75,9 @@ def words_header(manifest, names):
         "#include <stdint.h>",
         "",
         f'#define {names.macro}WORDS_HASH "{manifest["hash"]}"',
-        "",
-        *place_lines(f"{names.macro}INPUT", manifest["input_word"], "Input word"),
-        "",
-        *place_lines(f"{names.macro}RESULT", manifest["result_word"], "Result word"),
     ]
+    for name, title, word in words(manifest):
+        lines += ["", *place_lines(f"{names.macro}{name}", word, title)]
     for _, title, values in enumerations(manifest):
         lines += ["", f"/* {title} */"]
         lines += [f"#define {names.macro}{name} {value}u" for name, value in values.items()]

@@ -6,7 +6,7 @@ from hdl.shells.axi import AxiShell
 from hdl.shells.files import ports_of
 from hdl.verilog.conversion import to_verilog
 
-from .word_fields import enumerations, word_fields
+from .word_fields import enumerations, word_fields, words
 
 __all__ = ["one_file", "packaged_component", "packaged_ports", "parameter_texts"]
 
@@ -70,8 +70,7 @@ def header(manifest, names, shell, ports):
         "Ports",
         *(f"  {port['direction']:3} {port['bits']:4}  {port['name']}" for port in ports),
     ]
-    for part, title in (("input_word", "Input word"), ("result_word", "Result word")):
-        word = manifest[part]
+    for _, title, word in words(manifest):
         lines += ["", f"{title}, {word['bits']} bits"]
         lines += [
             f"  {field.span:>7}  {field.name}: {'signed, ' if field.signed else ''}{field.meaning}"

@@ -2,7 +2,7 @@
 """The page of a package: ports and words of one accelerator as tables to read."""
 
 from .one_file import parameter_texts
-from .word_fields import enumerations, word_fields
+from .word_fields import enumerations, word_fields, words
 
 __all__ = ["package_page"]
 
@@ -72,8 +72,7 @@ def package_page(manifest, names, shell, ports):
              for port in ports],
         ),
     ]  # fmt: skip
-    for part, title in (("input_word", "Input word"), ("result_word", "Result word")):
-        word = manifest[part]
+    for _, title, word in words(manifest):
         rows = [
             (f"`{field.name}`", field.span, "yes" if field.signed else "", field.meaning)
             for field in word_fields(word)

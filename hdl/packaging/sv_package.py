@@ -3,7 +3,7 @@
 
 from hdl.shells.registers import hash_number
 
-from .word_fields import enumerations, word_fields
+from .word_fields import enumerations, word_fields, words
 
 __all__ = ["sv_package"]
 
@@ -117,11 +117,9 @@ def sv_package(manifest, names, table=None):
         "",
         "  // As the registers MANIFEST_HASH_0, in the lowest bits, to MANIFEST_HASH_7 show it.",
         f"  localparam logic [255:0] MANIFEST_HASH = 256'h{hash_number(manifest['hash']):064x};",
-        "",
-        *place_lines("INPUT", manifest["input_word"], "Input word"),
-        "",
-        *place_lines("RESULT", manifest["result_word"], "Result word"),
     ]
+    for name, title, word in words(manifest):
+        lines += ["", *place_lines(name, word, title)]
     for enumeration in enumerations(manifest):
         lines += ["", *enumeration_lines(*enumeration)]
     lines += ["", *constructors(manifest)]

@@ -49,8 +49,8 @@ def vivado_script(manifest, names, shell, ports):
     ports : list of dict
         Name, direction and width of every port of the top module.
     """
-    streams = [port["name"].removesuffix("_tdata") for port in ports]
-    streams = [name for name, port in zip(streams, ports, strict=True) if name != port["name"]]
+    data = [port["name"] for port in ports if port["name"].endswith("_tdata")]
+    streams = [name.removesuffix("_tdata") for name in data]
     interfaces = INTERFACES.format(buses=" ".join(["s_axi", *streams])) if shell else ""
     version = ".".join(manifest["kit"].split(".")[:2])
     return SCRIPT.format(

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 import re
 
-__all__ = ["WordField", "enumerations", "result_streams", "word_fields"]
+__all__ = ["WordField", "enumerations", "result_streams", "word_fields", "words"]
 
 #: What the fields of both words mean, by the last part of their names that is listed here.
 MEANINGS = {
@@ -29,6 +29,8 @@ MEANINGS = {
     "failed_parity": "of a star or mark: sides (bit 0 R, bit 1 S) whose tuples had a flipped bit",
     "failed_core": "of a star or mark: the first core that has failed",
 }
+#: Words of a manifest: what names of their fields begin with, and what they are.
+WORDS = {"input_word": ("INPUT", "Input word"), "result_word": ("RESULT", "Result word")}
 #: Ports that carry the word of a stream of results, of a shell or of a bare accelerator.
 RESULTS = re.compile(r"(m_axis\w*)_tdata|(o\w*)_payload")
 #: Enumerations of a manifest: what names of their values begin with, and what they are.
@@ -93,6 +95,12 @@ def word_fields(word):
         ``input_word`` or ``result_word`` of a manifest.
     """
     return [WordField(name, **field) for name, field in word["fields"].items() if field["bits"]]
+
+
+def words(manifest):
+    """Yield name, title and description of each word of a manifest; see :func:`word_fields`."""
+    for part, (name, title) in WORDS.items():
+        yield name, title, manifest[part]
 
 
 def enumerations(manifest):
