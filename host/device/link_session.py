@@ -19,6 +19,9 @@ __all__ = ["LinkSession"]
 SLOTS = 16
 #: Bytes handed to the operating system at once. What it holds cannot be overtaken.
 CHUNK = 4096
+#: Times that something is sent, at the least, before nobody seems to listen: on a line that damages
+#: one byte in a hundred, one greeting or register request in four is lost, or its answer.
+TRIES = 8
 #: Seconds between two attempts to open a lost byte stream again.
 PAUSE = 0.05
 
@@ -37,6 +40,9 @@ class LinkSession:
     ----------
     endpoint : HostEndpoint
         The host's end of the link.
+    silence_seconds : float
+        Longest time without a frame from the board, or without an answer: 10 s, or on a slow line
+        the time for eight attempts.
     accepted, results : int
         Input words and result words so far.
 
@@ -48,23 +54,19 @@ class LinkSession:
         If it is another one than the manifest says.
     """
 
-    #: Longest time without a frame from the board, in seconds.
-    silence_seconds = SECONDS
-
     def __init__(self, address: LinkAddress, manifest: Manifest) -> None:
         self.address = address
         self.manifest = manifest
         self.accepted = self.results = 0
-        self.endpoint = HostEndpoint(
-            secrets.randbelow((1 << 32) - 1) + 1,
-            timing=Timing.at(address.bytes_per_second, slots=SLOTS),
-        )
+        timing = Timing.at(address.bytes_per_second, slots=SLOTS)
+        self.silence_seconds = max(SECONDS, TRIES * timing.timeout)
+        self.endpoint = HostEndpoint(secrets.randbelow((1 << 32) - 1) + 1, timing=timing)
         self._waiting = b""
         self._transport: Transport | None = None
         self._heard = time.monotonic()
         try:
             self._transport = address.connect(SECONDS)
-            self._greet(SECONDS)
+            self._greet(self.silence_seconds)
         except OSError as error:
             self.close()
             raise LinkSilentError(address.uri, SECONDS, 0, str(error)) from error

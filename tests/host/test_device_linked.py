@@ -14,7 +14,6 @@ from hdl.registers.shell_table import VERSION as shell_version
 from hdl.registers.shell_table import shell_table
 from host.device import device_kind, is_shared, open_device
 from host.device.link_address import LinkAddress
-from host.device.link_session import LinkSession
 from host.device.linked import LinkedDevice, words_of_bytes, words_to_bytes
 from host.device.shell_registers import (
     CONTROL,
@@ -200,7 +199,7 @@ def test_a_board_that_was_reset_meanwhile_cannot_go_on(bundle):
 
 
 def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch, scheme):
-    monkeypatch.setattr(LinkSession, "silence_seconds", 0.3)
+    patience(monkeypatch, seconds=0.3)
     with (
         serve(bundle, door=DOORS[scheme]()) as board,
         open_device(uri_of(board, bundle, scheme=scheme)) as device,
@@ -208,6 +207,23 @@ def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch, scheme):
         board.mute = True
         with pytest.raises(LinkLostError, match="was silent for 0.3 s|did not come within 0.3 s"):
             device.counters()
+
+
+def test_on_a_slow_line_a_board_has_time_for_several_attempts(bundle, monkeypatch):
+    patience(monkeypatch, seconds=0.1, tries=2)
+    timeout = 0.05 + 2 * 16 * 256 / 23_040
+    with (
+        serve(bundle) as board,
+        open_device(uri_of(board, bundle, "&baud=230400")) as device,
+    ):
+        board.mute = True
+        with pytest.raises(LinkLostError, match=f"(silent for|within) {2 * timeout:g} s"):
+            device.counters()
+
+
+def patience(monkeypatch, *, seconds, tries=1):
+    monkeypatch.setattr("host.device.link_session.SECONDS", seconds)
+    monkeypatch.setattr("host.device.link_session.TRIES", tries)
 
 
 def test_a_board_with_another_bitstream_is_refused_by_both_hashes(bundle, tmp_path):
