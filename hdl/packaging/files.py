@@ -7,10 +7,8 @@ import json
 from pathlib import Path
 
 from hdl.bundle import describe_bundle
-from hdl.registers.c_header import c_header
-from hdl.registers.markdown import markdown
 from hdl.registers.shell_table import shell_table
-from hdl.registers.system_rdl import system_rdl
+from hdl.registers.texts import register_texts
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
@@ -26,17 +24,6 @@ from .sv_package import sv_package
 from .vivado import vivado_script
 
 __all__ = ["package_files", "packages_in", "write_package"]
-
-
-def register_files(table, names, digest):
-    """Return the texts about the registers of a shell, by the names of their files."""
-    title = f"Registers of {names.name}"
-    own = f"{names.name}_registers"
-    return {
-        f"{own}.h": c_header(table, title=title, texts={"MANIFEST_HASH": digest}),
-        f"{own}.rdl": system_rdl(table, title=title),
-        f"{own}.md": markdown(table, title=title),
-    }
 
 
 def described(parameters, manifest, names, shell, texts, ports):
@@ -94,7 +81,9 @@ def package_files(parameters, names=None, *, shell=None, bench=True):
         f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports),
     }
     if table is not None:
-        texts |= register_files(table, names, manifest["hash"])
+        title = f"Registers of {names.name}"
+        about = register_texts(table, title=title, digest=manifest["hash"])
+        texts |= {f"{names.name}_registers{suffix}": text for suffix, text in about.values()}
         texts[f"{names.name}_litex.py"] = litex_module(manifest, names, shell, ports)
         texts[f"{names.name}_litex_soc.py"] = litex_soc(names, shell, ports)
     if bench:

@@ -6,10 +6,8 @@ import hashlib
 
 from amaranth.lib.wiring import In
 
-from hdl.registers.c_header import c_header
-from hdl.registers.markdown import markdown
 from hdl.registers.shell_table import VERSION, shell_table
-from hdl.registers.system_rdl import system_rdl
+from hdl.registers.texts import register_texts
 from hdl.result_ports import result_ports
 from hdl.verilog.conversion import TOP, port_names, to_verilog
 
@@ -66,11 +64,10 @@ def shell_files(parameters, digest, options):
     ]
     verilog = to_verilog(shell, name=AXI_TOP, prefix=f"{AXI_TOP}_")
     title = "Registers of the SplitJoin accelerator"
+    about = register_texts(table, title=title, digest=digest)
     return {
         "verilog": (f"{AXI_TOP}.v", "\n".join([*head, verilog])),
-        "c_header": (f"{AXI_TOP}.h", c_header(table, title=title, texts={"MANIFEST_HASH": digest})),
-        "system_rdl": (f"{AXI_TOP}.rdl", system_rdl(table, title=title)),
-        "markdown": (f"{AXI_TOP}.md", markdown(table, title=title)),
+        **{part: (AXI_TOP + suffix, text) for part, (suffix, text) in about.items()},
     }, ports
 
 
