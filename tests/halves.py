@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Half of all combinations of parameters, in which any two values of two parameters still meet."""
+"""Some of all combinations of parameters, in which any two values of two parameters still meet."""
 
 from itertools import product
 
@@ -8,23 +8,26 @@ import pytest
 __all__ = ["half"]
 
 
-def half(*parameters):
-    """Return all combinations for ``pytest.mark.parametrize``; every second one is ``long``.
+def half(*parameters, of=2):
+    """Return all combinations for ``pytest.mark.parametrize``; one in ``of`` is not ``long``.
 
-    Those with an even sum of the values' numbers stay. If there are three parameters or more, each
-    of which has two values or more, all pairs of values are among them. With two parameters, each
-    value is among them.
+    Those stay whose sum of the values' numbers is a multiple of ``of``. Two values of two
+    parameters meet among them if the numbers of the other parameters have sums of every remainder:
+    for half of the combinations, one other parameter of two values is enough. With two parameters,
+    each value is among them if each parameter has ``of`` values or more.
 
     Parameters
     ----------
     parameters : list
         Values of each parameter; a tuple is of several names.
+    of : int
+        One in so many combinations stays.
     """
     cases = []
     for choice in product(*(list(enumerate(values)) for values in parameters)):
         values = [
             v for _, value in choice for v in (value if isinstance(value, tuple) else [value])
         ]
-        odd = sum(number for number, _ in choice) % 2
-        cases.append(pytest.param(*values, marks=[pytest.mark.long] * odd))
+        rest = sum(number for number, _ in choice) % of
+        cases.append(pytest.param(*values, marks=[pytest.mark.long] if rest else []))
     return cases

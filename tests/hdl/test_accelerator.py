@@ -119,9 +119,20 @@ def small_parameters(draw, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@settings(max_examples=2)
+@settings(max_examples=1)
 @given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
 def test_random_accelerators_answer_like_the_reference(
+    tmp_path_factory, engine, data, seed, stalls
+):
+    parameters = data.draw(small_parameters(engine))
+    check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=12)
+@given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
+def test_many_random_accelerators_answer_like_the_reference(
     tmp_path_factory, engine, data, seed, stalls
 ):
     parameters = data.draw(small_parameters(engine))
@@ -138,7 +149,7 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=0.3, period=0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["scan", pytest.param("index", marks=pytest.mark.long)])
 def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp_path, engine):
     """The index of a probe wraps many times, and no group of 3 probes is open at the end."""
     parameters = JoinParameters(
@@ -170,7 +181,11 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
             "rounds in time",
             marks=pytest.mark.long,
         ),
-        ({"cores": 4, "lanes": 4, "fan_in": 3, "tuples_per_word": 2}, "longer rounds"),
+        pytest.param(
+            {"cores": 4, "lanes": 4, "fan_in": 3, "tuples_per_word": 2},
+            "longer rounds",
+            marks=pytest.mark.long,
+        ),
         ({"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}, "rounds in time"),
     ],
 )
@@ -192,8 +207,11 @@ def test_results_come_in_rounds_of_stored_tuples(tmp_path, shape, scenario):
 @pytest.mark.parametrize(
     ("cores", "timestamp_bits"),
     [
-        *[(1, 16), (2, 0), (3, 16), (4, 0)],
-        *(pytest.param(*shape, marks=pytest.mark.long) for shape in [(2, 16), (7, 0), (7, 16)]),
+        *[(1, 16), (2, 0), (4, 0)],
+        *(
+            pytest.param(*shape, marks=pytest.mark.long)
+            for shape in [(2, 16), (3, 16), (7, 0), (7, 16)]
+        ),
     ],
 )
 def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
@@ -210,9 +228,9 @@ def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
 @pytest.mark.parametrize(
     ("cores", "probes", "period", "timestamp_bits"),
     [
-        *[(1, 3, 0, 16), (2, 2, 2, 0)],
-        *(pytest.param(*s, marks=pytest.mark.long) for s in [(2, 1, 1, 0), (3, 2, 2, 16)]),
-        pytest.param(5, 3, 3, 0, marks=pytest.mark.long),
+        (1, 3, 0, 16),
+        *(pytest.param(*s, marks=pytest.mark.long) for s in [(2, 2, 2, 0), (2, 1, 1, 0)]),
+        *(pytest.param(*s, marks=pytest.mark.long) for s in [(3, 2, 2, 16), (5, 3, 3, 0)]),
     ],
 )
 def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, timestamp_bits):
@@ -371,8 +389,8 @@ def star_latency(parameters, rows):
 @pytest.mark.parametrize(
     ("cores", "rows", "lanes"),
     [
-        *[(1, 1, 1), (1, 1, 3), (2, 10, 1), (3, 1, 1)],
-        pytest.param(7, 1, 1, marks=pytest.mark.long),
+        *[(1, 1, 1), (1, 1, 3), (2, 10, 1)],
+        *(pytest.param(cores, 1, 1, marks=pytest.mark.long) for cores in (3, 7)),
         *(
             pytest.param(cores, *shape, marks=pytest.mark.long)
             for cores in (1, 2, 3, 7)
@@ -388,11 +406,11 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
     assert star_latency(parameters, rows) == whole + rows
     digests = parameters.with_(comparator="equality", digest_bits=2)
     assert Accelerator(digests).latency == whole + 6
-    if cores == 3:
+    if cores > 1:
         assert star_latency(digests, rows) == whole + 6 + rows
     cells = parameters.with_(digest_bits=5)
     assert Accelerator(cells).latency == whole + 10
-    if cores == 3:
+    if cores > 1:
         assert star_latency(cells, rows) == whole + 10 + rows
 
 
@@ -406,12 +424,12 @@ def test_more_cores_than_reset_reaches_before_a_word_are_refused():
     ("worked", "options"),
     [
         (12, {"cores": 1}),
-        (90, {"cores": 5}),
+        pytest.param(90, {"cores": 5}, marks=pytest.mark.long),
         pytest.param(40, {"cores": 16}, marks=pytest.mark.long),
         pytest.param(60, {"cores": 2, "engine": "index"}, marks=pytest.mark.long),
         (70, {"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}),
-        (70, {"cores": 2, "lanes": 2, "digest_bits": 3}),
-        (70, {"cores": 2, "timestamp_bits": 8}),
+        pytest.param(70, {"cores": 2, "lanes": 2, "digest_bits": 3}, marks=pytest.mark.long),
+        pytest.param(70, {"cores": 2, "timestamp_bits": 8}, marks=pytest.mark.long),
         (50, {"cores": 2, "engine": "index", "tuples_per_word": 2}),
     ],
 )
@@ -478,11 +496,16 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     ("cores", "engine", "options", "stalls"),
     [
         (1, "scan", {}, 0.3),
-        (2, "scan", {"timestamp_bits": 16}, 0.0),
-        (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}, 0.3),
         (3, "index", {"tuples_per_word": 2}, 0.3),
-        (4, "scan", {"digest_bits": 3, "comparator": "equality", "tuples_per_word": 2}, 0.0),
-        pytest.param(5, "index", {"timestamp_bits": 16}, 0.3, marks=pytest.mark.long),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in [
+                (2, "scan", {"timestamp_bits": 16}, 0.0),
+                (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}, 0.3),
+                (4, "scan", {"digest_bits": 3, "tuples_per_word": 2, "comparator": "equality"}, 0),
+                (5, "index", {"timestamp_bits": 16}, 0.3),
+            ]
+        ),
     ],
 )
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path, cores, engine, options, stalls):

@@ -124,7 +124,7 @@ def always():
         yield True
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -193,7 +193,7 @@ class TimedModel(PairModel):
         assert before <= len(self.born)
 
 
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(
     lifespan=st.sampled_from([0, 1, 5, 20]),
     cores=st.sampled_from([1, 2, 3]),

@@ -107,6 +107,7 @@ def test_a_port_that_is_not_taken_only_makes_the_other_one_wait(tmp_path, late, 
     assert_right(path, scenario, merge_ports(codec, *ports))
 
 
+@pytest.mark.long
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path):
     parameters = JoinParameters(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4, probes=2)
     parameters = parameters.with_(failure_cycles=longest_silence(parameters))
@@ -121,7 +122,7 @@ def test_a_port_that_is_not_taken_is_no_failure(tmp_path):
     check(parameters, 8, tmp_path, begin=(0, 5 * least), segments=1, tuples=30)
 
 
-@pytest.mark.parametrize("tuples_per_word", [1, 2])
+@pytest.mark.parametrize("tuples_per_word", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
     parameters = JoinParameters(
         cores=2, sub_window=4, keys=X8, tuples_per_word=tuples_per_word, result_streams=2
@@ -179,12 +180,16 @@ def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
 
 @pytest.mark.parametrize(
     "options",
-    [pytest.param({"cores": 3}, marks=pytest.mark.long), {"cores": 2, "tuples_per_word": 2}],
+    [
+        {"cores": 2, "probes": 2},
+        *(
+            pytest.param({"engine": "index", **more}, marks=pytest.mark.long)
+            for more in ({"cores": 3}, {"cores": 2, "tuples_per_word": 2})
+        ),
+    ],
 )
 def test_reset_forgets_whatever_was_under_way(tmp_path, options):
-    parameters = JoinParameters(
-        sub_window=8, keys=X8, fan_in=2, engine="index", result_streams=2, **options
-    )
+    parameters = JoinParameters(sub_window=8, keys=X8, fan_in=2, result_streams=2, **options)
     path = write_manifest(parameters, tmp_path)
     codec = WordCodec(Manifest.load(path))
     tuples = codec.pack_tuples(np.arange(24) % 2, {"x": np.arange(24) // 3 % 3})

@@ -34,14 +34,14 @@ def test_the_hardest_work_between_two_signs_of_life_takes_less_time(tmp_path, sh
     # All keys of a side are equal, and their digests agree with those of the other side.
     keys = {"R": 3, "S": 100}
     tuples = [
-        (side, {"x": keys[side]}, 4 * n + 3000 * (n > 60)) for n in range(70) for side in ("R", "S")
+        (side, {"x": keys[side]}, 4 * n + 3000 * (n > 34)) for n in range(40) for side in ("R", "S")
     ]
     script = [*configuration(parameters, bounds=(0, 0), windows=windows, period=0)]
     words = pack(manifest, [*script, *tuples, FLUSH])
     bench = StreamBench(Accelerator(parameters), deadline=200_000)
     bench.source(bench.dut.i, as_integers(words))
     taken = []
-    received = bench.sink(bench.dut.o, 3, stamps=taken, begin=8 * least if least < 3000 else 0,
+    received = bench.sink(bench.dut.o, 3, stamps=taken, begin=3 * least if least < 3000 else 0,
                           weight=lambda word: as_kind(parameters, word) == 2)  # fmt: skip
     bench.run(extra_cycles=40)
     fields = WordCodec(manifest).unpack_results(as_results(parameters, received))

@@ -109,9 +109,8 @@ def test_the_manifest_tells_of_the_memory(tmp_path):
     assert memory.bytes == LARGE.ring_rows * 8
 
 
-def test_windows_on_the_chip_have_no_memory_whose_pace_could_be_set():
-    # A bundle that no other file builds: another worker may be writing that at this moment.
-    chip = built(BUNDLES["tiny"].with_(sub_window=6))
+def test_windows_on_the_chip_have_no_memory_whose_pace_could_be_set(tmp_path):
+    chip = write_manifest(BUNDLES["tiny"], tmp_path / "bundle")
     assert Manifest.load(chip).memory is None
     with pytest.raises(
         ValueError, match="'memory' is for windows in external memory, but those of"

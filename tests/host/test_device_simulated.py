@@ -17,8 +17,9 @@ from tests.host.small_bundles import BUNDLES
 FOLDER = ROOT / "build" / "tests"
 
 #: Each takes ten seconds to compile; `make test-long` adds those that are much like others. Fields
-#: of 64 bits are compiled for `test_every_path`, too, whose cases have their extremes.
-MORE = ("plain", "equality", "wide")
+#: of 64 bits are compiled for `test_every_path`, too, whose cases have their extremes; a predicate
+#: of one's own is simulated as part of the hardware.
+MORE = ("plain", "equality", "wide", "custom")
 SHAPES = [pytest.param(name, marks=[pytest.mark.long] * (name in MORE)) for name in BUNDLES]
 
 #: Two tuples in a word.
@@ -103,7 +104,7 @@ class TestTwoResultPorts(DeviceContract):
 class SimulatedMachine(DeviceMachine):
     """Any use of simulated devices that others compile too, with stalls, at times by a thread."""
 
-    shapes = [*(BUNDLES[name] for name in ("tiny", "groups", "custom"))]
+    shapes = [*(BUNDLES[name] for name in ("tiny", "groups"))]
     shapes += [PAIRED, PAIRED_PORTS]
 
     def open_device(self, parameters, seed):

@@ -35,6 +35,7 @@ def test_the_simulated_accelerator_answers_as_plain_python_does(spark, simulated
     assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", **window)
 
 
+@pytest.mark.long
 def test_two_result_ports_have_the_answer_in_order(spark, two_port_bundle):
     joined = stream_join(
         *frames(spark, LEFT, RIGHT),

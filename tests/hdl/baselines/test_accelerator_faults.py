@@ -216,7 +216,7 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
 
 @pytest.mark.parametrize(
     ("predicate", "architecture", "cores", "stalls"),
-    half(["near_or_above", "below"], CHAINS, [(1, 0.2), (2, 0.0), (3, 0.4)]),
+    half(["near_or_above", "below"], CHAINS, [(1, 0.2), (2, 0.0), (3, 0.4)], of=3),
 )
 def test_a_custom_predicate_is_given_r_before_s(architecture, cores, stalls, predicate):
     """Whichever of the two passes, and whichever is kept."""

@@ -105,18 +105,19 @@ SHAPES = {
     "index": {"cores": 2, "engine": "index", "bucket_bits": 1, "tuples_per_word": 2},
 }
 FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
-FEW = (Fault.LEFT_SILENT, Fault.REFUSES)
+#: Of more than one core, and of one core in all other ways.
+SEVERAL = {"three": Fault.LEFT_SILENT, "two": Fault.RIGHT_SILENT}
 #: An index may be silent for long, and many cores take long to simulate.
 LONG = [
-    *(("three", fault) for fault in FAULTS if fault not in FEW),
+    *(("one", fault) for fault in SEVERAL.values()),
+    *(("three", fault) for fault in FAULTS if fault is not SEVERAL["three"]),
     ("five", Fault.REFUSES),
     ("two", Fault.DEAD),
     *(("index", fault) for fault in (Fault.DEAD, Fault.RIGHT_SILENT)),
 ]
 CASES = [
-    *(("one", fault) for fault in FAULTS),
-    *(("three", fault) for fault in FEW),
-    ("two", Fault.RIGHT_SILENT),
+    *(("one", fault) for fault in FAULTS if fault not in SEVERAL.values()),
+    *SEVERAL.items(),
     *(pytest.param(*case, marks=pytest.mark.long) for case in LONG),
 ]
 

@@ -18,13 +18,13 @@ def published_reports():
     """The published reports: one that need not be current takes long to hold against its design."""
     return [
         pytest.param(
-            path, report, id=path.stem,
-            marks=[] if report["preset"] in CURRENT else [pytest.mark.long],
+            path, report, id=path.stem
         )
         for path, report in published(ROOT / REPORTS).items()
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "report"), published_reports())
 def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
     """After a change of the hardware: `python -m hdl reports`, and `route` for CURRENT."""

@@ -117,7 +117,7 @@ def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
 
 @pytest.mark.parametrize(
     ("architecture", "cores", "sub_window"),
-    half(["handshake", "low-latency-handshake"], [(2, 504), (3, 252)]),
+    half(["handshake", "low-latency-handshake"], [(2, 504), (3, 252)], of=3),
 )
 def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cores, sub_window):
     """The names are those of the Verilog, whose hierarchy synthesis flattens."""

@@ -19,7 +19,7 @@ MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
     "changes",
     [
         pytest.param({"cores": 2, "probes": 2, "lanes": 2}, marks=pytest.mark.long),
-        {"cores": 1, "engine": "index", "tuples_per_word": 2},
+        pytest.param({"cores": 1, "engine": "index", "tuples_per_word": 2}, marks=pytest.mark.long),
         {"cores": 2, "probes": 2, "lanes": 2, "result_streams": 2},
     ],
 )

@@ -99,7 +99,13 @@ def random_words(generator, count, *, pairs, burst):
 
 @pytest.mark.parametrize(
     ("engine", "probes", "bits", "period", "stalls", "pairs", "burst"),
-    half(ENGINES, [(1, 3), (2, 3), (3, 3), (16, 4)], [0, 1, 3], [(0.0, 0.9, 2), (0.4, 0.5, 90)]),
+    half(
+        ENGINES,
+        [(1, 3), (2, 3), (3, 3), (16, 4)],
+        [0, 1, 3],
+        [(0.0, 0.9, 2), (0.4, 0.5, 90)],
+        of=3,
+    ),
 )
 def test_two_tuples_mean_what_they_mean_one_after_the_other(
     engine, probes, bits, period, stalls, pairs, burst
@@ -201,8 +207,7 @@ def test_a_pair_whose_first_tuple_ends_the_other_sides_group_leaves_as_two():
         assert [word.close & 1 for word in last] == [1, 0][: len(kinds)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(("engine", "stalls"), half(ENGINES, [0.0, 0.4]))
 def test_closings_in_flight_when_room_ends(engine, stalls):
     """Every tuple ends a group with a star."""
     parameters = pair_parameters(engine)

@@ -68,7 +68,8 @@ class Pins:
         return byte ^ (self.random.random() < self.errors) << self.random.randrange(8)
 
 
-@pytest.mark.parametrize("errors", [0.0, pytest.param(0.004, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("errors", [0.0, 0.004])
 def test_a_join_passes_the_pins(errors):
     manifest = manifest_of(PARAMETERS)
     rng = np.random.default_rng(1)

@@ -68,7 +68,7 @@ def scenario(order, generator, most):
     return sides, expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(st.sampled_from(ENTRIES), max_size=40),
     st.sampled_from([1, 2, 6, 40]),
@@ -81,7 +81,7 @@ def test_turns_follow_one_another_whatever_the_stalls(order, most, stalls, seed)
     assert sequence(words) == expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.lists(st.sampled_from([PAIR, PAIR, PAIR, STAR]), max_size=80),
     st.lists(st.sampled_from([PAIR, PAIR, PAIR, STAR]), max_size=80),

@@ -38,7 +38,7 @@ def gather(dut, parameters, port_words, count, *, stalls=0.0, seed=0, stamps=Non
 
 @pytest.mark.parametrize(
     ("cores", "fan_in", "stalls"),
-    half([1, 2, 3, 4, 7, 16], [2, 3, 4], [0.0, 0.4]),
+    half([1, 2, 3, 4, 7, 16], [2, 3, 4], [0.0, 0.4], of=3),
 )
 def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
     parameters = gathering_parameters(cores, fan_in)

@@ -62,7 +62,7 @@ def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
 
 @pytest.mark.parametrize(
     ("cores", "fan_in", "size", "share"),
-    half([1, 2, 3, 5, 7], [2, 3], [(1, 0.3), (2, 0.7), (8, 1.0)]),
+    half([1, 2, 3, 5, 7], [2, 3], [(1, 0.3), (2, 0.7), (8, 1.0)], of=3),
 )
 def test_behind_the_tree_results_come_by_rounds_then_by_cores(cores, fan_in, size, share):
     """With rounds of one tuple, that is the order in which the tuples were stored."""

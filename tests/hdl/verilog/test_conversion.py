@@ -109,7 +109,7 @@ def test_generated_verilog_is_clean(tiny, tmp_path):
     assert lint(path) == ""
 
 
-@pytest.mark.parametrize("engine", ["scan", "index"])
+@pytest.mark.parametrize("engine", ["scan", pytest.param("index", marks=pytest.mark.long)])
 def test_verilog_with_parity_is_clean(tmp_path, engine):
     parameters = FLIP_SHAPES["equality index"]  # which the tests of flipped bits generate, too
     if engine == "scan":

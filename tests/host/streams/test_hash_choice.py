@@ -98,6 +98,7 @@ def colliding(count):
     return np.unique(values[hashes == hashes[0]])[:count]
 
 
+@pytest.mark.long
 def test_keys_of_one_bucket_are_slow_once(tmp_path):
     """Windows of 256 keys in one bucket: 256 entries a probe, and with other seeds one or two."""
     library = pytest.importorskip("sim.verilated.library")

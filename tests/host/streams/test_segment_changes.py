@@ -79,7 +79,7 @@ def begun(left, right, window, segments):
     return told
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whichever_cores_store_the_answer_is_that_of_the_reference(bundles, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
@@ -231,7 +231,7 @@ def simulator(request, tmp_path_factory):
 
 
 @pytest.mark.timeout(600)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, data):
     rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))

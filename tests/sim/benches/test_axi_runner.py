@@ -10,7 +10,8 @@ from sim.benches.axi_runner import run_axi_bench
 SMALL = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=6),), timestamp_bits=9)
 
 
-@pytest.mark.parametrize("inputs", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("inputs", [1, 2])
 def test_the_generated_shell_joins_under_cocotb_and_is_as_fast_as_stated(tmp_path, inputs):
     options = AxiOptions(inputs=inputs)
     measured = run_axi_bench(

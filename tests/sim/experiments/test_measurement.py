@@ -19,8 +19,8 @@ TINY = {name: ACCELERATORS[name].with_(sub_window=32) for name in ("sj-2", "llhj
 ROUNDS = {
     name: ACCELERATORS[name].with_(cores=3, sub_window=24) for name in ("rounds-8", "rounds-8x4")
 }
-#: Those with several lanes take another simulator library.
-LANES = ["rounds-8", pytest.param("rounds-8x4", marks=pytest.mark.long)]
+#: Each accelerator takes a simulator library; `make test-long` adds all but the first one.
+JOINS = ["sj-2", pytest.param("llhj-2", marks=pytest.mark.long)]
 WINDOW = 48
 
 
@@ -43,7 +43,7 @@ def manifests(tmp_path_factory):
 
 
 @pytest.mark.parametrize("timed", [False, True])
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", JOINS)
 def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, timed):
     found = measure(manifests[name], Point(name, WINDOW, timed=timed, tuples=300))
     assert found["comparisons_per_tuple"] == pytest.approx(WINDOW, rel=0.04)
@@ -52,7 +52,7 @@ def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, tim
     assert found["ingress_stalled_share"] > 0.5
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", JOINS)
 def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
     point = Point(name, WINDOW, interval=60, width=1000, tuples=300)
     found = measure(manifests[name], point)
@@ -64,7 +64,8 @@ def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
     assert found["results_per_tuple"] == pytest.approx(WINDOW * (2001 / 10_000) ** 2, rel=0.25)
 
 
-@pytest.mark.parametrize("name", LANES)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ROUNDS)
 @pytest.mark.parametrize("width", [158, 2000])
 def test_an_inner_order_costs_no_more_than_its_stars_occupy_on_the_output(manifests, name, width):
     """A star for each of 16 or 17 laps of three cores, and one for the probe; whatever matches."""
@@ -76,7 +77,8 @@ def test_an_inner_order_costs_no_more_than_its_stars_occupy_on_the_output(manife
     assert found["cycles_per_tuple"] <= 1.03 * words
 
 
-@pytest.mark.parametrize("name", LANES)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ROUNDS)
 def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, name):
     measured = [
         measure(manifests[name], Point(name, WINDOW, tuples=200, rounds=n)) for n in (1, 2, 4)
@@ -117,6 +119,7 @@ def test_what_filled_the_windows_does_not_delay_a_paced_tuple(manifests):
     assert few["processing"] == pytest.approx(many["processing"], rel=0.1)
 
 
+@pytest.mark.long
 def test_a_chain_has_no_stars_and_so_no_processing_latency(manifests):
     found = measure(manifests["llhj-2"], Point("llhj-2", WINDOW, width=1000))
     assert found["stars_per_tuple"] == 0

@@ -6,6 +6,7 @@ import pytest
 from hdl.bundle import generate
 from sim.failures.injection import VARIABLE, CoreFault, code_of, failing, with_faults
 from sim.failures.trials import SHAPES
+from tests.host.small_bundles import BUNDLES
 
 
 def test_every_core_passes_its_own_faults():
@@ -20,7 +21,7 @@ def test_every_core_passes_its_own_faults():
 
 
 def test_an_accelerator_without_gates_is_refused():
-    verilog, _ = generate(SHAPES["scan"].with_(failure_cycles=0))
+    verilog, _ = generate(BUNDLES["tiny"])
     with pytest.raises(ValueError, match="no instance 'gate_0' in its top module"):
         with_faults(verilog, 4)
 

@@ -14,7 +14,7 @@ from sim.scenarios.answers import answer
 from sim.scenarios.hostile_words import hostile_scenario
 from sim.soak.bundles import built
 
-SEEDS = 25
+SEEDS = 10
 
 
 @pytest.mark.timeout(600)
@@ -45,8 +45,9 @@ def emitted(bundle, words, marks):
     return accepted, produced
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("shape", ["scan", pytest.param("scan, arity 2", marks=pytest.mark.long)])
+@pytest.mark.parametrize("shape", SHAPES)
 def test_gates_cost_no_cycle(shape):
     with_gates = built(SHAPES[shape], print)
     without = built(SHAPES[shape].with_(failure_cycles=0), print)

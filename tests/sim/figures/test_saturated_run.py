@@ -34,6 +34,7 @@ def test_what_never_comes_is_an_error_with_the_counters(tmp_path, monkeypatch):
             run.send(run.tuples(8), marks=2)
 
 
+@pytest.mark.long
 def test_groups_of_one_are_counted_beside_full_groups_with_the_same_windows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parameters = PRESETS["tiny"].with_(probes=4, comparator="equality")

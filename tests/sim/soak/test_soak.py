@@ -32,8 +32,8 @@ SHAPES = {
     "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     **CHAINS,
 }
-#: No other test compiles this one, and gates and rounds are in others.
-LONG = ("scan with gates and rounds",)
+#: No other test compiles these. Gates, rounds and a chain are in other shapes.
+LONG = ("scan with gates and rounds", "handshake")
 PROGRAMS, EFFORT = 25, 20_000
 
 

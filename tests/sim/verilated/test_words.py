@@ -74,8 +74,8 @@ SHAPES = {
 #: tuples in a word are compiled for the driver and for the soak, too.
 MORE = (
     "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "8 cores, 6 lanes, 8 probes",
-    "7 cores", "index, two in a word", "index, 5 cores, few buckets", "index, equality",
-    "3 cores, 4 probes, two in a word", "index, equality, two in a word",
+    "7 cores", "index, two in a word", "index, 3 cores, few buckets", "index, 5 cores, few buckets",
+    "index, equality", "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip
 
 
