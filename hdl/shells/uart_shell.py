@@ -5,23 +5,15 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hdl.architecture import make_accelerator
-from hdl.link.endpoint import BoardEndpoint
-from hdl.link.settings import SLOT_BYTES, LinkSettings
-from hdl.result_ports import result_ports
-from hdl.words.inputs import input_word
-from hdl.words.results import result_word
-
-from .external_memory import refuse_external_windows
-from .mark_watch import WordWatch
-from .registers import ShellRegisters, hash_number
-from .reset_stretch import ResetStretch
+from .linked_accelerator import LinkedAccelerator, shell_link_settings
 from .uart import UartReceiver, UartTransmitter
 
 __all__ = ["UartShell", "uart_link_settings"]
 
 #: Cycles that a host may take to answer, besides the time on the line.
 HOST_CYCLES = 1 << 18
+#: Bits that a UART sends for a byte.
+UART_BITS = 10
 
 
 def uart_link_settings(parameters, *, digest, divisor, host_cycles=HOST_CYCLES, **changes):
@@ -40,19 +32,10 @@ def uart_link_settings(parameters, *, digest, divisor, host_cycles=HOST_CYCLES, 
     changes
         Other parameters of :class:`hdl.link.settings.LinkSettings`.
     """
-    hash_number(digest)
-    chosen = LinkSettings(
-        input_bits=input_word(parameters).size,
-        result_bits=result_word(parameters).size,
-        hash=bytes.fromhex(digest),
+    return shell_link_settings(
+        parameters, digest=digest, byte_cycles=UART_BITS * divisor, host_cycles=host_cycles,
         **changes,
-    )
-    window = max(chosen.send_slots, chosen.receive_slots) * SLOT_BYTES * 10 * divisor
-    times = {
-        "timeout_cycles": 2 * window + host_cycles,
-        "heartbeat_cycles": window + host_cycles // 2,
-    }
-    return LinkSettings(**{**vars(chosen), **times, **changes})
+    )  # fmt: skip
 
 
 class UartShell(wiring.Component):
@@ -86,16 +69,12 @@ class UartShell(wiring.Component):
     """
 
     def __init__(self, parameters, *, digest, divisor, **options):
-        if len(result_ports(parameters)) != 1:
-            raise ValueError(
-                "A UART shell needs an accelerator with one result stream, not "
-                f"result_streams={parameters.result_streams!r}"
-            )
-        refuse_external_windows(parameters, "A UART shell")
         self.parameters = parameters
         self.divisor = divisor
         self.settings = uart_link_settings(parameters, digest=digest, divisor=divisor, **options)
-        self._hash = hash_number(digest)
+        self._inside = LinkedAccelerator(
+            parameters, digest=digest, settings=self.settings, shell="A UART shell"
+        )
         self._receiver = UartReceiver(divisor=divisor)
         self._transmitter = UartTransmitter(divisor=divisor)
         super().__init__(
@@ -104,55 +83,14 @@ class UartShell(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.receiver, m.submodules.transmitter = self._receiver, self._transmitter
-        m.submodules.link = link = BoardEndpoint(self.settings)
-        m.submodules.stretch = stretch = ResetStretch()
-        m.submodules.registers = registers = ShellRegisters(self.parameters)
-        accelerator = DomainRenamer("inside")(make_accelerator(self.parameters))
-        m.submodules.accelerator = accelerator
-        m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
-        connect(m, self._receiver.o, link.i)
-        connect(m, link.o, self._transmitter.i)
-        connect(m, link.registers, registers.bus)
+        m.submodules.inside = inside = self._inside
+        connect(m, self._receiver.o, inside.i)
+        connect(m, inside.o, self._transmitter.i)
         m.d.comb += [
             self._receiver.pin.eq(self.rx),
             self.tx.eq(self._transmitter.pin),
-            self.open.eq(link.open),
-            self.interrupt.eq(registers.interrupt),
-            inside.clk.eq(ClockSignal()),
-            inside.rst.eq(stretch.reset),
-            stretch.restart.eq(registers.restart | link.begin),
-            registers.resetting.eq(stretch.reset),
-            registers.manifest_hash.eq(self._hash),
-            accelerator.counter_addr.eq(registers.counter_addr),
-            registers.counter_data.eq(accelerator.counter_data),
-            registers.busy.eq(watch.busy),
-            registers.mark.eq(watch.mark),
-            registers.faults.eq(watch.faults),
+            self.open.eq(inside.open),
+            self.interrupt.eq(inside.interrupt),
         ]
-        self.elaborate_words(m, link, accelerator, stretch, registers, watch)
         return m
-
-    def elaborate_words(self, m, link, accelerator, stretch, registers, watch):
-        """Connect words and results, of which none passes while the accelerator is in reset."""
-        opened = Signal()
-        words, results = accelerator.i, accelerator.o
-        m.d.sync += [
-            opened.eq(~stretch.reset & registers.enable & ~registers.restart),
-            registers.input_waiting.eq(words.valid & ~words.ready),
-            registers.output_waiting.eq(results.valid & ~results.ready),
-        ]
-        enters, leaves = opened & link.words.valid, ~stretch.reset & results.valid
-        m.d.comb += [
-            Value.cast(words.payload).eq(link.words.payload),
-            words.valid.eq(enters),
-            link.words.ready.eq(opened & words.ready),
-            link.results.payload.eq(Value.cast(results.payload)),
-            link.results.valid.eq(leaves),
-            results.ready.eq(~stretch.reset & link.results.ready),
-            watch.i.eq(words.payload),
-            watch.enters.eq(words.valid & words.ready),
-            watch.o[0].eq(results.payload),
-            watch.leaves.eq(results.valid & results.ready),
-        ]

@@ -22,13 +22,21 @@ pytest.importorskip("amaranth_boards", reason="needs make setup-fpga")
 
 SMALL = PRESETS["board-small"]
 PATH = [
-    {"type": "clk-to-q", "delay": 0.5, "to": {"cell": "shell.link.writer.crc_TRELLIS_FF_Q"}},
-    {"type": "routing", "delay": 2.25, "to": {"cell": "shell.accelerator.core_0.left.a_LUT4_Z"}},
-    {"type": "logic", "delay": 1.0, "to": {"cell": "shell.accelerator.core_0.left.b_LUT4_Z_1"}},
+    {"type": "clk-to-q", "delay": 0.5, "to": {"cell": "shell.inside.link.writer.crc_TRELLIS_FF_Q"}},
+    {
+        "type": "routing",
+        "delay": 2.25,
+        "to": {"cell": "shell.inside.accelerator.core_0.left.a_LUT4_Z"},
+    },
+    {
+        "type": "logic",
+        "delay": 1.0,
+        "to": {"cell": "shell.inside.accelerator.core_0.left.b_LUT4_Z_1"},
+    },
     {
         "type": "setup",
         "delay": 0.25,
-        "to": {"cell": "shell.accelerator.ingress$87.turns.c$4_DFF_Q"},
+        "to": {"cell": "shell.inside.accelerator.ingress$87.turns.c$4_DFF_Q"},
     },
 ]
 
@@ -80,9 +88,9 @@ def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     assert json.loads((tmp_path / "report.json").read_text()) == json.loads(json.dumps(report))
     assert all(n == {"used": 12, "available": 48} for n in report["resources"].values())
     assert report["slowest_path"] == [
-        {"component": "shell.link.writer", "ns": 0.5},
-        {"component": "shell.accelerator.core_0.left", "ns": 3.25},
-        {"component": "shell.accelerator.ingress$87.turns", "ns": 0.25},
+        {"component": "shell.inside.link.writer", "ns": 0.5},
+        {"component": "shell.inside.accelerator.core_0.left", "ns": 3.25},
+        {"component": "shell.inside.accelerator.ingress$87.turns", "ns": 0.25},
     ]
     text = (tmp_path / "README.md").read_text()
     for part in (
