@@ -8,6 +8,7 @@ from host.cli import startup  # before all that takes long to load
 from host.device import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
 from host.manifest import Manifest
+from host.query.epochs import Epoch, EpochSchedule
 from host.query.goals import InputRate, Latency, Queue
 from host.query.ordering import Ordering
 from host.query.segments import Segment, SegmentSchedule
@@ -25,6 +26,8 @@ __all__ = [
     "CountWindow",
     "Device",
     "DifferenceBand",
+    "Epoch",
+    "EpochSchedule",
     "FailureError",
     "InputRate",
     "JoinError",

@@ -94,6 +94,14 @@ class BatchEncoder:
         for field in self._fields.values():
             field.settle(batches)
 
+    def floor(self, ticks: int) -> int:
+        """Return the greatest timestamp that is not later than a time; see
+        :meth:`host.encode.times.TimeEncoder.floor`.
+
+        The encoder must be settled.
+        """
+        return self._times.floor(ticks)
+
     def encode(self, side: int, batch: pa.RecordBatch) -> EncodedBatch:
         """Encode the next rows of one side.
 

@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import ORDERED, Column, ColumnType, row_at
+from host.encode.kinds import ORDERED, Column, ColumnType, integer_view, row_at
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
-from host.errors import DisorderError, KeyRangeError, NullOrderError, UnsupportedTypeError
+from host.errors import (
+    DisorderError,
+    KeyRangeError,
+    NullOrderError,
+    UnsupportedTypeError,
+    UsageError,
+)
 from host.manifest import Manifest
 from host.query.durations import Duration
 from host.query.join_query import JoinQuery
@@ -62,6 +68,26 @@ class TimePlan:
         """Return an encoder of the times for one execution."""
         return TimeEncoder(self)
 
+    def ticks(self, value: object) -> int:
+        """Return a value of the left order column in ticks.
+
+        Raises
+        ------
+        UsageError
+            If the column cannot hold the value.
+        """
+        column = self.columns[0]
+        try:
+            array = pa.array([value], column.dtype)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise UsageError(
+                f"A time of column {column.name} is of type {column.dtype}, not {value!r}; give a "
+                f"value of that type."
+            ) from error
+        if array.null_count:
+            raise UsageError(f"A time of column {column.name} cannot be null; give a value.")
+        return int(integer_view(array)[0]) * self.factors[0]
+
 
 class TimeEncoder:
     """Encoder of the times of both sides in one execution.
@@ -81,6 +107,10 @@ class TimeEncoder:
         starts = [int(times[0]) * self._plan.factors[side] for side, times in firsts if len(times)]
         if self._origin is None and starts:
             self._origin = min(starts)
+
+    def floor(self, ticks: int) -> int:
+        """Return the greatest timestamp that is not later than a time; it may be below zero."""
+        return (ticks - (self._origin or 0)) // self._plan.divisor
 
     def encode(self, side: int, values: Array, first: int) -> UInt64s:
         """Return timestamps of ascending ``values``, which begin at row ``first`` of their side.

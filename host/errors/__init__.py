@@ -44,6 +44,12 @@ from host.errors.devices import (
     IllegalWordError,
     MemoryFaultError,
 )
+from host.errors.epochs import (
+    EpochCapacityError,
+    EpochCoresError,
+    EpochError,
+    EpochOrderError,
+)
 from host.errors.links import (
     LinkError,
     LinkLostError,
@@ -69,6 +75,10 @@ __all__ = [
     "DeviceUriError",
     "DisorderError",
     "DuplicateKeyError",
+    "EpochCapacityError",
+    "EpochCoresError",
+    "EpochError",
+    "EpochOrderError",
     "FailureError",
     "ForeignLibraryError",
     "ForeignManifestError",

@@ -44,6 +44,11 @@ class StorageSegments:
         self._segments: list[_Segment] = []
         self.restart()
 
+    @property
+    def fewest(self) -> int:
+        """The fewest cores of a segment that is not forgotten."""
+        return min(len(segment.live) for segment in self._segments)
+
     def restart(self) -> None:
         """Begin an empty window: the live cores stay, and ordinals restart at zero."""
         self._segments = [self._segment(0, np.zeros(self._rule.cores, np.int64))]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.device import Device
+from host.query.epochs import Epoch, Epochs
 from host.query.segments import Segment, SegmentSchedule
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
 from host.streams.accelerator_params import Progress
@@ -94,6 +95,11 @@ class JoinRun:
         :class:`~host.streams.device_join.JoinOptions`.
     segments : SegmentSchedule or sequence of (int, sequence of int)
         Changes of the cores that store: after how many tuples of both sides, which cores.
+    epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
+        Epochs of an elastic join; a pair is the place and the active cores. A join has either
+        epochs or segments. What is wrong with listed epochs is told before any row is taken. If an
+        epoch is refused later, the results of all tuples before it are handed on, and then its
+        :exc:`~host.errors.EpochError` is raised.
     """
 
     #: Schema of the results.
@@ -111,6 +117,7 @@ class JoinRun:
         buffer_rows: int = 1 << 17,
         is_cut: Callable[[], bool] | None = None,
         segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = (),
+        epochs: Epochs = (),
     ) -> None:
         self.device = device
         self._before: dict[str, int] = {}
@@ -125,6 +132,7 @@ class JoinRun:
             observe=self._visit,
             is_cut=is_cut,
             segments=segments,
+            epochs=epochs,
         )
         self._graph = ExecStreamGraph(buffer_rows)
 
@@ -140,10 +148,17 @@ class JoinRun:
 
         A consumer that stops early only needs to close the iterator; the device can then be used
         again.
+
+        Raises
+        ------
+        EpochError
+            Behind the last result, if an epoch was refused while the join ran.
         """
         self._before = self.device.counters()
         self._visits.clear()
         yield from Scheduler(self._graph, self._quantum).read()
+        if self._accelerator.refused is not None:
+            raise self._accelerator.refused
 
     @property
     def staged(self) -> StagingCounters:
@@ -178,6 +193,16 @@ class JoinRun:
     def segments(self) -> list[Segment]:
         """The changes of the cores that store in the last join, with the places where they came."""
         return self._accelerator.segments
+
+    @property
+    def epochs(self) -> list[Epoch]:
+        """The epochs that took effect in the last join; ``after`` is the place of each."""
+        return self._accelerator.epochs
+
+    @property
+    def superseded(self) -> list[Epoch]:
+        """Epochs of the last join that a later one replaced before they took effect."""
+        return self._accelerator.superseded
 
     @property
     def failures(self) -> FailureRecord | None:

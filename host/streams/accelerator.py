@@ -5,12 +5,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from host.errors import EpochError
+from host.query.epochs import Epoch
 from host.query.segments import Segment
 from host.reference.join_type import JoinType
 from host.runtime import Columns, ConfluenceExecStream, GraphError, Quantum, StreamResult
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.completion import Completion
 from host.streams.counters import StagingCounters
+from host.streams.epoch_changes import EpochChanges
+from host.streams.epoch_rules import require_epochs
 from host.streams.execution import Execution
 from host.streams.failure_record import FailureRecord
 from host.streams.hash_choice import HashWatch
@@ -50,6 +54,11 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         Decisions of an adaptive precision in the last execution.
     segments : list of Segment
         Changes of the cores that store, in the last execution.
+    epochs, superseded : list of Epoch
+        Epochs that took effect in the last execution, and those that never did.
+    refused : EpochError or None
+        Why the last execution ended before an epoch. The stream ends without an error, so that
+        what it has handed on reaches the reader, who must look here.
     failures : FailureRecord or None
         Cores that failed in the last execution; None if a failure ends the join.
     """
@@ -64,6 +73,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.hashing: HashWatch | None = None
         self.precision: PrecisionRecord | None = None
         self.segments: list[Segment] = []
+        self.epochs: list[Epoch] = []
+        self.superseded: list[Epoch] = []
+        self.refused: EpochError | None = None
         self.failures: FailureRecord | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
@@ -72,8 +84,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             raise GraphError(
                 f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
             )
-        if params.segments != ():
+        if params.segments != () or params.epochs != ():
             require_segments(params.device.manifest)
+        require_epochs(params)
         if isinstance(params.segments, Sequence):
             for _, cores in params.segments:  # what is wrong is told before any row is taken
                 segment_words(params.device.manifest, cores, params.plan.window)
@@ -95,6 +108,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.watch, self.trace, self.hashing = run.watch, run.trace, run.hashing
         self.precision = None if run.adaptive is None else run.adaptive.record
         self.segments = run.changes.begun
+        self.refused = None
+        if isinstance(run.changes, EpochChanges):
+            self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
         self.failures = run.failures.record
         self.staged = intake.counters
 
@@ -119,6 +135,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             if not run.delivery.hand_on(self.output):
                 return StreamResult.BUF_OVERFLOW
             if run.done:
+                self.refused = run.refused
                 return self.finish()
             if not run.take_input():
                 return StreamResult.BUF_UNDERFLOW

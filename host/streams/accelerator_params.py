@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from host.device import Device
 from host.encode import EncodingPlan
 from host.encode.recheck import Recheck
+from host.query.epochs import Epochs, EpochSchedule, ListedEpochs
 from host.query.on_failure import OnFailure
 from host.query.ordering import Ordering
 from host.query.segments import ListedSegments, SegmentSchedule
@@ -61,7 +62,7 @@ class AcceleratorJoinParams(ConfluenceParams):
         Longest time without progress of the device.
     report : callable or None
         Called with a :class:`Progress` from time to time.
-    is_cut, segments
+    is_cut, segments, epochs
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
@@ -82,6 +83,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     report: Callable[[Progress], None] | None = None
     is_cut: Callable[[], bool] | None = None
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
+    epochs: Epochs = ()
     result_words: int = 1 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
@@ -115,6 +117,11 @@ class AcceleratorJoinParams(ConfluenceParams):
         if isinstance(self.segments, Sequence):
             return ListedSegments(self.segments)
         return self.segments
+
+    @property
+    def epoch_schedule(self) -> EpochSchedule:
+        """The epochs of an execution; those of a list begin anew with each execution."""
+        return ListedEpochs(self.epochs) if isinstance(self.epochs, Sequence) else self.epochs
 
     @property
     def precision(self) -> Ordering:

@@ -30,6 +30,8 @@ class Delivery:
     ----------
     ready : list of Columns
         Results that wait for room in the buffer.
+    is_cut : bool
+        Whether the execution ends before its input does.
     """
 
     def __init__(self, params: AcceleratorJoinParams, completion: Completion | None) -> None:
@@ -37,6 +39,7 @@ class Delivery:
         self._order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
         self._release = Release(params.rows)
         self.ready: list[Columns] = []
+        self.is_cut = False
 
     def sift(self, keep: Callable[[Columns], Columns]) -> None:
         """Drop pairs that wait for their star, unless ``keep`` returns them."""
@@ -61,7 +64,7 @@ class Delivery:
             pairs = self._order.push(parts, complete)
             parts = [] if pairs is None else [pairs]
         if self._completion is not None:
-            goes_on = done and params.is_cut is not None and params.is_cut()
+            goes_on = self.is_cut or (done and params.is_cut is not None and params.is_cut())
             parts = self._completion.complete(parts, complete, reached, ended=done and not goes_on)
         self.ready += [results for results in parts if results.num_rows]
 

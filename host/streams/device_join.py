@@ -10,6 +10,7 @@ from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
 from host.encode.recheck import Recheck
 from host.hardware.capacity import require_capacity
+from host.query.epochs import Epochs
 from host.query.join_query import JoinQuery
 from host.query.segments import SegmentSchedule
 from host.query.tables import output_schema
@@ -47,6 +48,8 @@ class JoinOptions:
     segments : SegmentSchedule or sequence of (int, sequence of int)
         Changes of the cores that store: after how many tuples of both sides, which cores. At first
         all cores store. The answer is the same whichever cores do.
+    epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
+        Epochs of an elastic join, which make its cores active or not. Either these or segments.
     """
 
     trace: bool = False
@@ -56,6 +59,7 @@ class JoinOptions:
     observe: Callable[[Columns], None] | None = None
     is_cut: Callable[[], bool] | None = None
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
+    epochs: Epochs = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +218,7 @@ def _connected(
             report=options.report,
             is_cut=options.is_cut,
             segments=options.segments,
+            epochs=options.epochs,
         ),
     )
     graph.add(

@@ -7,7 +7,7 @@ from host.device import Stamps
 from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
-from host.errors import DisorderError, IllegalWordError, WindowOverflowError
+from host.errors import DisorderError, EpochError, IllegalWordError, WindowOverflowError
 from host.query.on_failure import OnFailure
 from host.query.segments import Segment
 from host.reference.exact import UInt64s
@@ -18,6 +18,8 @@ from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.delivery import Delivery
+from host.streams.epoch_changes import EpochChanges
+from host.streams.epoch_rules import EpochRules
 from host.streams.failed_cores import failed_cores, has_gates, participation
 from host.streams.failure_response import FailureResponse
 from host.streams.hash_choice import HashWatch
@@ -49,8 +51,10 @@ class Execution:
 
     Attributes
     ----------
-    changes : SegmentChanges
+    changes : SegmentChanges or EpochChanges
         Changes of the cores that store.
+    refused : EpochError or None
+        Why the execution ends before its input does.
     trace : Trace or None
         Latencies, if they are asked for.
     adaptive : AdaptivePrecision or None
@@ -79,7 +83,8 @@ class Execution:
         self._skip = self._staging.inherited + MARKS
         self._staging.append(self._setup(), marks=MARKS)
         self._staging.append(all_cores(device.manifest))
-        self.changes = SegmentChanges(params.schedule, params.plan.window)
+        self.changes = self._changes()
+        self.refused: EpochError | None = None
         foreign = int(codec.tuple_counts(self._staging.words).sum())  # of an earlier query
         self.trace = Trace(foreign) if params.trace else None
         self._decoder = result_decoder(
@@ -133,6 +138,15 @@ class Execution:
             setup = np.concatenate([participation(params.device), setup])
         return setup
 
+    def _changes(self) -> SegmentChanges | EpochChanges:
+        """Return what tells where other cores store."""
+        params = self._params
+        if params.epochs == ():
+            return SegmentChanges(params.schedule, params.plan.window)
+        failed = failed_cores(params.device)
+        rules = EpochRules(params.device.manifest, params.plan.window, failed)
+        return EpochChanges(params.epoch_schedule, params.plan, self._intake.floor, rules)
+
     def _begin_turns(self) -> None:
         """Let all cores take turns that have not failed."""
         device = self._params.device
@@ -147,22 +161,38 @@ class Execution:
         while self._staging.kept_back < self._params.low_water and not self._flushed:
             arrived = self._intake.take()
             if arrived is not None and arrived.count:
-                for part in self.changes.cut(arrived):
-                    if isinstance(part, Segment):
-                        self._change_turns(part.cores)
-                    else:
-                        self._stage(part)
+                self._stage_parts(arrived)
             elif arrived is not None:
                 self._deliver([])
                 if self.delivery.ready:
                     return True
             elif self._intake.at_end:
-                self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
-                self._decoder.flush()
-                self._flushed = True
+                self._end()
             else:
                 return False
         return True
+
+    def _end(self) -> None:
+        """Stage the end of the input."""
+        self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
+        self._decoder.flush()
+        self._flushed = True
+
+    def _stage_parts(self, arrived: Arrived) -> None:
+        """Stage tuples, and between them the words that change which cores store.
+
+        At an epoch that is refused, the input ends. What comes before it is still answered.
+        """
+        try:
+            for part in self.changes.cut(arrived):
+                if isinstance(part, Segment):
+                    self._change_turns(part.cores)
+                else:
+                    self._stage(part)
+        except EpochError as error:
+            self.refused = error
+            self.delivery.is_cut = True
+            self._end()
 
     def _stage(self, arrived: Arrived) -> None:
         """Write tuples into the words that the device will be offered."""

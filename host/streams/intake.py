@@ -141,6 +141,16 @@ class Intake(ABC):
     def next_row(self, side: Side) -> int:
         """Return the lower bound of the rows of ``side`` whose tuples are handed out later."""
 
+    def floor(self, ticks: int) -> int:
+        """Return the greatest timestamp that is not later than a time, once tuples have come.
+
+        Parameters
+        ----------
+        ticks : int
+            The time, as from :meth:`host.encode.times.TimePlan.ticks`.
+        """
+        return self._encoder.floor(ticks)
+
     def owned(self, pairs: Columns) -> Columns:
         """Return the pairs that belong to the result; by default all of them."""
         return pairs

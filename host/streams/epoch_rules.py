@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules that every epoch of a join keeps, and the errors of those that do not."""
+
+from collections.abc import Iterable, Sequence
+
+from host.errors import EpochCapacityError, EpochCoresError, EpochOrderError, UsageError
+from host.hardware.fullest_core import FullestCore
+from host.hardware.storage import StorageRule
+from host.manifest import Manifest
+from host.query.epochs import Epoch, ListedEpochs
+from host.reference.side import Side
+from host.reference.window import CountWindow, Window
+from host.streams.accelerator_params import AcceleratorJoinParams
+from host.streams.failed_cores import failed_cores
+
+__all__ = ["EpochRules", "require_epochs"]
+
+
+class EpochRules:
+    """Numbers the epochs of one join, and refuses those that cannot take effect.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        The accelerator.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    failed : iterable of int
+        Cores that have failed; they take no turns, whichever epoch names them.
+    """
+
+    def __init__(self, manifest: Manifest, window: Window, failed: Iterable[int] = ()) -> None:
+        self._storage = manifest.storage
+        self._window = window
+        self._failed = frozenset(failed)
+        self._last = 0
+        self._fullest: dict[Side, FullestCore] = {}
+        if isinstance(window, CountWindow):
+            rule = StorageRule.of(manifest)
+            for side in Side:
+                self._fullest[side] = fullest = FullestCore(
+                    rule, int(window.size), self._storage.sub_window
+                )
+                if self._failed:
+                    fullest.begin(0, self._live(range(self._storage.cores)))
+
+    def admit(self, epoch: Epoch, place: int | None = None) -> Epoch:
+        """Return an epoch that has been decided, with its number and the cores that can store.
+
+        Parameters
+        ----------
+        epoch : Epoch
+            The epoch.
+        place : int, optional
+            Tuples that have been sent, for messages.
+
+        Raises
+        ------
+        EpochOrderError
+            If its number is not above the last one.
+        EpochCoresError
+            If it has no core, an unknown one, or one twice.
+        EpochCapacityError
+            If an even share of a count-based window does not fit its cores.
+        """
+        number = self._last + 1 if epoch.number is None else epoch.number
+        if number <= self._last:
+            raise EpochOrderError(number, self._last, place)
+        cores, most = tuple(epoch.cores), self._storage.cores
+        known = all(0 <= core < most for core in cores)
+        live = self._live(cores)
+        if not known or not live or len(set(cores)) < len(cores):
+            raise EpochCoresError(number, cores, most, place)
+        if isinstance(self._window, CountWindow):
+            share = -(-int(self._window.size) // len(live))
+            self._require_room(number, live, share, place)
+        self._last = number
+        return Epoch(live, epoch.after, epoch.beyond, number)
+
+    def begin(self, epoch: Epoch, counts: dict[Side, int]) -> None:
+        """Weigh an epoch at the place where it is to take effect.
+
+        Parameters
+        ----------
+        epoch : Epoch
+            As returned by :meth:`admit`.
+        counts : dict of Side to int
+            Tuples of each side before it.
+
+        Raises
+        ------
+        EpochCapacityError
+            If a core would not have room for what a count-based window has of this epoch and of
+            those before it.
+        """
+        assert epoch.number is not None
+        for side, fullest in self._fullest.items():
+            fullest.begin(counts[side], epoch.cores)
+            needed = fullest.needed(counts[side])
+            self._require_room(epoch.number, epoch.cores, needed, sum(counts.values()))
+
+    def _live(self, cores: Iterable[int]) -> tuple[int, ...]:
+        return tuple(core for core in cores if core not in self._failed)
+
+    def _require_room(
+        self, number: int, cores: Sequence[int], needed: int, place: int | None
+    ) -> None:
+        assert isinstance(self._window, CountWindow)
+        room = self._storage.sub_window
+        if needed > room:
+            raise EpochCapacityError(number, int(self._window.size), cores, room, needed, place)
+
+
+def require_epochs(params: AcceleratorJoinParams) -> None:
+    """Raise an error if a join cannot have the epochs that are asked for.
+
+    Raises
+    ------
+    UsageError
+        If segments or another answer to failures are asked for as well, or if an epoch begins
+        beyond a value that the order column cannot hold.
+    EpochError
+        If a listed epoch cannot take effect.
+    """
+    if params.epochs == ():
+        return
+    if params.segments != ():
+        raise UsageError(
+            "A join has either epochs or segments, not both: an epoch is a segment; give epochs."
+        )
+    if params.survives:
+        raise UsageError(
+            "An elastic join ends when a core fails, so on_failure must be 'raise', not "
+            f"{params.on_failure.value!r}; leave out the epochs, or let a failure end the join."
+        )
+    schedule = params.epoch_schedule
+    if not isinstance(schedule, ListedEpochs):
+        return
+    rules = EpochRules(params.device.manifest, params.plan.window, failed_cores(params.device))
+    for epoch in schedule.epochs:
+        if epoch.beyond is not None:
+            params.plan.times.ticks(epoch.beyond)
+        rules.admit(epoch)
