@@ -6,6 +6,7 @@ Host code knows an accelerator only by its manifest, and needs no hardware tools
 
 from host.cli import startup  # before all that takes long to load
 from host.device import Device, open_device
+from host.elastic import EnergyController, PredictiveController, ThresholdController
 from host.errors import FailureError, JoinError, UsageError
 from host.manifest import Manifest
 from host.query.epochs import Epoch, EpochSchedule
@@ -26,6 +27,7 @@ __all__ = [
     "CountWindow",
     "Device",
     "DifferenceBand",
+    "EnergyController",
     "Epoch",
     "EpochSchedule",
     "FailureError",
@@ -35,10 +37,12 @@ __all__ = [
     "Manifest",
     "Matches",
     "Ordering",
+    "PredictiveController",
     "Queue",
     "Segment",
     "SegmentSchedule",
     "Side",
+    "ThresholdController",
     "TimeWindow",
     "UsageError",
     "open_device",

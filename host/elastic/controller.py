@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What decides how many cores a join should use."""
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+from host.elastic.observation import Observation
+from host.errors import UsageError
+
+__all__ = ["Controller", "share"]
+
+
+class Controller(ABC):
+    """A law that maps one observation to a number of cores; it keeps no state.
+
+    :class:`~host.elastic.core_control.CoreControl` adds the bounds and the patience.
+    """
+
+    #: Name for users.
+    name: ClassVar[str]
+
+    @abstractmethod
+    def wanted(self, seen: Observation) -> int:
+        """Return how many cores the load asks for, which may be none or more than there are.
+
+        The number does not fall when the observed regions were busier.
+        """
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The name and the parameters, in a few words."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def share(value: object, what: str) -> Fraction:
+    """Return a share above 0 and up to 1 exactly as it is written; raise for any other value."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        number = value if isinstance(value, Fraction) else Fraction(str(value))
+        if not 0 < number <= 1:
+            raise ValueError
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"The {what} is a share above 0 and up to 1, not {value!r}.") from None
+    return number

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds and patience around a controller: the number of cores that a join really uses."""
+
+from host.elastic.controller import Controller
+from host.elastic.observation import Observation
+from host.errors import UsageError
+
+__all__ = ["PATIENCE", "CoreControl"]
+
+#: Observations in a row that must allow fewer cores.
+PATIENCE = 2
+
+
+class CoreControl:
+    """Takes observations one by one, and keeps the number of cores that is in force.
+
+    - The number is never below the ``least`` of the last observation, and never above ``cores``.
+    - It grows as soon as one observation asks for more.
+    - It falls when ``patience`` observations in a row ask for less, to the largest number that any
+      of them asked for.
+
+    The same observations give the same numbers, so a log of observations can be replayed.
+
+    Parameters
+    ----------
+    controller : Controller
+        What asks for cores.
+    cores : int
+        Cores that there are, at least one. At first all of them are in force.
+    patience : int
+        At least one.
+
+    Attributes
+    ----------
+    active : int
+        The number of cores in force.
+
+    Raises
+    ------
+    UsageError
+        If there are no cores, or no observation is enough.
+    """
+
+    def __init__(self, controller: Controller, cores: int, *, patience: int = PATIENCE) -> None:
+        for what, number in (("core", cores), ("observation of patience", patience)):
+            if number < 1:
+                raise UsageError(f"A control of cores needs at least one {what}, not {number}.")
+        self.controller, self.cores, self.patience = controller, cores, patience
+        self.active = cores
+        self._calm: list[int] = []  # what the last observations asked for, all of it less
+
+    def see(self, seen: Observation) -> int:
+        """Take an observation; return the number of cores from now on."""
+        wanted = min(self.cores, max(1, seen.least, self.controller.wanted(seen)))
+        if wanted >= self.active:
+            self.active = wanted
+            self._calm.clear()
+            return self.active
+        self._calm.append(wanted)
+        if len(self._calm) >= self.patience:
+            self.active = max(self._calm)
+            self._calm.clear()
+        return self.active
