@@ -139,7 +139,7 @@ def test_many_random_accelerators_answer_like_the_reference(
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["scan", pytest.param("index", marks=pytest.mark.long)])
 @settings(max_examples=1)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_without_order_the_results_between_two_stars_are_the_same_set(
@@ -174,7 +174,7 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
 @pytest.mark.parametrize(
     ("shape", "scenario"),
     [
-        ({"cores": 1, "lanes": 1}, "rounds"),
+        pytest.param({"cores": 1, "lanes": 1}, "rounds", marks=pytest.mark.long),
         # The driver's tests have rounds of such an accelerator, in Verilator.
         pytest.param(
             {"cores": 3, "lanes": 2, "fan_in": 2, "probes": 2},
@@ -430,7 +430,9 @@ def test_more_cores_than_reset_reaches_before_a_word_are_refused():
         (70, {"cores": 2, "lanes": 2, "comparator": "equality", "digest_bits": 3}),
         pytest.param(70, {"cores": 2, "lanes": 2, "digest_bits": 3}, marks=pytest.mark.long),
         pytest.param(70, {"cores": 2, "timestamp_bits": 8}, marks=pytest.mark.long),
-        (50, {"cores": 2, "engine": "index", "tuples_per_word": 2}),
+        pytest.param(
+            50, {"cores": 2, "engine": "index", "tuples_per_word": 2}, marks=pytest.mark.long
+        ),
     ],
 )
 def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):

@@ -154,8 +154,7 @@ def test_more_passes_than_can_wait_to_be_verified(lanes):
     assert drive(model, stalls=0.95) == model.answers
 
 
-@pytest.mark.parametrize("digests", [False, True])
-@pytest.mark.parametrize("moved", [18, 20, 24, 28, 31])
+@pytest.mark.parametrize(("digests", "moved"), half([False, True], [18, 20, 24, 28, 31]))
 def test_a_pass_without_probes_that_has_to_wait_keeps_nothing_else_from_being_kept(digests, moved):
     """It is between two groups: the window of the later one must not be overwritten meanwhile."""
     changes = {"cores": 1, "sub_window": 8, "probes": 1}

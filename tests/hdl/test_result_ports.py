@@ -93,7 +93,10 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(tmp_path_f
 
 @pytest.mark.parametrize(
     ("late", "options"),
-    [((220, 0), {"probes": 2}), ((0, 160), {"engine": "index", "tuples_per_word": 2})],
+    [
+        ((220, 0), {"probes": 2}),
+        pytest.param((0, 160), {"engine": "index", "tuples_per_word": 2}, marks=pytest.mark.long),
+    ],
 )
 def test_a_port_that_is_not_taken_only_makes_the_other_one_wait(tmp_path, late, options):
     parameters = JoinParameters(

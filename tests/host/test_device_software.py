@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hypothesis import settings
 import numpy as np
 import pytest
 
@@ -62,6 +63,7 @@ class SoftwareMachine(DeviceMachine):
         return ThreadedDevice(device) if seed % 4 == 3 else device
 
 
+SoftwareMachine.TestCase.settings = settings(max_examples=50)
 TestAnyUse = SoftwareMachine.TestCase
 
 

@@ -101,6 +101,8 @@ class Ends:
 
 FENCE = (LaneKind.FENCE, {})
 EXPIRE = (LaneKind.EXPIRE, {})
+#: Cores and stalls of the longest chain, which takes as long as the others together.
+FIVE = pytest.param(5, 0.3, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_every_core_keeps_its_own_tuples_and_reports_pairs_with_them(cores, stal
         assert ends.compared[2 * n + kept] == 0
 
 
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.0), (5, 0.3)])
+@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.0), FIVE])
 def test_tuples_that_cross_inside_the_chain_meet_once(cores, stalls):
     """A tuple enters when the other side's before it has been taken, as the coordinator does it."""
     ends, count = Ends(CHAINS[1], cores, stalls=stalls), 15
@@ -190,7 +192,7 @@ def test_tuples_of_the_handshake_join_spread_over_the_cores(cores, stalls, side)
     assert all(0 <= there - here <= 2 for here, there in pairwise(way))
 
 
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.4), (5, 0.1)])
+@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.4), FIVE])
 def test_tuples_of_the_handshake_join_meet_once_while_they_leave(cores, stalls):
     """Words that expire all tuples pull them through the chain, so that each pair is found."""
     ends, count = Ends(CHAINS[0], cores, stalls=stalls, deadline=6_000), 2 * cores + 1
@@ -216,7 +218,7 @@ def test_tuples_of_the_handshake_join_meet_once_while_they_leave(cores, stalls):
     assert ends.taken == [2 * count + 1] * 2
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize("cores", [1, 2, 3, pytest.param(5, marks=pytest.mark.long)])
 def test_a_core_is_reset_by_its_own_bit(cores):
     """The one that is reset has forgotten its tuples, the others have not."""
     for reset in {0, cores - 1}:

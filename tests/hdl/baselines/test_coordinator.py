@@ -9,6 +9,7 @@ from hdl.baselines.coordinator import Coordinator
 from hdl.baselines.layouts import LaneKind, lane_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import faults_layout
+from tests.halves import half
 from tests.hdl.baselines.lane_ends import LaneEnds
 from tests.hdl.baselines.lane_model import LaneModel
 from tests.hdl.input_words import control_word, integer, least, region_input, tuple_word
@@ -121,10 +122,17 @@ def check_order(parameters, ends):
                 assert counted[1 - lane][taken[1 - lane]] == word.before
 
 
-@pytest.mark.parametrize("architecture", CHAINS)
 @pytest.mark.parametrize(
-    ("cores", "comparator", "timestamp_bits", "stalls"),
-    [(1, "band", 0, 0.0), (2, "equality", 8, 0.2), (3, "band", 8, 0.5), (5, "equality", 0, 0.7)],
+    ("architecture", "cores", "comparator", "timestamp_bits", "stalls"),
+    half(
+        CHAINS,
+        [
+            (1, "band", 0, 0.0),
+            (2, "equality", 8, 0.2),
+            (3, "band", 8, 0.5),
+            (5, "equality", 0, 0.7),
+        ],
+    ),
 )
 def test_both_lanes_get_the_words_of_the_model(
     architecture, cores, comparator, timestamp_bits, stalls

@@ -171,8 +171,7 @@ def test_a_word_passes_a_core_in_two_cycles_and_one_leaves_in_each(cores, lane):
     assert core.stamps[lane] == list(range(taken[0] + 2, taken[0] + 14))
 
 
-@pytest.mark.parametrize("lane", [R, S])
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize(("lane", "cores"), half([R, S], [1, 2, 3, 5]))
 def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     """Row 0 of an idle core; a tuple of S meets none on the way, which takes a stage less."""
     core, came = core_of(cores), []
@@ -188,8 +187,7 @@ def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     assert core.found_at[lane][0] - (came[0] + 1) == core.dut.latency - (lane == S)
 
 
-@pytest.mark.parametrize("lane", [R, S])
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize(("lane", "rows"), half([R, S], [1, 2, 3, 4, 7]))
 def test_tuples_follow_each_other_after_as_many_cycles_as_there_are_rows(rows, lane):
     """In the last core, which has none in flight."""
     core = core_of(1, sub_window=64)

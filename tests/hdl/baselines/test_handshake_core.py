@@ -167,8 +167,7 @@ def test_an_idle_core_sends_a_tuple_on_after_the_stated_cycles(cores, side):
     assert [stamps[0] - came[0], stamps[2] - came[1]] == [2 + 2, 2 + 5]
 
 
-@pytest.mark.parametrize("lane", [R, S])
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize(("lane", "cores"), half([R, S], [1, 2, 3, 5]))
 def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     """Row 0 of an idle core."""
     core, came = core_of(cores), []
@@ -184,8 +183,7 @@ def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     assert core.found_at[lane][0] - (came[0] + 1) == core.dut.latency
 
 
-@pytest.mark.parametrize("lane", [R, S])
-@pytest.mark.parametrize("rows", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize(("lane", "rows"), half([R, S], [1, 2, 3, 4, 7]))
 def test_passes_take_a_cycle_for_each_row_while_nothing_is_sent(rows, lane):
     core = core_of(1, sub_window=16)
 

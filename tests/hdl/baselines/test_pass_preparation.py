@@ -8,6 +8,7 @@ import pytest
 
 from hdl.baselines.pass_preparation import PassPreparation
 from hdl.parameters import JoinParameters, KeyField
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 from tests.hdl.input_words import criterion_of, least, open_bounds, stored_key
 from tests.hdl.stream_bench import StreamBench
@@ -58,17 +59,19 @@ def random_pass(parameters, generator):
     }
 
 
-@pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize(
-    ("keys", "comparator", "cores"),
-    [
-        (X8, "band", 1),
-        (MIXED, "band", 2),
-        (WIDE, "band", 3),
-        (X8, "equality", 5),
-        (MIXED, "equality", 1),
-        (X8, "custom", 2),
-    ],
+    ("side", "keys", "comparator", "cores"),
+    half(
+        [0, 1],
+        [
+            (X8, "band", 1),
+            (MIXED, "band", 2),
+            (WIDE, "band", 3),
+            (X8, "equality", 5),
+            (MIXED, "equality", 1),
+            (X8, "custom", 2),
+        ],
+    ),
 )
 def test_a_pass_and_its_criterion_come_out_together(keys, comparator, cores, side):
     """The bounds in force are those set before the tuple, each in the cycle of its word."""

@@ -8,6 +8,7 @@ import pytest
 from hdl.baselines.side_window import SideWindow
 from hdl.parameters import JoinParameters
 from hdl.window.deadline_queue import DeadlineQueue
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 
 #: Cycles until the oldest deadline is known.
@@ -40,8 +41,7 @@ class Model:
         return self.timed and len(self.held) == self.capacity
 
 
-@pytest.mark.parametrize("timestamp_bits", [0, 9])
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize(("timestamp_bits", "cores"), half([0, 9], [1, 2, 3, 5]))
 def test_a_window_says_who_leaves_and_whether_there_is_room(cores, timestamp_bits):
     parameters = parameters_of(cores, timestamp_bits)
     dut = SideWindow(parameters)

@@ -10,6 +10,7 @@ from hdl.fpga.opened_shell import open_shell, port_widths
 from hdl.fpga.shell import SHELL
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
+from tests.halves import half
 
 SMALLEST = JoinParameters(
     cores=1, sub_window=1, keys=(KeyField(name="x", bits=1),), probe_bits=0, comparator="equality"
@@ -17,8 +18,9 @@ SMALLEST = JoinParameters(
 CLK, RST, DATA_IN, CAPTURE, DATA_OUT = range(2, 7)
 
 
-@pytest.mark.parametrize("streams", [1, 2])
-@pytest.mark.parametrize("name", ["tiny", "ecp5-default", "ecp5-equality"])
+@pytest.mark.parametrize(
+    ("streams", "name"), half([1, 2], ["tiny", "ecp5-default", "ecp5-equality"])
+)
 def test_ports_are_those_of_the_accelerator_in_the_order_of_the_shell(name, streams):
     parameters = PRESETS[name].with_(result_streams=streams)
     accelerator = Accelerator(parameters)

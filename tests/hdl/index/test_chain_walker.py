@@ -9,6 +9,7 @@ import pytest
 from hdl.index.chain_walker import ChainWalker
 from hdl.index.layouts import bank_count, group_count, probe_shape, walks_layout, walks_waiting
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.ecp5 import simulate
 from tests.hdl.input_words import criterion_ranges, integer
 from tests.hdl.walks_model import KEYS, Ring, Walk, random_criterion
@@ -205,9 +206,9 @@ def run(bench, *, cycles=CYCLES):
     return bench.counts
 
 
-@pytest.mark.parametrize("comparator", ["equality", "band"])
-@pytest.mark.parametrize("distinct", [0, 1])
-@pytest.mark.parametrize("room", [1.0, 0.6])
+@pytest.mark.parametrize(
+    ("comparator", "distinct", "room"), half(["equality", "band"], [0, 1], [1.0, 0.6])
+)
 def test_every_entry_of_a_chain_is_met_once(comparator, distinct, room):
     """Only want of room makes a walk wait; it ends with its first match if keys are distinct."""
     bench = Walks(walker_of(comparator), 1, begins=0.3, room=room, distinct=distinct)

@@ -13,6 +13,7 @@ from hdl.index.disjoint_parts import elaborate_disjoint, wanted_bits, wanted_lay
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import Control, coordinate_layout
 from hdl.words.prepared import region_word
+from tests.halves import half
 from tests.hdl.cells_model import Part, granted
 from tests.hdl.cycles import each_cycle
 from tests.hdl.input_words import control_word, integer, region_input, tuple_word
@@ -92,8 +93,9 @@ def test_a_part_wants_its_bits_and_fits_if_it_ends_within_the_number(bits):
         assert outcome["wanted"] == integer(wanted_layout(parameters), expected)
 
 
-@pytest.mark.parametrize(("fields", "bits"), [(1, 1), (2, 1), (1, 3), (3, 2), (2, 3), (5, 8)])
-@pytest.mark.parametrize("gaps", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("fields", "bits", "gaps"), half([(1, 1), (2, 1), (1, 3), (3, 2), (2, 3), (5, 8)], [0.0, 0.5])
+)
 def test_a_field_gets_the_bits_that_no_other_field_has_or_none(fields, bits, gaps):
     """There is a word in every cycle, or in some; what is not a word leaves no trace."""
     parameters = index_parameters(fields, bits)

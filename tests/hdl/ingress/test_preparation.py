@@ -13,6 +13,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind
 from hdl.words.operands import bounds_set, value_limits
 from hdl.words.prepared import comparison_groups, region_word, scheduled_word
+from tests.halves import half
 from tests.hdl.input_words import (
     control_word,
     integer,
@@ -117,7 +118,7 @@ def ranges(parameters, criterion):
 
 
 @pytest.mark.parametrize("fields", FIELD_SETS)
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls, seed):
     parameters = parameters_of(fields)
@@ -142,9 +143,8 @@ def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls,
                     assert (least_met <= other - first <= most_met) == (low <= r - s <= high)
 
 
-@pytest.mark.parametrize("digest_bits", [None, 1, 5])
-@pytest.mark.parametrize("fields", ["unlike", "widest"])
-@settings(max_examples=8)
+@pytest.mark.parametrize(("digest_bits", "fields"), half([None, 1, 5], ["unlike", "widest"]))
+@settings(max_examples=5)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
 def test_the_model_of_prepared_words_is_exact(fields, digest_bits, data, stalls, seed):
     """The tests of regions rely on it; flags and control words pass unchanged."""

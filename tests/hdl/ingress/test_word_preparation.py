@@ -7,6 +7,7 @@ from hdl.ingress.word_preparation import WordPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word, scheduled_word
+from tests.halves import half
 from tests.hdl.input_words import (
     both_word,
     control_word,
@@ -103,9 +104,10 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
         check_cycles(parameters, 7 + 2 * (comparator == "band"), sent, taken)
 
 
-@pytest.mark.parametrize("engine", ["scan", "index"])
-@pytest.mark.parametrize("comparator", ["band", "equality"])
-@pytest.mark.parametrize("stalls", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(
+    ("engine", "comparator", "stalls"),
+    half(["scan", "index"], ["band", "equality"], [0.0, 0.3, 0.8]),
+)
 def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
     parameters = lane_parameters(comparator, 1).with_(engine=engine)
     generator = random.Random(3)

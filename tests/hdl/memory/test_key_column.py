@@ -9,18 +9,31 @@ import pytest
 from hdl.fpga.devices import DEVICES
 from hdl.memory.key_column import KeyColumn
 from hdl.verilog.conversion import to_verilog
+from tests.halves import half
 from tests.hdl.column_bench import exercise_column
 from tests.hdl.ecp5 import ECP5
 
 
-@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
-    ("width", "depth"),
-    [
-        (1, 2), (2, 4), (3, 16), (36, 512), (50, 8), (18, 1024), (13, 1024), (9, 2048), (5, 4096),
-        (3, 8192), (2, 16384), (3, 32768),
-    ],
-)  # fmt: skip
+    ("late", "width", "depth"),
+    half(
+        [False, True],
+        [
+            (1, 2),
+            (2, 4),
+            (3, 16),
+            (36, 512),
+            (50, 8),
+            (18, 1024),
+            (13, 1024),
+            (9, 2048),
+            (5, 4096),
+            (3, 8192),
+            (2, 16384),
+            (3, 32768),
+        ],
+    ),
+)
 def test_a_row_reads_as_it_was_written_after_the_latency(platform, width, depth, late):
     dut = KeyColumn(width=width, depth=depth, late=late)
     assert dut.latency == KeyColumn.LATENCY == 2

@@ -14,16 +14,16 @@ from hdl.memory.parity_column import PART_BITS, ParityColumn, parity_width, stor
 from hdl.parameters import JoinParameters
 from hdl.silence import longest_silence
 from hdl.verilog.conversion import to_netlist, to_verilog
+from tests.halves import half
 from tests.hdl.column_bench import exercise_column
 from tests.hdl.ecp5 import ECP5, simulate
 from tests.hdl.flipping_column import flip_columns
 
 
-@pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize(
-    ("width", "depth", "part"),
-    [(1, 2, 1), (2, 4, 1), (3, 4, 2), (4, 8, 32), (33, 16, 32), (50, 8, 5)],
-)  # fmt: skip
+    ("late", "width", "depth", "part"),
+    half([False, True], [(1, 2, 1), (2, 4, 1), (3, 4, 2), (4, 8, 32), (33, 16, 32), (50, 8, 5)]),
+)
 def test_a_row_reads_as_it_was_written_after_the_latency(platform, width, depth, part, late):
     dut = ParityColumn(width=width, depth=depth, part=part, late=late)
     assert dut.latency == KeyColumn.LATENCY

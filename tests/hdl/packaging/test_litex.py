@@ -44,5 +44,5 @@ def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, tmp
 
 
 def test_an_accelerator_without_a_shell_has_no_module_for_litex(tmp_path):
-    paths = write_package(TINY, tmp_path, NAMES)
+    paths = write_package(TINY, tmp_path, NAMES, bench=False)
     assert not [path for path in paths if "litex" in path.name]

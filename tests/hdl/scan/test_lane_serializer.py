@@ -5,11 +5,13 @@ import pytest
 
 from hdl.scan.lane_serializer import LaneSerializer
 from hdl.scan.layouts import match_layout
+from tests.halves import half
 from tests.hdl.scan_rows import by_probe, queue_parameters, random_rows, serialize
 
 
-@pytest.mark.parametrize(("lanes", "probes"), [(2, 1), (3, 2), (4, 3), (26, 2)])
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("lanes", "probes", "stalls"), half([(2, 1), (3, 2), (4, 3), (26, 2)], [0.0, 0.5])
+)
 def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
     lanes, probes, stalls
 ):

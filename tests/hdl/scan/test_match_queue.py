@@ -7,13 +7,15 @@ import pytest
 from hdl.scan.layouts import match_layout
 from hdl.scan.match_queue import MatchQueue
 from hdl.words.results import node_result
+from tests.halves import half
 from tests.hdl.input_words import integer
 from tests.hdl.scan_rows import as_tuple, by_probe, queue_parameters, random_rows
 from tests.hdl.stream_bench import StreamBench
 
 
-@pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 1), (1, 3), (3, 2), (2, 4)])
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("lanes", "probes", "stalls"), half([(1, 1), (2, 1), (1, 3), (3, 2), (2, 4)], [0.0, 0.5])
+)
 def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused(
     lanes, probes, stalls
 ):

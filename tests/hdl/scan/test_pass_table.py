@@ -9,6 +9,7 @@ from hdl.memory.key_column import KeyColumn
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.layouts import verified_probe_layout
 from hdl.scan.pass_table import PassTable
+from tests.halves import half
 from tests.hdl.ecp5 import simulate
 
 
@@ -108,8 +109,7 @@ PHASES = [
 ]
 
 
-@pytest.mark.parametrize("probes", [1, 2, 3, 5])
-@pytest.mark.parametrize("delay", [0, 1, 2])
+@pytest.mark.parametrize(("probes", "delay"), half([1, 2, 3, 5], [0, 1, 2]))
 def test_every_probe_is_kept_until_its_pass_has_ended(platform, probes, delay):
     dut = PassTable(table_parameters(probes, lanes=probes), delay=delay)
     assert dut.latency == delay + KeyColumn.LATENCY

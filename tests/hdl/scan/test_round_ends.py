@@ -8,6 +8,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.scan.round_ends import RoundEnds
 from hdl.words.rounds import longest_round
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 
 
@@ -27,9 +28,10 @@ def rows_of(parameters, tail, head):
     return range(tail // lanes, max(-(-head // lanes), tail // lanes + 1))
 
 
-@pytest.mark.parametrize(("lanes", "sub_window"), [(1, 1), (1, 7), (2, 9), (4, 5), (8, 40)])
-@pytest.mark.parametrize("latency", [1, 4])
-@pytest.mark.parametrize("pace", [1.0, 0.6])
+@pytest.mark.parametrize(
+    ("lanes", "sub_window", "latency", "pace"),
+    half([(1, 1), (1, 7), (2, 9), (4, 5), (8, 40)], [1, 4], [1.0, 0.6]),
+)
 def test_a_round_ends_with_its_last_key_if_that_is_in_the_span(lanes, sub_window, latency, pace):
     """The outcome of a row comes ``latency`` cycles after it, whatever comes in between."""
     parameters = JoinParameters(cores=2, sub_window=sub_window, lanes=lanes, rounds=True)

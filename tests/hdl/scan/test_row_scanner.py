@@ -10,6 +10,7 @@ from hdl.parameters import JoinParameters
 from hdl.scan.key_ring import KeyRing
 from hdl.scan.row_scanner import RowScanner
 from hdl.words.spans import ending_layout
+from tests.halves import half
 from tests.hdl.ecp5 import simulate
 from tests.hdl.input_words import integer
 
@@ -195,10 +196,9 @@ def scanner(*, lanes=1, probes=1, sub_window=5, bits=1):
 
 
 @pytest.mark.parametrize(
-    ("lanes", "probes", "bits", "sub_window"), [(1, 1, 1, 1), (2, 3, 3, 5), (3, 2, 1, 9)]
+    ("lanes", "probes", "bits", "sub_window", "stalls", "pauses"),
+    half([(1, 1, 1, 1), (2, 3, 3, 5), (3, 2, 1, 9)], [0.0, 0.4, 0.9], [0.0, 0.6]),
 )
-@pytest.mark.parametrize("stalls", [0.0, 0.4, 0.9])
-@pytest.mark.parametrize("pauses", [0.0, 0.6])
 def test_every_row_of_a_pass_is_read_and_has_its_outcome_after_the_latency(
     lanes, probes, bits, sub_window, stalls, pauses
 ):

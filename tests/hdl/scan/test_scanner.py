@@ -10,6 +10,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.scanner import Scanner
 from hdl.words.spans import pointer_layout
+from tests.halves import half
 from tests.hdl.input_words import criterion_of, stored_key
 
 BOUNDS = {"x": (-1, 2)}
@@ -162,9 +163,7 @@ def scanner_parameters(lanes, probes):
     )
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-@pytest.mark.parametrize("probes", [1, 2, 4])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(("lanes", "probes", "stalls"), half([1, 2, 3], [1, 2, 4], [0.0, 0.4]))
 def test_every_row_of_a_span_is_compared_with_every_probe(lanes, probes, stalls):
     passes = Passes(scanner_parameters(lanes, probes), seed=10 * lanes + probes)
     passes.add_random(80)

@@ -21,7 +21,10 @@ SMALL = ONE.with_(cores=1, sub_window=2)
 TWO = ONE.with_(cores=1, tuples_per_word=2, result_streams=2)
 
 
-@pytest.mark.parametrize(("parameters", "pauses"), [(ONE, 0.0), (ONE, 0.5), (TWO, 0.3)])
+@pytest.mark.parametrize(
+    ("parameters", "pauses"),
+    [pytest.param(ONE, 0.0, marks=pytest.mark.long), (ONE, 0.5), (TWO, 0.3)],
+)
 def test_results_are_those_of_the_reference_join(tmp_path, parameters, pauses):
     path = write_manifest(parameters, tmp_path)
     manifest = Manifest.load(path)

@@ -81,7 +81,7 @@ def test_an_input_that_stalls_is_counted_and_excluded():
     shell.bench.run(program)
 
 
-@pytest.mark.parametrize("how", ["register", "word"])
+@pytest.mark.parametrize("how", ["register", pytest.param("word", marks=pytest.mark.long)])
 def test_an_input_is_excluded_on_demand(how):
     shell = Shell(PARAMETERS, options=TWO)
     s = shell.inputs[1]

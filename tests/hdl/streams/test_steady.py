@@ -58,8 +58,7 @@ def test_nothing_is_lost_wherever_it_stalls(stages, stalls, gated):
     assert received == PAYLOADS
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3, 4, 5, 6, 9])
-@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize(("stages", "gated"), half([1, 2, 3, 4, 5, 6, 9], [False, True]))
 def test_latency_and_a_payload_per_cycle(stages, gated):
     assert SteadyRegister(8, gated=gated).latency == 1
     latency = stages + SteadyQueue(8, stages=stages).latency

@@ -5,6 +5,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.trees.order_queue import OrderQueue
+from tests.halves import half
 
 ENTRIES = [1 + n % 3 for n in range(200)]
 
@@ -46,9 +47,7 @@ def run(dut, entries, *, stalls=0.0, wait=0):
     return taken, pushed_at, taken_at
 
 
-@pytest.mark.parametrize("depth", [8, 16, 64])
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
-@pytest.mark.parametrize("wait", [0, 15, 150])
+@pytest.mark.parametrize(("depth", "stalls", "wait"), half([8, 16, 64], [0.0, 0.5], [0, 15, 150]))
 def test_no_entry_is_lost_though_pushes_are_not_answered(depth, stalls, wait):
     dut = OrderQueue(2, depth=depth)
     taken, pushed_at, _ = run(dut, ENTRIES, stalls=stalls, wait=wait)

@@ -5,6 +5,7 @@ import pytest
 
 from hdl.trees.result_pairing import ResultPairing, row_layout
 from hdl.words.results import ResultKind
+from tests.halves import half
 from tests.hdl.gathering import gathering_parameters, punctuation, region_pair, region_words
 from tests.hdl.stream_bench import StreamBench
 
@@ -63,8 +64,7 @@ def random_words(seed, count):
     ]
 
 
-@pytest.mark.parametrize("stalls", [0.0, 0.3, 0.8])
-@pytest.mark.parametrize("begin", [0, 80])
+@pytest.mark.parametrize(("stalls", "begin"), half([0.0, 0.3, 0.8], [0, 80]))
 def test_results_keep_their_order_and_rows_end_with_stars(stalls, begin):
     words, expected = random_words(7, 200)
     rows = rows_of(words, len(words), side=1, stalls=stalls, seed=3, begin=begin)

@@ -88,6 +88,7 @@ def test_the_text_depends_on_the_parameters_only(texts):
     assert output == "".join(texts)
 
 
+@pytest.mark.long
 def test_more_cores_need_no_more_modules(tiny):
     """All cores share one body, and so do the nodes of a tree."""
     binary = PRESETS["tiny"].with_(fan_in=2, fan_out=2, cores=4)

@@ -8,6 +8,7 @@ import pytest
 
 from hdl.streams.registers import StreamRegister
 from hdl.window.age_flags import AgeFlags
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 
 
@@ -39,8 +40,7 @@ class BesideRegister(Elaboratable):
         return m
 
 
-@pytest.mark.parametrize("count", [1, 2])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("count", "seed"), half([1, 2], range(4)))
 def test_flags_are_about_the_word_at_hand_and_the_oldest_deadline(count, seed):
     """In the cycle in which the word appears, and in the one after a key has left."""
     generator = random.Random(seed)

@@ -8,14 +8,14 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.verilog.conversion import to_verilog
 from hdl.window.time_expiry import TimeExpiry
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 
 #: Cycles that the oldest deadline may be on its way into or out of memory.
 ON_ITS_WAY = 10
 
 
-@pytest.mark.parametrize("lifespan", [0, 1, 7, 100])
-@pytest.mark.parametrize("sub_window", [1, 2, 5, 16])
+@pytest.mark.parametrize(("lifespan", "sub_window"), half([0, 1, 7, 100], [1, 2, 5, 16]))
 def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
     """Exactly these leave, oldest first, within the stated cycles."""
     dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))

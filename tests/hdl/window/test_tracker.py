@@ -9,6 +9,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.window.tracker import WindowTracker
 from hdl.words.spans import pointer_layout
+from tests.halves import half
 
 
 def tracker_parameters(cores, sub_window, lanes=1):
@@ -155,8 +156,7 @@ def test_count_based_spans_are_this_cores_share_of_the_last_tuples(cores, sub_wi
             run(parameters, position, body)
 
 
-@pytest.mark.parametrize("cores", [1, 3, 4])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("cores", "seed"), half([1, 3, 4], range(4)))
 def test_time_based_spans_are_what_has_not_outlived_the_lifespan(cores, seed):
     parameters = tracker_parameters(cores, 16, lanes=2)
     generator = random.Random(seed)
@@ -284,8 +284,9 @@ def test_the_layout_of_a_pointer_tells_a_full_ring_from_an_empty_one():
     assert 1 << pointer_layout(parameters)["row"].width == 2 * parameters.ring_rows
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3])
-@pytest.mark.parametrize(("size", "timed"), [(1, False), (4, False), (6, True)])
+@pytest.mark.parametrize(
+    ("cores", "size", "timed"), half([1, 2, 3], [(1, False), (4, False), (6, True)])
+)
 def test_a_probe_sees_the_window_before_or_after_the_tuple_stored_with_it(cores, size, timed):
     """What leaves for a later tuple, in the same cycle, has not left for the probe."""
     parameters = tracker_parameters(cores, 7).with_(engine="index", tuples_per_word=2)

@@ -48,10 +48,9 @@ def test_the_flip_is_set_for_devices_that_are_opened_meanwhile():
     assert not set(VARIABLES) & set(os.environ)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "shape", ["equality index", pytest.param("digests", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("shape", ["equality index", "digests"])
 def test_no_flip_makes_a_silent_wrong_answer(shape):
     bundle = flippable(FLIP_SHAPES[shape], print)
     trials = [run_flip(bundle, seed) for seed in range(9_000, 9_000 + TRIALS)]

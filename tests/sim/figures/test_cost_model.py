@@ -9,7 +9,7 @@ from host.cost_model import IDLE, Circuit, Workload, cycles_per_tuple, processin
 from sim.figures.cost_model import RECORD
 from sim.figures.model_run import Condition, ModelRun
 from sim.figures.model_sweep import ACCELERATORS, read, sweep, worst
-from tests.sim.verilated.test_cycles import SHAPES, shaped
+from tests.sim.verilated.test_cycles import MORE, SHAPES, shaped
 
 
 def test_what_was_recorded_is_within_five_percent_of_the_model():
@@ -19,7 +19,11 @@ def test_what_was_recorded_is_within_five_percent_of_the_model():
     assert worst(rows, crowded=True) <= 0.35
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "-".join(map(str, shape)))
+@pytest.mark.parametrize(
+    "shape",
+    [*SHAPES, pytest.param(MORE[0], marks=pytest.mark.long)],
+    ids=lambda shape: "-".join(map(str, shape)),
+)
 def test_an_accelerator_takes_the_cycles_of_the_model(tmp_path, shape):
     parameters = shaped(*shape)
     window = 80 * parameters.cores

@@ -33,7 +33,7 @@ SHAPES = {
     **CHAINS,
 }
 #: No other test compiles these. Gates, rounds and a chain are in other shapes.
-LONG = ("scan with gates and rounds", "handshake")
+LONG = ("scan with gates and rounds", "low-latency-handshake")
 PROGRAMS, EFFORT = 25, 20_000
 
 

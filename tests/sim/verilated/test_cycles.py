@@ -20,8 +20,8 @@ from sim.verilated.library import build_library
 
 X = (KeyField(name="x", bits=16),)
 #: Cores, lanes, probes.
-SHAPES = [(1, 1, 1), (2, 3, 5)]
-MORE = [(5, 2, 4), (3, 1, 8)]
+SHAPES = [(2, 3, 5)]
+MORE = [(1, 1, 1), (5, 2, 4), (3, 1, 8)]
 
 
 def shaped(cores, lanes, probes):

@@ -15,6 +15,7 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from host.bundles.cache import library_folder, prepare_folder
 from host.device import simulator_library
 from host.device.processor import processor_of, this_processor
 from host.device.simulated import SimulatedDevice
@@ -34,7 +35,7 @@ from host.words import WordCodec
 from sim.__main__ import main
 from sim.rewriter import UnknownNetlist
 from sim.verilated import library, model
-from sim.verilated.library import build_library, locked
+from sim.verilated.library import build_library, cached_runtime, locked
 from sim.verilated.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
@@ -45,8 +46,13 @@ BUILD = "from sim.verilated.library import build_library; import sys; build_libr
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A bundle with its library, in a cache of its own."""
+    """A bundle with its library, in a cache of its own with Verilator's part of the common one."""
     folder = tmp_path_factory.mktemp("library")
+    prepare_folder(library_folder())
+    runtime = cached_runtime(find_toolchain(), what="tests", report=print)
+    (folder / "cache" / "libraries").mkdir(parents=True)
+    for path in runtime.parent.glob(f"{runtime.name}*"):
+        shutil.copy(path, folder / "cache" / "libraries")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPLITJOIN_CACHE", str(folder / "cache"))
         write_bundle(SMALL, folder / "bundle")
@@ -219,6 +225,7 @@ def test_a_changed_bundle_refuses_its_old_library(built, tmp_path):
         build_library(tmp_path / "other")
 
 
+@pytest.mark.long
 def test_a_bundle_can_be_replaced_while_its_library_is_loaded(bundle):
     build_library(bundle)
     before = converse(bundle)
@@ -391,6 +398,7 @@ def test_a_build_does_not_wait_for_another_one_without_end(tmp_path, monkeypatch
                 pass
 
 
+@pytest.mark.long
 def test_a_killed_build_leaves_nothing_half_done(bundle, cache):
     process = start(bundle, cache)
     while not list(cache.glob("libraries/.*/work/*.cpp")):

@@ -22,7 +22,7 @@ from tests.sim.verilated.test_words import SHAPES as WORDS
 
 X, Y = KeyField(name="x", bits=8), KeyField(name="y", bits=40)
 UNSIGNED = KeyField(name="u", bits=11, signed=False)
-#: Small accelerators of every preset and with every feature; those in QUICK are always compared.
+#: Small accelerators of every preset and with every feature.
 SHAPES = {
     "scan": JoinParameters(cores=2, sub_window=12, keys=(X,), timestamp_bits=12, lanes=2, probes=2),
     "index": WORDS["index"],
@@ -74,7 +74,6 @@ SHAPES = {
         cores=1, sub_window=1 << 12, keys=(X, Y), engine="index", probes=32,
     ),
 }  # fmt: skip
-QUICK = {"index"}
 #: Cycles of a conversation, its rounds, and words in each.
 CYCLES, ROUNDS, WORDS = 40_000, 6, 250
 
@@ -123,10 +122,8 @@ def converse(bundle, seed, stall_in, stall_out):
         return found, sent, device.counters()
 
 
-@pytest.mark.parametrize(
-    "shape", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long])
-              for name in SHAPES]
-)  # fmt: skip
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
 def test_words_cycles_and_counters_are_those_of_the_plain_library(shape, tmp_path):
     write_bundle(SHAPES[shape], tmp_path / "rewritten")
     shutil.copytree(tmp_path / "rewritten", tmp_path / "plain")
