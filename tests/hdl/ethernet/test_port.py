@@ -20,37 +20,24 @@ from sim.ethernet.frames import (
     read_line,
 )
 from sim.link.simulation import simulate
+from tests.hdl.ethernet.phy_line import PhyLine
 
 SETTINGS = EthernetSettings(idle_cycles=40)
 BOARD = Address(SETTINGS.mac_bytes, SETTINGS.ip_bytes, SETTINGS.port)
 HOST = Address(b"\x02\x11\x22\x33\x44\x55", bytes((192, 168, 1, 7)), 50001)
 
 
-class Line:
-    """Both directions of a PHY, a byte per cycle, with the byte streams at the other side."""
+class Line(PhyLine):
+    """The line of a port, with the byte streams at the other side."""
 
     def __init__(self, dut):
+        super().__init__(dut.gmii)
         self.dut = dut
-        self.to_board, self.to_host = [], bytearray()  # cycles of the line; bytes without a gap
-        self.frames = []  # that came from the board
         self.sending, self.got = b"", bytearray()
-        self.cycle, self.stamps = 0, []
-
-    def put(self, line, gap=12):
-        self.to_board += [*line, *[None] * gap]
 
     async def step(self, ctx):
-        gmii, dut = self.dut.gmii, self.dut
-        byte = self.to_board.pop(0) if self.to_board else None
-        ctx.set(gmii.rx_valid, byte is not None)
-        ctx.set(gmii.rx_data, byte or 0)
-        if ctx.get(gmii.tx_enable):
-            assert not ctx.get(gmii.tx_error)
-            self.to_host.append(ctx.get(gmii.tx_data))
-        elif self.to_host:
-            self.frames.append(read_line(bytes(self.to_host)))
-            self.stamps.append(self.cycle)
-            self.to_host.clear()
+        dut = self.dut
+        self.drive(ctx)
         ctx.set(dut.o.ready, 1)
         if ctx.get(dut.o.valid):
             self.got.append(ctx.get(dut.o.payload))
@@ -59,7 +46,6 @@ class Line:
             ctx.set(dut.i.payload, self.sending[0])
             if ctx.get(dut.i.ready):
                 self.sending = self.sending[1:]
-        self.cycle += 1
         await ctx.tick()
 
 
