@@ -203,6 +203,7 @@ def tiny(tmp_path_factory):
     return cost_report(PRESETS["tiny"], DEVICE, folder=folder, preset="tiny"), folder
 
 
+@pytest.mark.long
 def test_cost_of_the_tiny_preset(tiny):
     report, _ = tiny
     rows = {row["component"]: row for row in report["components"]}
@@ -215,6 +216,7 @@ def test_cost_of_the_tiny_preset(tiny):
     json.dumps(report)
 
 
+@pytest.mark.long
 def test_nextpnr_fills_as_many_sites_as_are_counted(tiny):
     report, folder = tiny
     whole = {name: count + report["shell"][name] for name, count in report["total"].items()}
@@ -236,6 +238,7 @@ def test_nextpnr_fills_as_many_sites_as_are_counted(tiny):
     assert whole["carry_feeds"] > 0
 
 
+@pytest.mark.long
 def test_the_table_has_a_row_per_component_and_the_total(tiny):
     report, _ = tiny
     lines = cost_table(report).splitlines()

@@ -17,9 +17,10 @@ NAMES = PackageNames("my_join_")
 TWO = TINY.with_(result_streams=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "parameters",
-    [pytest.param(TINY, id="one port", marks=pytest.mark.long), pytest.param(TWO, id="two ports")],
+    [pytest.param(TINY, id="one port"), pytest.param(TWO, id="two ports")],
 )
 def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, tmp_path):
     folder = tmp_path / "package"

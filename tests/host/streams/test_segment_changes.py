@@ -217,7 +217,10 @@ def test_a_core_that_gets_more_than_it_holds_is_an_overflow(bundles):
             TableJoin(left, right, query, device, segments=[(301, [0, 1, 2])]).run()
 
 
-@pytest.fixture(scope="module", params=["scan", "index, two in a word"])
+@pytest.fixture(
+    scope="module",
+    params=["scan", pytest.param("index, two in a word", marks=pytest.mark.long)],
+)
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated, which other tests compile as well."""
     library = pytest.importorskip("sim.verilated.library")

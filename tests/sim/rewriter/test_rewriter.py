@@ -6,6 +6,7 @@ import re
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
@@ -36,6 +37,7 @@ class Swap(wiring.Component):
         return m
 
 
+@pytest.mark.long
 def test_every_module_has_one_process_and_large_memories_are_fetched_ahead():
     text = simulated_text(to_netlist(Accelerator(LARGE))[1])
     assert text.count("\nmodule ") + 1 == text.count("always @") == 2
