@@ -29,6 +29,8 @@ class Board:
         Preset that fits, and is the default.
     load : str
         Command that loads the bitstream ``{file}`` into the device.
+    slots : int
+        Frames each way that the link has room for; a small device has fewer.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Board:
     divisor: int
     preset: str
     load: str
+    slots: int = 8
 
     @property
     def baud(self):
@@ -82,7 +85,7 @@ BOARDS = {
         Board(
             "tang-nano-9k", "Sipeed Tang Nano 9K, GW1NR-9C", "tang_nano_9k:TangNano9kPlatform",
             "gowin", mhz=27, divisor=27, preset="board-small",
-            load="openFPGALoader -b tangnano9k {file}",
+            load="openFPGALoader -b tangnano9k {file}", slots=2,
         ),
     )
 }  # fmt: skip

@@ -26,7 +26,10 @@ class BoardTop(Elaboratable):
     """
 
     def __init__(self, board, parameters, *, digest):
-        self.shell = UartShell(parameters, digest=digest, divisor=board.divisor)
+        self.shell = UartShell(
+            parameters, digest=digest, divisor=board.divisor, receive_slots=board.slots,
+            send_slots=board.slots,
+        )  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
