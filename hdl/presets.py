@@ -98,6 +98,18 @@ PRESETS = {
     ),
     # With one tuple more, its rings have 8,192 rows, and take 142 block RAMs in place of 96. The
     # LFE5U-45F has 108.
+    # Words of exactly eight bytes, for a board whose link carries bytes by the clock of the
+    # accelerator.
+    "board-fast": JoinParameters(
+        cores=1,
+        sub_window=3_868,
+        keys=X32,
+        timestamp_bits=30,
+        comparator="equality",
+        engine="index",
+        probes=16,
+        bucket_bits=12,
+    ),
     "board-index": ECP5_DEFAULT.with_(sub_window=3_868, bucket_bits=12, timestamp_bits=32),
 }
 

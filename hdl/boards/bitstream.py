@@ -8,6 +8,7 @@ import shlex
 from hdl.bundle import write_bundle
 from hdl.fpga.tools import find_tool, run_tool
 
+from .ethernet_top import EthernetTop
 from .flows import FLOWS
 from .report import board_report, report_text
 from .top import BoardTop
@@ -15,7 +16,7 @@ from .top import BoardTop
 __all__ = ["ClockMissed", "make_bitstream"]
 
 #: nextpnr's names of packages where amaranth-boards has other ones.
-PACKAGES = {"BG381": "CABGA381"}
+PACKAGES = {"BG381": "CABGA381", "BG554": "CABGA554"}
 
 
 class ClockMissed(ValueError):
@@ -26,10 +27,10 @@ def device_options(board, platform):
     """Return what the tools have to know about the device, by the names in the flows."""
     if board.family == "gowin":
         return {"part": platform.part, "series": platform.family.replace("GW1NR", "GW1N")}
-    size = platform.device.removeprefix("LFE5U-").removesuffix("F")
-    return {
-        "size": f"{size}k", "package": PACKAGES[platform.package], "speed": platform.speed,
-    }  # fmt: skip
+    # LFE5U-45F, or LFE5UM5G-45F with transceivers.
+    kind, _, size = platform.device.removeprefix("LFE5").removesuffix("F").partition("-")
+    size = f"{size}k" if kind == "U" else f"{kind.lower()}-{size}k"
+    return {"size": size, "package": PACKAGES[platform.package], "speed": platform.speed}
 
 
 def make_bitstream(board, parameters, folder, *, preset=None, seed=1):
@@ -64,7 +65,9 @@ def make_bitstream(board, parameters, folder, *, preset=None, seed=1):
     work = folder / "work"
     manifest = write_bundle(parameters, folder / "bundle")
     platform = board.make_platform()
-    top = BoardTop(board, parameters, digest=manifest["hash"])
+    top = (BoardTop if board.ethernet is None else EthernetTop)(
+        board, parameters, digest=manifest["hash"]
+    )
     files = platform.prepare(top, "top").files
     work.mkdir(parents=True, exist_ok=True)
     for name in ("top.il", f"top.{flow.constraints}"):
@@ -86,10 +89,15 @@ def make_bitstream(board, parameters, folder, *, preset=None, seed=1):
     )  # fmt: skip
     (folder / "report.json").write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(report_text(report), encoding="utf-8")
-    if report["fmax_mhz"] < board.mhz:
+    missed = [
+        f"{name!r} reaches {clock['mhz']} of {clock['needed']} MHz"
+        for name, clock in report["clocks"].items()
+        if clock["mhz"] < clock["needed"]
+    ]
+    if report["fmax_mhz"] < board.mhz or missed:
         raise ClockMissed(
             f"{board.name} has a clock of {board.mhz} MHz, and this accelerator reaches "
-            f"{report['fmax_mhz']} MHz there; see {folder / 'README.md'} for the slowest path, and "
-            "choose an accelerator with fewer cores or lanes"
+            f"{report['fmax_mhz']} MHz there ({', '.join(missed)}); see {folder / 'README.md'} for "
+            "the slowest path, and choose an accelerator with fewer cores or lanes"
         )
     return report

@@ -15,8 +15,7 @@ def boards(options):
     """List the boards."""
     for board in BOARDS.values():
         print(
-            f"{board.name:13} {board.mhz:g} MHz, {board.baud:,} baud, preset {board.preset}: "
-            f"{board.title}"
+            f"{board.name:13} {board.mhz:g} MHz, preset {board.preset}: {board.title}; {board.line}"
         )
     return 0
 
@@ -35,7 +34,7 @@ def bitstream(options):
     )
     print(f"{folder / report['bitstream']}: {report['fmax_mhz']} of {board.mhz} MHz, {used}")
     print(f"Load it: {report['load']}")
-    print(f"Open it: serial:PATH?baud={board.baud}&bundle={folder / 'bundle'}")
+    print(f"Open it: {board.uri(folder / 'bundle')}")
     return 0
 
 

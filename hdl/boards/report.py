@@ -44,10 +44,14 @@ def board_report(board, flow, parameters, routed, *, preset, digest, seed, bitst
         "bitstream": bitstream.name,
         "bytes": bitstream.stat().st_size,
         "load": board.load.format(file=bitstream.name),
-        "baud": board.baud,
+        "line": board.line,
         "clock_mhz": board.mhz,
         "fmax_mhz": fmax_mhz(routed),
         "resources": used,
+        "clocks": {
+            name: {"mhz": round(clock["achieved"], 2), "needed": round(clock["constraint"], 2)}
+            for name, clock in routed["fmax"].items()
+        },
         "slowest_path": slowest_path(routed),
         "tools": {step.tool: package_version(package_of(step.tool)) for step in flow.steps},
         "seed": seed,
@@ -78,7 +82,12 @@ def report_text(report):
         ("accelerator", f"{report['preset'] or 'own parameters'}, manifest {report['hash'][:12]}"),
         ("bitstream", f"`{report['bitstream']}`, {report['bytes']:,} bytes: `{report['load']}`"),
         ("clock", f"{report['clock_mhz']} MHz; routed for {report['fmax_mhz']} MHz at most"),
-        ("UART", f"{report['baud']:,} baud, 8N1"),
+        *(
+            (f"`{name}`", f"{clock['needed']} MHz; routed for {clock['mhz']} MHz at most")
+            for name, clock in report["clocks"].items()
+            if len(report["clocks"]) > 1
+        ),
+        ("line", report["line"]),
         *(
             (name, f"{n['used']:,} of {n['available']:,} ({n['used'] / n['available']:.0%})")
             for name, n in report["resources"].items()

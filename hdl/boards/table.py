@@ -4,12 +4,14 @@
 from dataclasses import dataclass
 from importlib import import_module
 
+from hdl.ethernet.settings import EthernetSettings
+
 __all__ = ["BOARDS", "Board", "find_board"]
 
 
 @dataclass(frozen=True)
 class Board:
-    """A board with a UART that a host reaches.
+    """A board with a UART or an Ethernet port by which a host reaches it.
 
     Parameters
     ----------
@@ -22,15 +24,19 @@ class Board:
     family : str
         ``"ecp5"`` or ``"gowin"``: which tools make the bitstream.
     mhz : float
-        Clock of the board's oscillator, which is that of the accelerator.
-    divisor : int
-        Clock cycles per bit of the UART.
+        Clock of the accelerator and of the link.
     preset : str
         Preset that fits, and is the default.
     load : str
         Command that loads the bitstream ``{file}`` into the device.
+    divisor : int or None
+        Clock cycles per bit of the UART.
+    ethernet : EthernetSettings or None
+        Addresses of a board that has Ethernet in place of a UART.
+    oscillator_mhz : float or None
+        Clock of the board's oscillator; None for that of the accelerator.
     slots : int
-        Frames each way that the link has room for; a small device has fewer.
+        Frames each way that the link over a UART has room for; a small device has fewer.
     """
 
     name: str
@@ -38,15 +44,31 @@ class Board:
     platform: str
     family: str
     mhz: float
-    divisor: int
     preset: str
     load: str
+    divisor: int | None = None
+    ethernet: EthernetSettings | None = None
+    oscillator_mhz: float | None = None
     slots: int = 8
 
     @property
     def baud(self):
-        """Bits per second of the UART."""
-        return round(self.mhz * 1e6 / self.divisor)
+        """Bits per second of the UART; None if there is none."""
+        return None if self.divisor is None else round(self.mhz * 1e6 / self.divisor)
+
+    @property
+    def line(self):
+        """What a host reaches the board by, in words."""
+        if self.ethernet is None:
+            return f"UART, {self.baud:,} baud, 8N1"
+        address = self.ethernet
+        return f"Ethernet, 1000BASE-T, UDP port {address.port} of {address.ip} ({address.mac})"
+
+    def uri(self, bundle):
+        """Return the URI of the board, whose bundle is in the folder ``bundle``."""
+        if self.ethernet is None:
+            return f"serial:PATH?baud={self.baud}&bundle={bundle}"
+        return f"udp:{self.ethernet.ip}:{self.ethernet.port}?bundle={bundle}"
 
     def make_platform(self):
         """Return the platform of amaranth-boards.
@@ -74,6 +96,15 @@ def ulx3s(size, preset):
     )  # fmt: skip
 
 
+def ecpix5(size, preset):
+    """Return a LambdaConcept ECPIX-5 with an LFE5UM5G of ``size`` thousand LUTs."""
+    return Board(
+        f"ecpix5-{size}f", f"LambdaConcept ECPIX-5, LFE5UM5G-{size}F",
+        f"ecpix5:ECPIX5{size}Platform", "ecp5", mhz=50, oscillator_mhz=100,
+        ethernet=EthernetSettings(), preset=preset, load="openFPGALoader -b ecpix5 {file}",
+    )  # fmt: skip
+
+
 #: All boards by name.
 BOARDS = {
     board.name: board
@@ -82,6 +113,8 @@ BOARDS = {
         ulx3s(25, "board-scan"),
         ulx3s(45, "board-index"),
         ulx3s(85, "ecp5-default"),
+        ecpix5(45, "board-fast"),
+        ecpix5(85, "ecp5-default"),
         Board(
             "tang-nano-9k", "Sipeed Tang Nano 9K, GW1NR-9C", "tang_nano_9k:TangNano9kPlatform",
             "gowin", mhz=27, divisor=27, preset="board-small",

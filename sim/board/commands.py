@@ -32,6 +32,11 @@ def board(options, report):
     from .server import BoardServer, line_rate
 
     found = find_board(options.board.lower())
+    if found.ethernet is not None:
+        raise ValueError(
+            f"{found.name} has Ethernet, which has no byte stream to serve; simulate a board with a "
+            f"UART: {', '.join(name for name, b in BOARDS.items() if b.ethernet is None)}"
+        )
     preset = options.preset or found.preset
     parameters = parameters_from(options) if options.preset else PRESETS[preset]
     folder = Path(options.output or Path("build") / "boards" / f"{found.name}-{preset}")

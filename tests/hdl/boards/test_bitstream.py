@@ -10,7 +10,7 @@ import pytest
 
 from hdl.architecture import make_accelerator
 from hdl.boards import bitstream
-from hdl.boards.bitstream import ClockMissed, make_bitstream
+from hdl.boards.bitstream import ClockMissed, device_options, make_bitstream
 from hdl.boards.flows import FLOWS
 from hdl.boards.table import BOARDS, find_board
 from hdl.fpga.devices import find_device
@@ -64,23 +64,25 @@ def tools(monkeypatch):
         assert (folder / f"top.{flow.constraints}").stat().st_size
         ran.append(command)
         if "report.json" in command:
-            (folder / "report.json").write_text(json.dumps(routed(flow, tools.mhz)))
+            report = routed(flow, tools.mhz)
+            report["fmax"] |= tools.clocks
+            (folder / "report.json").write_text(json.dumps(report))
         (folder / flow.file).write_bytes(b"bits")
 
     class Tools:
         commands = ran
 
     tools = Tools()
-    tools.mhz = mhz
+    tools.mhz, tools.clocks = mhz, {}
     monkeypatch.setattr(bitstream, "run_tool", run)
     monkeypatch.setattr(bitstream, "find_tool", lambda name: name)
     return tools
 
 
-@pytest.mark.parametrize("name", ["ulx3s-12f", "tang-nano-9k"])
+@pytest.mark.parametrize("name", ["ulx3s-12f", "tang-nano-9k", "ecpix5-45f"])
 def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     board = find_board(name)
-    tools.family = board.family
+    tools.family, tools.mhz = board.family, 1.25 * board.mhz
     report = make_bitstream(board, SMALL, tmp_path, preset="board-small")
     manifest = Manifest.load(tmp_path / "bundle")
     assert report["hash"] == manifest.hash
@@ -96,8 +98,8 @@ def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     for part in (
         board.title,
         "12 of 48 (25%)",
-        "31.25 MHz",
-        f"{board.baud:,} baud",
+        f"{tools.mhz} MHz",
+        board.line,
         report["load"],
     ):
         assert part in text
@@ -135,7 +137,7 @@ def instances(fragment):
         yield from instances(child)
 
 
-#: A board for each preset that an ECP5 has.
+#: A board for each preset that an ECP5 has, with Ethernet if there is one, which takes more.
 ECP5 = {board.preset: board for board in BOARDS.values() if board.family == "ecp5"}
 
 
@@ -145,16 +147,49 @@ def test_the_preset_of_a_board_leaves_block_rams_for_its_link(board):
     design = Fragment.get(make_accelerator(PRESETS[board.preset]), platform)
     used = Counter(instances(design))["DP16KD"]
     # An LFE5U-12F is an LFE5U-25F under another name.
-    device = find_device(platform.device.lower().replace("12f", "25f"))
-    assert 0 < used <= device.block_rams - 4  # two buffers of frames, with some to spare
+    # One with transceivers has the same cells as one without.
+    name = platform.device.lower().replace("12f", "25f").replace("um5g", "u")
+    # The buffers of frames of the link, and of datagrams, with some to spare.
+    for_link = 4 if board.ethernet is None else 14
+    assert 0 < used <= find_device(name).block_rams - for_link
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
-def test_a_board_has_the_clock_of_its_platform_a_uart_and_a_preset(board):
+def test_a_board_has_the_clock_of_its_platform_a_line_and_a_preset(board):
     platform = board.make_platform()
-    assert platform.default_clk_frequency == board.mhz * 1e6
-    assert {("uart", 0), ("led", 0)} <= platform.resources.keys()
+    oscillator = board.oscillator_mhz or board.mhz
+    assert platform.default_clk_frequency == oscillator * 1e6
+    pins = {"uart", "led"} if board.ethernet is None else {"eth_rgmii", "rgb_led"}
+    assert {(pin, 0) for pin in pins} <= platform.resources.keys()
     assert board.preset in PRESETS
-    assert board.divisor >= 4
-    assert board.baud == 1_000_000
+    if board.ethernet is None:
+        assert board.divisor >= 4
+        assert board.baud == 1_000_000
+        assert board.uri("b") == "serial:PATH?baud=1000000&bundle=b"
+    else:
+        assert board.baud is None
+        assert board.uri("b") == "udp:192.168.1.50:21322?bundle=b"
     assert "{file}" in board.load
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("ulx3s-12f", {"size": "12k", "package": "CABGA381", "speed": "6"}),
+        ("ecpix5-85f", {"size": "um5g-85k", "package": "CABGA554", "speed": "8"}),
+    ],
+)
+def test_nextpnr_is_told_the_device_of_a_board(name, options):
+    board = find_board(name)
+    assert device_options(board, board.make_platform()) == options
+
+
+def test_a_second_clock_that_is_missed_is_an_error_that_names_it(tools, tmp_path):
+    board = find_board("ulx3s-12f")
+    tools.family = "ecp5"
+    tools.clocks = {"phy": {"achieved": 124.2, "constraint": 125}}
+    with pytest.raises(ClockMissed, match=r"\('phy' reaches 124.2 of 125 MHz\)"):
+        make_bitstream(board, SMALL, tmp_path)
+    assert (
+        "| `phy` | 125 MHz; routed for 124.2 MHz at most |" in (tmp_path / "README.md").read_text()
+    )
