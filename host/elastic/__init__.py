@@ -10,6 +10,7 @@ from host.elastic.core_control import PATIENCE, CoreControl
 from host.elastic.energy import EnergyController
 from host.elastic.observation import Observation
 from host.elastic.predictive import PredictiveController
+from host.elastic.selection import controller_of
 from host.elastic.threshold import ThresholdController
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Observation",
     "PredictiveController",
     "ThresholdController",
+    "controller_of",
 ]

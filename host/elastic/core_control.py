@@ -61,3 +61,9 @@ class CoreControl:
             self.active = max(self._calm)
             self._calm.clear()
         return self.active
+
+    def require(self, least: int) -> None:
+        """Use at least so many cores from now on, or all that there are."""
+        if least > self.active:
+            self.active = min(self.cores, least)
+            self._calm.clear()

@@ -46,6 +46,7 @@ class EnergyController(Controller):
     name: ClassVar[str] = "energy"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         latency = self.latency
         if isinstance(latency, bool) or not isinstance(latency, int) or latency < 1:
             raise UsageError(

@@ -41,6 +41,7 @@ class ThresholdController(Controller):
     name: ClassVar[str] = "threshold"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for field in ("upper", "target", "lower"):
             number = share(getattr(self, field), f"{field} threshold of a load")
             object.__setattr__(self, field, number)

@@ -15,6 +15,8 @@ from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
 from host.streams.accelerator_params import Progress
 from host.streams.counters import StagingCounters
 from host.streams.device_join import JoinOptions, PreparedJoin
+from host.streams.elastic_cores import NoteDecision
+from host.streams.elastic_record import ElasticRecord
 from host.streams.failure_record import FailureRecord
 from host.streams.precision_record import PrecisionRecord
 from host.streams.watch import Deadline
@@ -100,6 +102,9 @@ class JoinRun:
         epochs or segments. What is wrong with listed epochs is told before any row is taken. If an
         epoch is refused later, the results of all tuples before it are handed on, and then its
         :exc:`~host.errors.EpochError` is raised.
+    note_decision : callable, optional
+        Called with each decision of an elastic join, and with each change of its cores; see
+        :mod:`host.streams.elastic_record`.
     """
 
     #: Schema of the results.
@@ -118,6 +123,7 @@ class JoinRun:
         is_cut: Callable[[], bool] | None = None,
         segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = (),
         epochs: Epochs = (),
+        note_decision: NoteDecision | None = None,
     ) -> None:
         self.device = device
         self._before: dict[str, int] = {}
@@ -133,6 +139,7 @@ class JoinRun:
             is_cut=is_cut,
             segments=segments,
             epochs=epochs,
+            note_decision=note_decision,
         )
         self._graph = ExecStreamGraph(buffer_rows)
 
@@ -203,6 +210,11 @@ class JoinRun:
     def superseded(self) -> list[Epoch]:
         """Epochs of the last join that a later one replaced before they took effect."""
         return self._accelerator.superseded
+
+    @property
+    def elastic(self) -> ElasticRecord | None:
+        """Decisions of an elastic join in its last run; None for any other join."""
+        return self._accelerator.elastic
 
     @property
     def failures(self) -> FailureRecord | None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import math
 from typing import TypeAlias
 
+from host.elastic import Controller, controller_of
 from host.errors import UsageError
 from host.query.durations import Duration, as_duration
 from host.query.on_failure import OnFailure
@@ -109,6 +110,10 @@ class JoinQuery:
         What to do when a core of the accelerator fails: ``"raise"``, ``"report"`` or ``"replay"``;
         see :class:`~host.query.on_failure.OnFailure`. Only accelerators whose cores have gates
         notice failures.
+    elastic : Controller or bool
+        What chooses how many cores of the accelerator store tuples while the join runs; True stands
+        for :class:`~host.elastic.threshold.ThresholdController`, and with None or False all cores
+        store. The answer is the same whichever cores do.
     """
 
     terms: tuple[Term, ...] = ()
@@ -119,11 +124,14 @@ class JoinQuery:
     suffix: str = "_right"
     how: JoinType = JoinType.INNER
     on_failure: OnFailure = OnFailure.RAISE
+    elastic: Controller | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "how", JoinType.of(self.how))
         object.__setattr__(self, "on_failure", OnFailure.of(self.on_failure))
+        object.__setattr__(self, "elastic", controller_of(self.elastic))
         self._check_failures()
+        self._check_elastic()
         object.__setattr__(self, "terms", tuple(self.terms))
         object.__setattr__(self, "order", tuple(self.order))
         if len(self.order) != 2:
@@ -156,6 +164,22 @@ class JoinQuery:
             raise UsageError(
                 f"A {self.how.value} join does not go with on_failure='report': a row whose pairs "
                 f"are missing would count as unmatched; choose on_failure='replay' or 'raise'."
+            )
+
+    def _check_elastic(self) -> None:
+        """Raise unless the cores that store may change under the query."""
+        if self.elastic is None:
+            return
+        if self.on_failure is not OnFailure.RAISE:
+            raise UsageError(
+                f"An elastic join does not go with on_failure={self.on_failure.value!r}: both "
+                f"choose the cores that store; leave one of them out."
+            )
+        if self.ordering.in_hardware:
+            raise UsageError(
+                f"An elastic join does not go with the ordering {self.ordering}: a change of the "
+                f"cores ends the rounds; let the host sort, with Ordering.inner() without "
+                f"in_hardware."
             )
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from host.errors import EpochError
+from host.errors import EpochError, UsageError
 from host.query.epochs import Epoch
 from host.query.segments import Segment
 from host.reference.join_type import JoinType
@@ -13,6 +13,8 @@ from host.runtime import Columns, ConfluenceExecStream, GraphError, Quantum, Str
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.completion import Completion
 from host.streams.counters import StagingCounters
+from host.streams.elastic_cores import ROWS
+from host.streams.elastic_record import ElasticRecord
 from host.streams.epoch_changes import EpochChanges
 from host.streams.epoch_rules import require_epochs
 from host.streams.execution import Execution
@@ -59,6 +61,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     refused : EpochError or None
         Why the last execution ended before an epoch. The stream ends without an error, so that
         what it has handed on reaches the reader, who must look here.
+    elastic : ElasticRecord or None
+        Decisions of an elastic join in the last execution.
     failures : FailureRecord or None
         Cores that failed in the last execution; None if a failure ends the join.
     """
@@ -76,6 +80,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.epochs: list[Epoch] = []
         self.superseded: list[Epoch] = []
         self.refused: EpochError | None = None
+        self.elastic: ElasticRecord | None = None
         self.failures: FailureRecord | None = None
 
     def prepare(self, params: AcceleratorJoinParams) -> None:
@@ -84,7 +89,13 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             raise GraphError(
                 f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
             )
-        if params.segments != () or params.epochs != ():
+        listed = params.segments != () or params.epochs != ()
+        if listed and params.elastic is not None:
+            raise UsageError(
+                "A join has either a controller of its cores ('elastic') or given epochs or "
+                "segments; leave one of them out."
+            )
+        if listed or params.elastic is not None:
             require_segments(params.device.manifest)
         require_epochs(params)
         if isinstance(params.segments, Sequence):
@@ -111,15 +122,23 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.refused = None
         if isinstance(run.changes, EpochChanges):
             self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
+        self.elastic = None if run.elastic is None else run.elastic.record
         self.failures = run.failures.record
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
         manifest = params.device.manifest
         tell = None if completion is None else completion.take
+        intake: Intake
         if params.layout is None:
-            return PairedIntake(self.inputs, params.plan, params.rows, manifest, tell)
-        return TaggedIntake(self.inputs, params.plan, params.rows, manifest, params.layout, tell)
+            intake = PairedIntake(self.inputs, params.plan, params.rows, manifest, tell)
+        else:
+            intake = TaggedIntake(
+                self.inputs, params.plan, params.rows, manifest, params.layout, tell
+            )
+        if params.elastic is not None:
+            intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
+        return intake
 
     @property
     def stores(self) -> tuple[Rows, Rows]:

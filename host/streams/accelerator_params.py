@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from host.device import Device
+from host.elastic import Controller
 from host.encode import EncodingPlan
 from host.encode.recheck import Recheck
 from host.query.epochs import Epochs, EpochSchedule, ListedEpochs
@@ -14,6 +15,7 @@ from host.query.segments import ListedSegments, SegmentSchedule
 from host.reference.join_type import JoinType
 from host.runtime import ConfluenceParams
 from host.streams.adaptive_precision import control_of
+from host.streams.elastic_cores import NoteDecision
 from host.streams.row_store import Rows
 from host.streams.tagged_intake import TaggedLayout
 from host.streams.watch import Deadline
@@ -62,7 +64,9 @@ class AcceleratorJoinParams(ConfluenceParams):
         Longest time without progress of the device.
     report : callable or None
         Called with a :class:`Progress` from time to time.
-    is_cut, segments, epochs
+    elastic : Controller or None
+        What chooses how many cores store.
+    is_cut, segments, epochs, note_decision
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
@@ -84,6 +88,8 @@ class AcceleratorJoinParams(ConfluenceParams):
     is_cut: Callable[[], bool] | None = None
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     epochs: Epochs = ()
+    elastic: Controller | None = None
+    note_decision: NoteDecision | None = None
     result_words: int = 1 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12

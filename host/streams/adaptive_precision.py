@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from host.device import Device
+from host.device.growth import growth
 from host.device.thread import Finished
 from host.manifest import Manifest
 from host.query.goals import Measurement
@@ -76,7 +77,6 @@ class AdaptivePrecision:
         self._device = device
         self._staging, self._decoder = staging, decoder
         self._codec = WordCodec(device.manifest)
-        self._bits = {counter.name: counter.bits for counter in device.manifest.counters}
         self._control = control_of(ordering, device.manifest)
         goal = self._control.goal
         self._interval = goal.interval(ordering.interval)
@@ -153,21 +153,22 @@ class AdaptivePrecision:
         now = self._device.counters()
         last = self._ended or began
         self._ended = now
+        counted = growth(self._device.manifest, began, now)
+        settling = growth(self._device.manifest, last, began)
         return Measurement(
-            cycles=self._increase("cycles", began, now),
-            offered=self._offered(began, now),
-            tuples=self._taken(began, now),
+            cycles=counted["cycles"],
+            offered=_offered(counted),
+            tuples=_taken(counted),
             in_flight=Fraction(self._flight, max(1, self._flights)),
-            settling_offered=self._offered(last, began),
-            settling_tuples=self._taken(last, began),
+            settling_offered=_offered(settling),
+            settling_tuples=_taken(settling),
         )
 
-    def _offered(self, then: Mapping[str, int], now: Mapping[str, int]) -> int:
-        return sum(self._increase(f"ingress_{what}", then, now) for what in ("busy", "stalled"))
 
-    def _taken(self, then: Mapping[str, int], now: Mapping[str, int]) -> int:
-        return sum(self._increase(f"tuples_{side}", then, now) for side in "rs")
+def _offered(counted: Mapping[str, int]) -> int:
+    """Return the cycles in which an input word was taken or had to wait."""
+    return counted["ingress_busy"] + counted["ingress_stalled"]
 
-    def _increase(self, name: str, then: Mapping[str, int], now: Mapping[str, int]) -> int:
-        """Return by how much a counter has grown, which begins again at zero after its last bit."""
-        return (now[name] - then[name]) % (1 << self._bits[name])
+
+def _taken(counted: Mapping[str, int]) -> int:
+    return counted["tuples_r"] + counted["tuples_s"]

@@ -17,6 +17,7 @@ from host.query.tables import output_schema
 from host.runtime import Columns, ExecStreamGraph, Stream
 from host.streams.accelerator import AcceleratorJoin
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
+from host.streams.elastic_cores import NoteDecision
 from host.streams.materialize import Materialize, MaterializeParams
 from host.streams.row_store import Rows, RowStore, SharedRows
 from host.streams.tagged_intake import TaggedLayout
@@ -50,6 +51,8 @@ class JoinOptions:
         all cores store. The answer is the same whichever cores do.
     epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
         Epochs of an elastic join, which make its cores active or not. Either these or segments.
+    note_decision : callable, optional
+        Called with each decision of an elastic join, and with each change of its cores.
     """
 
     trace: bool = False
@@ -60,6 +63,7 @@ class JoinOptions:
     is_cut: Callable[[], bool] | None = None
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     epochs: Epochs = ()
+    note_decision: NoteDecision | None = None
 
 
 @dataclass(frozen=True)
@@ -219,6 +223,8 @@ def _connected(
             is_cut=options.is_cut,
             segments=options.segments,
             epochs=options.epochs,
+            elastic=join.query.elastic,
+            note_decision=options.note_decision,
         ),
     )
     graph.add(

@@ -18,6 +18,7 @@ from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.delivery import Delivery
+from host.streams.elastic_cores import ROWS, ElasticCores
 from host.streams.epoch_changes import EpochChanges
 from host.streams.epoch_rules import EpochRules
 from host.streams.failed_cores import failed_cores, has_gates, participation
@@ -57,6 +58,8 @@ class Execution:
         Why the execution ends before its input does.
     trace : Trace or None
         Latencies, if they are asked for.
+    elastic : ElasticCores or None
+        What chooses the cores that store, if the join is elastic.
     adaptive : AdaptivePrecision or None
         What chooses the precision, if it adapts.
     failures : FailureResponse
@@ -83,7 +86,6 @@ class Execution:
         self._skip = self._staging.inherited + MARKS
         self._staging.append(self._setup(), marks=MARKS)
         self._staging.append(all_cores(device.manifest))
-        self.changes = self._changes()
         self.refused: EpochError | None = None
         foreign = int(codec.tuple_counts(self._staging.words).sum())  # of an earlier query
         self.trace = Trace(foreign) if params.trace else None
@@ -106,9 +108,14 @@ class Execution:
             if params.adapts
             else None
         )
-        self._chunk_cycles = params.chunk_cycles
+        self.elastic = self._elastic_cores()
+        self.changes = self._changes()
+        self._chunk_cycles, self._low_water = params.chunk_cycles, params.low_water
         if self.adaptive is not None:
             self._chunk_cycles = min(self._chunk_cycles, self.adaptive.chunk_cycles)
+        if self.elastic is not None:
+            self._chunk_cycles = min(self._chunk_cycles, self.elastic.chunk_cycles)
+            self._low_water = min(self._low_water, ROWS)
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)
         self._memory = MemoryWatch(device)
@@ -141,24 +148,40 @@ class Execution:
     def _changes(self) -> SegmentChanges | EpochChanges:
         """Return what tells where other cores store."""
         params = self._params
-        if params.epochs == ():
+        if params.epochs == () and self.elastic is None:
             return SegmentChanges(params.schedule, params.plan.window)
         failed = failed_cores(params.device)
         rules = EpochRules(params.device.manifest, params.plan.window, failed)
-        return EpochChanges(params.epoch_schedule, params.plan, self._intake.floor, rules)
+        schedule = self.elastic or params.epoch_schedule
+        return EpochChanges(schedule, params.plan, self._intake.floor, rules)
+
+    @property
+    def _live(self) -> list[int]:
+        """The cores that had not failed when the execution began, in the order of their numbers."""
+        device = self._params.device
+        failed = failed_cores(device)
+        return [core for core in range(device.manifest.storage.cores) if core not in failed]
 
     def _begin_turns(self) -> None:
         """Let all cores take turns that have not failed."""
-        device = self._params.device
-        failed = failed_cores(device)
-        live = [core for core in range(device.manifest.storage.cores) if core not in failed]
+        device, live = self._params.device, self._live
         self._staging.append(segment_words(device.manifest, live, self._params.plan.window))
-        if failed:
+        if len(live) < device.manifest.storage.cores:
             self._decoder.begin_segment(live)
+
+    def _elastic_cores(self) -> ElasticCores | None:
+        """Return what chooses the cores that store; None if the join is not elastic."""
+        params = self._params
+        if params.elastic is None:
+            return None
+        return ElasticCores(
+            params.device, params.elastic, params.plan.window, self._live, self._staging,
+            self._decoder, note=params.note_decision,
+        )  # fmt: skip
 
     def take_input(self) -> bool:
         """Stage input until there is enough; return False if more input must arrive first."""
-        while self._staging.kept_back < self._params.low_water and not self._flushed:
+        while self._wants_input and not self._flushed:
             arrived = self._intake.take()
             if arrived is not None and arrived.count:
                 self._stage_parts(arrived)
@@ -183,16 +206,29 @@ class Execution:
 
         At an epoch that is refused, the input ends. What comes before it is still answered.
         """
+        if self.elastic is not None:
+            self.elastic.admit(arrived)
         try:
             for part in self.changes.cut(arrived):
                 if isinstance(part, Segment):
-                    self._change_turns(part.cores)
+                    self._change_turns(part)
                 else:
                     self._stage(part)
         except EpochError as error:
             self.refused = error
             self.delivery.is_cut = True
             self._end()
+
+    @property
+    def _wants_input(self) -> bool:
+        """Whether so few words wait that more should be staged.
+
+        Words that the device was offered count only in an elastic join, whose changes come behind
+        all of them.
+        """
+        staging = self._staging
+        few = staging.kept_back if self.elastic is None else staging.waiting
+        return few < self._low_water
 
     def _stage(self, arrived: Arrived) -> None:
         """Write tuples into the words that the device will be offered."""
@@ -211,6 +247,8 @@ class Execution:
         self._codec.scatter(words, places, fields, begins)
         self._staging.add(places.count)
         self._decoder.stage(arrived)
+        if self.elastic is not None:
+            self.elastic.stage(arrived)
         if self.failures.replay is not None:
             counts = {side: len(own.places) for side, own in sides.items()}
             self.failures.replay.log.append(words, counts)
@@ -219,11 +257,13 @@ class Execution:
         self._intake.counters.staged_bytes += words.nbytes
         self._intake.counters.moved_words = self._staging.moved
 
-    def _change_turns(self, cores: tuple[int, ...]) -> None:
+    def _change_turns(self, segment: Segment) -> None:
         """Let other cores store the tuples that are staged from now on."""
-        words = segment_words(self._params.device.manifest, cores, self._params.plan.window)
-        self._staging.append(words)
-        self._decoder.begin_segment(cores)
+        manifest, window = self._params.device.manifest, self._params.plan.window
+        self._staging.append(segment_words(manifest, segment.cores, window))
+        self._decoder.begin_segment(segment.cores)
+        if self.elastic is not None:
+            self.elastic.begin(segment)
 
     def exchange(self) -> int:
         """Finish an exchange, begin the next one, and decode results; return the words moved.
@@ -242,6 +282,8 @@ class Execution:
             self._memory.check()
         if self.adaptive is not None:
             self.adaptive.steer(self.watch.cycles)
+        if self.elastic is not None:
+            self.elastic.steer()
         # The device must not run on after it has answered everything.
         if self._staging.waiting or (self._flushed and self._staging.due):
             self._begin()
@@ -250,6 +292,8 @@ class Execution:
             self._decode(words, None if stamps is None else stamps.produced[: len(words)])
         if self.adaptive is not None:
             self.adaptive.note_flight()
+        if self.elastic is not None:
+            self.elastic.note_flight()
         return max(1, finished.done.accepted + len(words))
 
     def _begin(self) -> None:
@@ -278,6 +322,8 @@ class Execution:
             self._staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
         if self.adaptive is not None:
             self.adaptive.settle(finished)
+        if self.elastic is not None:
+            self.elastic.settle(finished)
         return words
 
     def abandon(self) -> None:

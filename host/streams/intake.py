@@ -99,6 +99,13 @@ class Intake(ABC):
     tell : callable, optional
         Called with all rows as they are taken. If given, :meth:`take` also returns when none of
         the new rows became a tuple.
+
+    Attributes
+    ----------
+    counters : StagingCounters
+        What was taken and copied.
+    most_rows : int
+        Rows beyond which no further small batch is joined to others, and a long one is cut.
     """
 
     def __init__(
@@ -115,6 +122,7 @@ class Intake(ABC):
         self._rows = rows
         self._encoder = BatchEncoder(plan)
         self._settled = False
+        self.most_rows = MOST_ROWS
         self.counters = StagingCounters()
         # Whole tables have been measured before: their plan is marked as checked.
         self._gauges = (
@@ -159,11 +167,11 @@ class Intake(ABC):
         """Consume a batch, the beginning of a long batch, or several small batches that wait."""
         parts: list[pa.RecordBatch] = []
         rows = 0
-        while buffer.rows and rows < ENOUGH_ROWS:
+        while buffer.rows and rows < min(ENOUGH_ROWS, self.most_rows):
             batch = buffer.access()
             if parts and batch.num_rows >= SMALL_ROWS:
                 break
-            batch = batch.slice(0, MOST_ROWS)
+            batch = batch.slice(0, self.most_rows)
             buffer.consume(batch.num_rows)
             parts.append(batch)
             rows += batch.num_rows

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an adaptive precision decided while a join ran."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-__all__ = ["MOST_CHANGES", "PeriodChange", "PrecisionRecord"]
+from host.streams.change_log import ChangeLog
 
-#: Number of changes that a record keeps; of more, it keeps the last ones.
-MOST_CHANGES = 4_096
+__all__ = ["PeriodChange", "PrecisionRecord"]
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class PeriodChange:
 
 
 @dataclass
-class PrecisionRecord:
-    """The decisions of one execution.
+class PrecisionRecord(ChangeLog[PeriodChange]):
+    """The decisions of one execution, with the changes of the period.
 
     Parameters
     ----------
@@ -42,10 +41,6 @@ class PrecisionRecord:
         First period.
     measurements, held : int
         Number of measurements, and how many of them met the goal.
-    changed : int
-        Number of changes of the period.
-    changes : list of PeriodChange
-        The changes, or the last ones of very many.
     """
 
     goal: str
@@ -53,8 +48,6 @@ class PrecisionRecord:
     first: int
     measurements: int = 0
     held: int = 0
-    changed: int = 0
-    changes: list[PeriodChange] = field(default_factory=list[PeriodChange])
 
     @property
     def period(self) -> int:
@@ -65,13 +58,6 @@ class PrecisionRecord:
         """Note the outcome of a measurement."""
         self.measurements += 1
         self.held += held
-
-    def change(self, change: PeriodChange) -> None:
-        """Note a change."""
-        self.changed += 1
-        self.changes.append(change)
-        if len(self.changes) > MOST_CHANGES:
-            del self.changes[0]
 
     def __str__(self) -> str:
         if not self.measurements:

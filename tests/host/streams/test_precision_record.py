@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from host.streams.precision_record import MOST_CHANGES, PeriodChange, PrecisionRecord
+from host.streams.precision_record import PeriodChange, PrecisionRecord
 
 
 def test_a_record_tells_what_was_held_and_the_last_period():
@@ -13,12 +13,3 @@ def test_a_record_tells_what_was_held_and_the_last_period():
     assert str(record) == (
         "a rate held in 1 of 2 measurements; period 8 at first, 12 at last, 1 changes, 16 at most"
     )
-
-
-def test_a_record_of_very_many_changes_keeps_the_last_ones():
-    record = PrecisionRecord("a rate", bound=2, first=2)
-    for number in range(MOST_CHANGES + 3):
-        record.change(PeriodChange(number, number, 1 + number % 2))
-    assert record.changed == MOST_CHANGES + 3
-    assert len(record.changes) == MOST_CHANGES
-    assert record.changes[0].cycle == 3

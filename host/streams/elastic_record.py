@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an elastic join decided while it ran."""
+
+from dataclasses import dataclass
+
+from host.elastic import Observation
+from host.streams.change_log import ChangeLog
+
+__all__ = ["CoreChange", "CoreDecision", "ElasticRecord"]
+
+
+@dataclass(frozen=True)
+class CoreDecision:
+    """An observation, and the number of cores that it led to.
+
+    Parameters
+    ----------
+    cycle : int
+        Cycles that the device had run for the join.
+    seen : Observation
+        What was observed.
+    active : int
+        Number of cores from then on.
+    """
+
+    cycle: int
+    seen: Observation
+    active: int
+
+
+@dataclass(frozen=True)
+class CoreChange:
+    """A change of the cores that store.
+
+    Parameters
+    ----------
+    cycle : int
+        Cycles that the device had run for the join.
+    tuples : int
+        Tuples of the join that came before the change.
+    cores : tuple of int
+        The cores that store from then on, in the order of their turns.
+    """
+
+    cycle: int
+    tuples: int
+    cores: tuple[int, ...]
+
+
+@dataclass
+class ElasticRecord(ChangeLog[CoreChange]):
+    """The decisions of one execution, with the changes of the cores.
+
+    Parameters
+    ----------
+    controller : str
+        What decided.
+    cores : int
+        Cores that there were, all of which were in force at first.
+    observations : int
+        Number of observations.
+    forced : int
+        Number of changes because tuples that had arrived would not have fitted the cores in force.
+    cycles : int
+        Cycles in which the device worked.
+    core_cycles : int
+        The same, summed over the cores that took turns or held tuples of a window in each of them.
+        The clock of any other core could have been off.
+    """
+
+    controller: str
+    cores: int
+    observations: int = 0
+    forced: int = 0
+    cycles: int = 0
+    core_cycles: int = 0
+
+    @property
+    def active(self) -> int:
+        """The last number of cores in force."""
+        return len(self.changes[-1].cores) if self.changes else self.cores
+
+    @property
+    def saved(self) -> float:
+        """Share of the cycles of all cores in which a core was not needed."""
+        return 1 - self.core_cycles / (self.cores * self.cycles) if self.cycles else 0.0
+
+    def __str__(self) -> str:
+        if not self.observations:
+            return f"{self.controller}: {self.cores} cores, no observation was completed"
+        forced = f", {self.forced:,} of them for room" if self.forced else ""
+        return (
+            f"{self.controller}: {self.cores} cores at first, {self.active} at last, "
+            f"{self.changed:,} changes{forced}; {self.saved:.0%} of the core cycles saved"
+        )
