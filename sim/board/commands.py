@@ -34,8 +34,8 @@ def board(options, report):
     found = find_board(options.board.lower())
     if found.ethernet is not None:
         raise ValueError(
-            f"{found.name} has Ethernet, which has no byte stream to serve; simulate a board with a "
-            f"UART: {', '.join(name for name, b in BOARDS.items() if b.ethernet is None)}"
+            f"{found.name} has Ethernet, which has no byte stream to serve; simulate a board with "
+            f"a UART: {', '.join(name for name, b in BOARDS.items() if b.ethernet is None)}"
         )
     preset = options.preset or found.preset
     parameters = parameters_from(options) if options.preset else PRESETS[preset]
