@@ -25,8 +25,8 @@ __all__ = ["main"]
 MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
-    "segments", "failures", "shells", "link", "scalegate", "chip_cost", "board", "external",
-    "epochs",
+    "segments", "failures", "shells", "link", "scalegate", "chip_cost", "board", "fast_link",
+    "external", "epochs",
 )  # fmt: skip
 
 

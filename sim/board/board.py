@@ -18,8 +18,8 @@ class Done(ctypes.Structure):
 class SimulatedBoard:
     """The circuit of a board, clocked by calls of :meth:`exchange`.
 
-    A byte takes ``10 * divisor`` cycles on either line. Nothing happens between two calls: the
-    clock of the board stands still.
+    A byte takes ``10 * divisor`` cycles on either line of a UART. Nothing happens between two
+    calls: the clock of the board stands still.
 
     Parameters
     ----------

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the circuit of a board, with a UART around its pins, as a shared object."""
+"""Build the circuit of a board, with the other end of its line at the pins, as a shared object."""
 
 from pathlib import Path
 
-from hdl.verilog.conversion import to_netlist
+from hdl.boards.ethernet_top import ETHERNET_MHZ
+from hdl.shells.ethernet_shell import EthernetShell
+from hdl.verilog.conversion import to_netlist, to_verilog
 from host.bundles.cache import library_folder, prepare_folder
 from sim.verilated.library import cached, cached_runtime, key_of
 from sim.verilated.model import Harness, compile_model, simulated_text
@@ -14,7 +16,30 @@ from .pins import BoardPins
 __all__ = ["build_board"]
 
 TOP = "splitjoin_board"
-HARNESS = Path(__file__).with_name("harness.cpp")
+HARNESS, ETHERNET_HARNESS = (
+    Path(__file__).with_name(name) for name in ("harness.cpp", "ethernet_harness.cpp")
+)
+
+
+def uart_board(board, parameters, digest):
+    """Return netlist and harness of a board with a UART, and what makes Verilog of the netlist."""
+    netlist = to_netlist(BoardPins(board, parameters, digest=digest), name=TOP)[1]
+    harness = Harness(HARNESS, TOP, {"DIVISOR": board.divisor})
+    return netlist, harness, lambda: simulated_text(netlist, top=TOP)
+
+
+def ethernet_board(board, parameters, digest):
+    """Return the same for a board with Ethernet.
+
+    Its circuit has two clocks, which :mod:`sim.rewriter` does not know, so that it is simulated as
+    its Verilog is.
+    """
+    shell = EthernetShell(parameters, digest=digest, ethernet=board.ethernet)
+    verilog = to_verilog(shell, name=TOP)
+    periods = {
+        "ETHERNET_PS": round(1e6 / ETHERNET_MHZ), "LINK_PS": round(1e6 / board.mhz),
+    }  # fmt: skip
+    return verilog, Harness(ETHERNET_HARNESS, TOP, periods), lambda: verilog
 
 
 def build_board(board, parameters, *, digest, report=lambda text: None):
@@ -34,7 +59,8 @@ def build_board(board, parameters, *, digest, report=lambda text: None):
     Returns
     -------
     Path
-        The shared object, for :class:`sim.board.board.SimulatedBoard`.
+        The shared object, for :class:`sim.board.board.SimulatedBoard`, or for
+        :class:`sim.board.ethernet_board.SimulatedEthernetBoard` if the board has Ethernet.
 
     Raises
     ------
@@ -45,17 +71,17 @@ def build_board(board, parameters, *, digest, report=lambda text: None):
     BuildError
         If a tool fails.
     """
-    netlist = to_netlist(BoardPins(board, parameters, digest=digest), name=TOP)[1]
-    harness = Harness(HARNESS, TOP, {"DIVISOR": board.divisor})
+    kind = uart_board if board.ethernet is None else ethernet_board
+    source, harness, text = kind(board, parameters, digest)
     tools, what = find_toolchain(), f"{board.name} (cores: {parameters.cores})"
 
     def make(place, log):
         report(f"{what}: building the simulated board")
         runtime = cached_runtime(tools, what=what, report=report)
         return compile_model(
-            tools, simulated_text(netlist, top=TOP), harness, runtime, place,
+            tools, text(), harness, runtime, place,
             what=what, log=log, heartbeat=Heartbeat(report),
         )  # fmt: skip
 
     prepare_folder(library_folder())
-    return cached(f"board-{key_of(tools, harness, netlist)}.so", make, report=report)
+    return cached(f"board-{key_of(tools, harness, source)}.so", make, report=report)

@@ -21,7 +21,7 @@ from sim.scenarios import Scenario, expected_results
 
 from .registry import Result, figure
 
-__all__ = ["differences", "efficiency"]
+__all__ = ["Course", "differences", "efficiency", "input_words"]
 
 BOARD, PRESET = "ulx3s-12f", "board-small"
 #: Values of a key. In a window of 126 tuples, a tuple meets a third of a pair on average. With its
@@ -88,11 +88,11 @@ def built(report):
     return board, folder, build_board(board, parameters, digest=manifest["hash"], report=report)
 
 
-def input_words(manifest, tuples, seed):
-    """Return the input words of a join of random tuples."""
+def input_words(manifest, tuples, seed, *, values=VALUES):
+    """Return the input words of a join of random tuples, whose keys have so many values."""
     rng = np.random.default_rng(seed)
     codec = WordCodec(manifest)
-    keys = {"x": rng.integers(0, VALUES, tuples)}
+    keys = {"x": rng.integers(0, values, tuples)}
     some = codec.pack_tuples(rng.integers(0, 2, tuples), keys, np.zeros(tuples, np.int64))
     return np.concatenate([codec.pack_control("CLEAR"), some, codec.pack_control("FLUSH")])
 
