@@ -63,6 +63,9 @@ class Accelerator(wiring.Component):
         External memories, if windows are kept there: ``m_axi[2 * n]`` is that of the left region of
         core ``n``, which stores tuples of S, and the next one that of its right region. A reset of
         the accelerator forgets transactions that are under way, so it must also reach the memory.
+    clock_request, vacant : Out(cores)
+        For each core, whether it needs the next clock edge, and whether it holds no tuple; only
+        with ``clock_requests`` (:class:`~hdl.join_core.JoinCore`).
     """
 
     #: Depth of the order queue: groups whose stars may be outstanding before the ingress waits.
@@ -112,6 +115,11 @@ class Accelerator(wiring.Component):
         for n, core in enumerate(self.cores):
             m.submodules[f"core_{n}"] = core
             m.d.comb += core.position.eq(literal(n, core.position.shape()))
+            if self.parameters.clock_requests:
+                m.d.comb += [
+                    self.clock_request[n].eq(core.clock_request),
+                    self.vacant[n].eq(core.vacant),
+                ]
             words, results = self.elaborate_gate(m, n)
             connect(m, distribution.o[n], words)
             for side in range(2):

@@ -28,4 +28,7 @@ def accelerator_ports(parameters):
         "counter_addr": In(address_bits(parameters)),
         "counter_data": Out(COUNTER_BITS),
         **memory_members(parameters, 2 * parameters.cores),
+        **dict.fromkeys(
+            ["clock_request", "vacant"] * parameters.clock_requests, Out(parameters.cores)
+        ),
     }

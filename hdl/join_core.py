@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from .clock_request import ClockRequest
 from .memory.axi4 import memory_members
 from .paired_region import PairedRegion
 from .region import Region
@@ -84,6 +85,16 @@ class JoinCore(wiring.Component):
         Resets all registers of the core.
     m_axi : Out(memory_port(parameters)).array(2)
         External memories of the left and of the right region, if they have any.
+
+    With ``clock_requests``, also:
+
+    clock_request : Out(1)
+        The core needs the next clock edge (:class:`~hdl.clock_request.ClockRequest`). In a cycle in
+        which this is low, its clock may be stopped: nothing but a word or a reset, which make it
+        high, would change a register.
+    vacant : Out(1)
+        The core holds no tuple of either window. If it has no turns in the segment in force, it
+        finds no pair until it gets some.
     """
 
     def __init__(self, parameters):
@@ -99,6 +110,7 @@ class JoinCore(wiring.Component):
                 "activity": Out(activity_layout(parameters)).array(2),
                 "reset": In(1),
                 **memory_members(parameters, 2),
+                **dict.fromkeys(["clock_request", "vacant"] * parameters.clock_requests, Out(1)),
             }
         )
 
@@ -120,4 +132,17 @@ class JoinCore(wiring.Component):
                 words.ready.eq(region.words.ready),
                 self.activity[side].eq(region.activity),
             ]
+        if self.parameters.clock_requests:
+            self.elaborate_clock(m)
         return m
+
+    def elaborate_clock(self, m):
+        """Ask for the clock while a word waits, a region works, or reset is on its way."""
+        # A word passes the stages of a region, and those behind its engine, more than once.
+        m.submodules.clock = clock = ClockRequest(2 * self.latency)
+        works = Cat(region.works for region in self.regions).any()
+        m.d.comb += [
+            clock.active.eq(self.words.valid | works | self.reset | ResetSignal()),
+            self.clock_request.eq(clock.wanted),
+            self.vacant.eq(Cat(region.vacant for region in self.regions).all()),
+        ]

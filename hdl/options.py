@@ -31,7 +31,10 @@ NUMBERS = {
 }
 
 #: Other options that have the name of a parameter.
-CHOICES = ("architecture", "engine", "store", "comparator", "predicate", "rounds", "parity")
+CHOICES = (
+    "architecture", "engine", "store", "comparator", "predicate", "rounds", "parity",
+    "clock_requests",
+)  # fmt: skip
 
 
 def key_field(text):
@@ -72,6 +75,10 @@ def add_parameter_options(parser):
         "--parity", action="store_true", default=None,
         help="check parity bits in the memories of stored tuples; a core that reads a flipped bit"
         " has failed",
+    )  # fmt: skip
+    group.add_argument(
+        "--clock-requests", action="store_true", default=None,
+        help="ports that tell of each core whether its clock may be stopped",
     )  # fmt: skip
     group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"

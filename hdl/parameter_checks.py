@@ -80,6 +80,7 @@ def check_parameters(parameters):
         check_failures(parameters)
     check_parity(parameters)
     check_store(parameters)
+    check_clocks(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -225,6 +226,20 @@ def check_parity(parameters):
     )
 
 
+def check_clocks(parameters):
+    """Check that the cores of an accelerator can tell whether they need a clock."""
+    requests = parameters.clock_requests
+    require(
+        isinstance(requests, bool),
+        f"Parameter 'clock_requests' must be True or False, not {requests!r}",
+    )
+    require(
+        not (requests and parameters.is_chain),
+        "Parameter 'clock_requests' must be False for architecture"
+        f" {parameters.architecture!r}, not True: tuples flow through all cores of a chain",
+    )
+
+
 def check_store(parameters):
     """Check where windows are, and the external memory if they are there."""
     require(
@@ -252,6 +267,7 @@ def check_external(parameters):
         "digest_bits": (None, "whole keys that belong to a digest are read at random"),
         "failure_cycles": (0, "a core that is reset would forget transactions that are under way"),
         "parity": (False, "external memory has its own check bits"),
+        "clock_requests": (False, "a core must answer its memory at any time"),
     }
     for name, (value, reason) in rules.items():
         require(

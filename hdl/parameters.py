@@ -126,6 +126,9 @@ class JoinParameters:
         Whether the memories of stored tuples have parity bits
         (:class:`hdl.memory.parity_column.ParityColumn`), so that a core that reads a flipped bit
         counts as failed. It needs ``failure_cycles``.
+    clock_requests : bool
+        Whether ports tell of every core whether its clock may be stopped, and whether it holds no
+        tuple (:class:`hdl.clock_request.ClockRequest`).
     """
 
     cores: int = 4
@@ -153,6 +156,7 @@ class JoinParameters:
     memory_width: int = 512
     memory_burst: int = 16
     memory_latency: int = 64
+    clock_requests: bool = False
 
     def __post_init__(self):
         check_parameters(self)
@@ -272,7 +276,8 @@ class JoinParameters:
 
         Those of chains are there for a chain only, ``rounds`` only if there are any,
         ``failure_cycles`` if cores have gates, ``parity`` if there is any, ``store`` and those of
-        the memory if it is external, and ``result_streams`` if there are two.
+        the memory if it is external, ``clock_requests`` if there are such ports, and
+        ``result_streams`` if there are two.
         """
         values = asdict(self)
         if not self.rounds:
@@ -283,6 +288,8 @@ class JoinParameters:
             del values["result_streams"]
         if not self.parity:
             del values["parity"]
+        if not self.clock_requests:
+            del values["clock_requests"]
         if not self.is_external:
             for name in MEMORY:
                 del values[name]

@@ -70,6 +70,10 @@ class Region(wiring.Component):
         Resets all registers of the region.
     m_axi : Out(memory_port(parameters))
         The region's external memory, if it has one.
+    works : Out(1)
+        A word waits, the engine works, or a result waits; only with ``clock_requests``.
+    vacant : Out(1)
+        The region holds no key; likewise.
     """
 
     def __init__(self, parameters, *, probe_side):
@@ -86,6 +90,7 @@ class Region(wiring.Component):
                 "activity": Out(activity_layout(parameters)),
                 "reset": In(1),
                 **memory_members(parameters),
+                **dict.fromkeys(["works", "vacant"] * parameters.clock_requests, Out(1)),
             }
         )
 
@@ -123,6 +128,17 @@ class Region(wiring.Component):
             engine.stop.eq(tracker.stop),
             self.activity.eq(engine.activity),
         ]
+        if self.parameters.clock_requests:
+            m.d.comb += [
+                self.works.eq(
+                    self.words.valid
+                    | arriving.valid
+                    | words.valid
+                    | ~engine.idle
+                    | engine.results.valid
+                ),
+                self.vacant.eq(tracker.vacant),
+            ]
         if self.parameters.parity:
             m.d.comb += self.activity.wrong.eq(engine.activity.wrong | tracker.wrong)
         m.d.sync += [engine.close.eq(closing), takes.eq(self.takes_next(engine, closing))]

@@ -78,6 +78,11 @@ class WindowTracker(wiring.Component):
     timestamps of the words in the region's input register and, if ``parameters.side_by_side``,
     which of the two tuples at hand comes first.
 
+    With ``clock_requests``, also:
+
+    vacant : Out(1)
+        The region holds no key.
+
     With parity, also:
 
     wrong : Out(1)
@@ -115,6 +120,7 @@ class WindowTracker(wiring.Component):
                 "size": In(control_layout(parameters)["value"].shape),
                 **(self.paired_members() if parameters.side_by_side else {}),
                 **({"wrong": Out(1)} if parameters.parity else {}),
+                **({"vacant": Out(1)} if parameters.clock_requests else {}),
             }
         )
 
@@ -141,6 +147,8 @@ class WindowTracker(wiring.Component):
             m.d.sync += timed.eq(0)
 
         m.submodules.occupancy = occupancy = Occupancy(self.parameters)
+        if self.parameters.clock_requests:
+            m.d.comb += self.vacant.eq(occupancy.vacant)
         m.submodules.keys = keys = MovingSpan(self.parameters)
         aged = Signal()  # the oldest key leaves because its lifespan has passed
         departed = Signal()  # `aged`, delayed by one cycle
