@@ -4,20 +4,23 @@
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import sys
 import time
+from typing import Any
 
 import pyarrow as pa
 
 from host.bundles.default_device import default_device
-from host.cli.query_arguments import add_join_arguments, query_from
+from host.cli.query_arguments import add_join_arguments, positive_integer, query_from
 from host.cli.status import Status
 from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.device import Device
 from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
+from host.elastic import Controller, parse_controller
+from host.elastic.decision_file import REPLAY, note_into, read_epochs
 from host.encode import EncodingPlan
-from host.errors import FailureError, KeyRangeError
+from host.errors import FailureError, KeyRangeError, UsageError
 from host.files.folders import files_of
 from host.files.formats import format_of, write_table
 from host.files.outputs import inputs_of, require_outputs
@@ -27,9 +30,11 @@ from host.join.inputs import read_input
 from host.join.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
 from host.pipeline.source import SortedParquetSource
+from host.query.goals import positive
 from host.query.join_query import JoinQuery
 from host.reference.window import CountWindow
 from host.streams.device_join import JoinOptions, PreparedJoin
+from host.streams.elastic_record import ElasticRecord
 from host.streams.failure_record import FailureRecord
 from host.streams.precision_record import PrecisionRecord
 
@@ -53,12 +58,31 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         _WAIT, default=WAIT_DEFAULT, metavar="DURATION",
         help="how long to wait for a device that another process uses; default: %(default)s",
     )  # fmt: skip
+    parser.add_argument(
+        "--elastic", nargs="?", const="threshold", metavar="CONTROLLER",
+        help="use as many cores of the accelerator as the load needs: by threshold, which is what "
+        "--elastic alone means, predictive, or energy, which needs --latency",
+    )  # fmt: skip
+    parser.add_argument(
+        "--latency", metavar="CYCLES",
+        help="for --elastic energy: mean clock cycles from the arrival of a row to its results",
+    )  # fmt: skip
+    parser.add_argument(
+        "--elastic-log", metavar="FILE",
+        help="where the decisions of an elastic join go, one a line; --elastic replay:FILE makes "
+        "the same changes again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pace", metavar="CYCLES",
+        help="let rows arrive by their order column: so many clock cycles for a unit of the left "
+        "one; default: as fast as the accelerator takes them",
+    )  # fmt: skip
     parser.set_defaults(run=main)
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
-    query = query_from(options)
+    query = replace(query_from(options), elastic=_controller(options))
     wait = parse_wait(options.device_wait, _WAIT)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
@@ -75,8 +99,9 @@ def main(options: argparse.Namespace) -> int:
                     report=lambda text: print(f"device: {text}", file=sys.stderr),
                 )
             )
-        work = _streamed(options, query, device, status)
-        work = work or _gathered(options, query, device, status)
+        running = _running(options)
+        work = _streamed(options, query, device, status, running)
+        work = work or _gathered(options, query, device, status, running)
         if options.explain:
             print(work.explanation)
         began = time.monotonic()
@@ -93,6 +118,9 @@ def main(options: argparse.Namespace) -> int:
         precision = work.precision()
         if precision is not None:
             print(f"precision: {precision}", file=sys.stderr)
+        elastic = work.elastic()
+        if elastic is not None:
+            print(f"elastic: {elastic}", file=sys.stderr)
         failures = work.failures()
         if failures is not None:
             print(f"failures: {failures}", file=sys.stderr)
@@ -100,6 +128,30 @@ def main(options: argparse.Namespace) -> int:
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
     return 0
+
+
+def _controller(options: argparse.Namespace) -> Controller | None:
+    """Return the controller of an elastic join; None without one, or if its epochs are replayed."""
+    latency = options.latency
+    cycles = None if latency is None else positive_integer(latency, "--latency")
+    if options.elastic is None and cycles is not None:
+        raise UsageError("--latency is for --elastic energy.")
+    is_given = options.elastic is not None and not options.elastic.startswith(REPLAY)
+    return parse_controller(options.elastic, cycles) if is_given else None
+
+
+def _running(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of running the join that the command line gives."""
+    running: dict[str, Any] = {}
+    if options.pace is not None:
+        running["pace"] = positive(options.pace, "cycles for a unit of time (--pace)")
+    if options.elastic_log is not None:
+        if options.elastic is None or options.elastic.startswith(REPLAY):
+            raise UsageError("--elastic-log is for a join with --elastic CONTROLLER.")
+        running["note_decision"] = note_into(options.elastic_log)
+    if options.elastic is not None and options.elastic.startswith(REPLAY):
+        running["epochs"] = read_epochs(options.elastic.removeprefix(REPLAY))
+    return running
 
 
 @dataclass(frozen=True)
@@ -112,6 +164,7 @@ class _Work:
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
     precision: Callable[[], PrecisionRecord | None]
+    elastic: Callable[[], ElasticRecord | None]
     failures: Callable[[], FailureRecord | None]
     passed: "_Passed"
 
@@ -140,7 +193,11 @@ class _Passed:
 
 
 def _streamed(
-    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+    options: argparse.Namespace,
+    query: JoinQuery,
+    device: Device,
+    status: Status,
+    running: dict[str, Any],
 ) -> _Work | None:
     """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
     inputs = files_of(options.left), files_of(options.right)
@@ -156,7 +213,11 @@ def _streamed(
     prepared: list[PreparedJoin] = []
     passed = _Passed()
     joined = left.join(
-        right, query, device, options=JoinOptions(report=passed.note), started=prepared.append
+        right,
+        query,
+        device,
+        options=JoinOptions(report=passed.note, **running),
+        started=prepared.append,
     )
     with status.stage("planning"):
         execution = joined.execution()
@@ -176,17 +237,32 @@ def _streamed(
     def precision() -> PrecisionRecord | None:
         return prepared[-1].accelerator.precision
 
+    def elastic() -> ElasticRecord | None:
+        return prepared[-1].accelerator.elastic
+
     def failures() -> FailureRecord | None:
         return prepared[-1].accelerator.failures
 
     rows = counts[0], counts[1]
     return _Work(
-        text, execution.schema, rows, execution.batches, cycles, precision, failures, passed
+        text,
+        execution.schema,
+        rows,
+        execution.batches,
+        cycles,
+        precision,
+        elastic,
+        failures,
+        passed,
     )
 
 
 def _gathered(
-    options: argparse.Namespace, query: JoinQuery, device: Device, status: Status
+    options: argparse.Namespace,
+    query: JoinQuery,
+    device: Device,
+    status: Status,
+    running: dict[str, Any],
 ) -> _Work:
     """Prepare a join of two files that are read whole."""
     tables = []
@@ -196,7 +272,9 @@ def _gathered(
     left, right = tables
     passed = _Passed(left.num_rows + right.num_rows)
     with status.stage("planning", lambda: f"{passed.total:,} rows"):
-        join = TableJoin(left, right, query, device, record=options.verify, report=passed.note)
+        join = TableJoin(
+            left, right, query, device, record=options.verify, report=passed.note, **running
+        )
 
     def checked() -> Iterator[pa.RecordBatch]:
         yield from join.batches()
@@ -216,6 +294,7 @@ def _gathered(
         checked,
         lambda: join.cycles,
         lambda: join.precision,
+        lambda: join.elastic,
         lambda: join.failures,
         passed,
     )

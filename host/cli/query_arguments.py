@@ -14,7 +14,7 @@ from host.query.ordering_text import FORMS, parse_ordering
 from host.reference.join_type import JoinType
 from host.reference.window import CountWindow, TimeWindow
 
-__all__ = ["add_join_arguments", "parse_length", "query_from"]
+__all__ = ["add_join_arguments", "parse_length", "positive_integer", "query_from"]
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -157,7 +157,7 @@ def _bound(text: str, what: str) -> Bound:
 
 def _window(options: argparse.Namespace) -> Width:
     if options.rows is not None:
-        rows = _require_positive(options.rows)
+        rows = positive_integer(options.rows, "--rows")
         return CountWindow(rows)
     width = parse_length(options.within, "--within")
     if isinstance(width, Duration):
@@ -167,7 +167,8 @@ def _window(options: argparse.Namespace) -> Width:
     return TimeWindow(floor(width))
 
 
-def _require_positive(text: str) -> int:
+def positive_integer(text: str, option: str) -> int:
+    """Return a whole number of at least 1; raise a UsageError that names the option otherwise."""
     if not re.fullmatch(r"\d+", text) or int(text) < 1:
-        raise UsageError(f"--rows takes a whole number of at least 1, not {text!r}.")
+        raise UsageError(f"{option} takes a whole number of at least 1, not {text!r}.")
     return int(text)

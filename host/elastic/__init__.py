@@ -10,7 +10,7 @@ from host.elastic.core_control import PATIENCE, CoreControl
 from host.elastic.energy import EnergyController
 from host.elastic.observation import Observation
 from host.elastic.predictive import PredictiveController
-from host.elastic.selection import controller_of
+from host.elastic.selection import controller_of, parse_controller
 from host.elastic.threshold import ThresholdController
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "PredictiveController",
     "ThresholdController",
     "controller_of",
+    "parse_controller",
 ]

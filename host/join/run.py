@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +106,9 @@ class JoinRun:
     note_decision : callable, optional
         Called with each decision of an elastic join, and with each change of its cores; see
         :mod:`host.streams.elastic_record`.
+    pace : int, float or Fraction, optional
+        Clock cycles for a unit of the left order column, by which the input arrives; see
+        :class:`~host.streams.device_join.JoinOptions`.
     """
 
     #: Schema of the results.
@@ -124,6 +128,7 @@ class JoinRun:
         segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = (),
         epochs: Epochs = (),
         note_decision: NoteDecision | None = None,
+        pace: Fraction | float | None = None,
     ) -> None:
         self.device = device
         self._before: dict[str, int] = {}
@@ -140,6 +145,7 @@ class JoinRun:
             segments=segments,
             epochs=epochs,
             note_decision=note_decision,
+            pace=pace,
         )
         self._graph = ExecStreamGraph(buffer_rows)
 
@@ -210,6 +216,14 @@ class JoinRun:
     def superseded(self) -> list[Epoch]:
         """Epochs of the last join that a later one replaced before they took effect."""
         return self._accelerator.superseded
+
+    @property
+    def longest_wait(self) -> int | None:
+        """Most cycles from a tuple's arrival to its answer in the last join; None without a pace.
+
+        Arrivals and answers are seen between exchanges, so it is up to two of them too long.
+        """
+        return self._accelerator.longest_wait
 
     @property
     def elastic(self) -> ElasticRecord | None:

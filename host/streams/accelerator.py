@@ -21,6 +21,8 @@ from host.streams.execution import Execution
 from host.streams.failure_record import FailureRecord
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Intake
+from host.streams.pacing import ROWS as PACED_ROWS
+from host.streams.pacing import Pacing
 from host.streams.paired_intake import PairedIntake
 from host.streams.precision_record import PrecisionRecord
 from host.streams.row_store import Rows
@@ -71,6 +73,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         super().__init__(name)
         self._params: AcceleratorJoinParams | None = None
         self._run: Execution | None = None
+        self._pacing: Pacing | None = None
         self.watch: DeviceWatch | None = None
         self.trace: Trace | None = None
         self.staged = StagingCounters()
@@ -123,6 +126,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if isinstance(run.changes, EpochChanges):
             self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
         self.elastic = None if run.elastic is None else run.elastic.record
+        self._pacing = run.pacing
         self.failures = run.failures.record
         self.staged = intake.counters
 
@@ -138,7 +142,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             )
         if params.elastic is not None:
             intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
+        if params.pace is not None:
+            intake.most_rows = min(intake.most_rows, PACED_ROWS)
         return intake
+
+    @property
+    def longest_wait(self) -> int | None:
+        """Most cycles from a tuple's arrival to its answer; None without a pace of the input."""
+        return None if self._pacing is None else self._pacing.longest
 
     @property
     def stores(self) -> tuple[Rows, Rows]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from host.device import Device
 from host.elastic import Controller
@@ -66,7 +67,7 @@ class AcceleratorJoinParams(ConfluenceParams):
         Called with a :class:`Progress` from time to time.
     elastic : Controller or None
         What chooses how many cores store.
-    is_cut, segments, epochs, note_decision
+    is_cut, segments, epochs, note_decision, pace
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
@@ -90,6 +91,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     epochs: Epochs = ()
     elastic: Controller | None = None
     note_decision: NoteDecision | None = None
+    pace: Fraction | float | None = None
     result_words: int = 1 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12

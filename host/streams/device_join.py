@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import pyarrow as pa
 
@@ -53,6 +54,10 @@ class JoinOptions:
         Epochs of an elastic join, which make its cores active or not. Either these or segments.
     note_decision : callable, optional
         Called with each decision of an elastic join, and with each change of its cores.
+    pace : int, float or Fraction, optional
+        Clock cycles that pass while the left order column advances by one of its units. A tuple is
+        then offered no earlier than it arrives. By default the device gets the input as fast as it
+        takes it. Only for a device with a clock.
     """
 
     trace: bool = False
@@ -64,6 +69,7 @@ class JoinOptions:
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     epochs: Epochs = ()
     note_decision: NoteDecision | None = None
+    pace: Fraction | float | None = None
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,7 @@ def _connected(
             epochs=options.epochs,
             elastic=join.query.elastic,
             note_decision=options.note_decision,
+            pace=options.pace,
         ),
     )
     graph.add(

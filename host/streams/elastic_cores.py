@@ -16,6 +16,7 @@ from host.reference.window import CountWindow, Window
 from host.streams.core_contents import CoreContents, fewest_cores
 from host.streams.elastic_record import CoreChange, CoreDecision, ElasticRecord
 from host.streams.intake import Arrived
+from host.streams.pacing import Int64s, Pacing
 from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
 from host.words import WordCodec
@@ -39,7 +40,8 @@ class _Interval:
 
     ``before`` are the counters at its begin, ``staged`` and ``time`` the numbers of tuples that had
     been staged by then and the time of the last one. ``flight`` sums the tuples under way over
-    ``flights`` looks.
+    ``flights`` looks. ``arrived`` is the number of tuples that had arrived, and ``waits`` and
+    ``waited`` are the number of answers and the sum of their latencies, if the input has a pace.
     """
 
     before: Mapping[str, int]
@@ -48,6 +50,9 @@ class _Interval:
     cycles: int = 0
     flight: int = 0
     flights: int = 0
+    arrived: int = 0
+    waits: int = 0
+    waited: int = 0
 
 
 class ElasticCores:
@@ -78,6 +83,9 @@ class ElasticCores:
         The words that wait; it holds those of the configuration.
     decoder : ResultDecoder
         The decoder, which knows how many tuples are answered.
+    pacing : Pacing, optional
+        When the tuples arrive, if the input has a pace; without, they arrive when they are taken,
+        and the latency is that of Little's law: tuples under way over tuples per cycle.
     note : callable, optional
         Called with every decision and every change.
 
@@ -98,6 +106,7 @@ class ElasticCores:
         staging: Staging,
         decoder: ResultDecoder,
         *,
+        pacing: Pacing | None = None,
         note: NoteDecision | None = None,
     ) -> None:
         self._device, self._window, self._cores = device, window, tuple(cores)
@@ -106,7 +115,7 @@ class ElasticCores:
         self._contents = CoreContents(device.manifest, window, self._cores)
         self._chosen = self._told = self._cores  # … and what the schedule has answered last
         self._least = fewest_cores(device.manifest, window)
-        self._note = note
+        self._note, self._pacing = note, pacing
         self._shortest = controller.interval
         self.chunk_cycles = max(FEWEST, controller.interval // EXCHANGES)
         self.record = ElasticRecord(str(controller), len(self._cores))
@@ -164,8 +173,7 @@ class ElasticCores:
         if self._interval is not None:
             self._interval.cycles += done.cycles
         elif self._accepted >= self._begins and done.cycles:
-            counts, time = self._contents.counts, self._contents.latest
-            self._interval = _Interval(self._device.counters(), counts, time)
+            self._interval = self._begun()
 
     def steer(self) -> None:
         """End the interval if it is long enough, and choose the cores from now on.
@@ -182,8 +190,7 @@ class ElasticCores:
         self.record.observations += 1
         if self._note is not None:
             self._note(CoreDecision(self.record.cycles, seen, active))
-        counts, time = self._contents.counts, self._contents.latest
-        self._interval = _Interval(self._device.counters(), counts, time)
+        self._interval = self._begun()
 
     def note_flight(self) -> None:
         """Count the tuples under way, now that all results that have come are decoded."""
@@ -191,17 +198,35 @@ class ElasticCores:
             self._interval.flights += 1
             self._interval.flight += self._under_way
 
+    def note_waits(self, waited: Int64s) -> None:
+        """Take the latencies of tuples that were answered, where the input has a pace."""
+        if self._interval is not None:
+            self._interval.waits += len(waited)
+            self._interval.waited += int(waited.sum())
+
+    @property
+    def _arrived(self) -> int:
+        """Number of tuples that have arrived."""
+        if self._pacing is None:
+            return self._accepted
+        return max(self._accepted, self._pacing.arrived(self.record.cycles))
+
     @property
     def _under_way(self) -> int:
-        """Number of tuples that were taken and are not answered."""
-        return max(0, self._accepted - self._decoder.complete)
+        """Number of tuples that have arrived and are not answered."""
+        return max(0, self._arrived - self._decoder.complete)
+
+    def _begun(self) -> _Interval:
+        """Return an interval that begins now."""
+        counts, time = self._contents.counts, self._contents.latest
+        return _Interval(self._device.counters(), counts, time, arrived=self._arrived)
 
     def _observed(self, interval: _Interval) -> Observation:
         counted = growth(self._device.manifest, interval.before, self._device.counters())
         tuples = counted["tuples_r"] + counted["tuples_s"]
         cycles = counted["cycles"]
-        self._peak = max(self._peak, Fraction(tuples, cycles))
-        flight = Fraction(interval.flight, max(1, interval.flights))
+        arrived = tuples if self._pacing is None else self._arrived - interval.arrived
+        self._peak = max(self._peak, Fraction(arrived, cycles))
         held = self._contents.held
         return Observation(
             cores=len(self._contents.live),
@@ -211,13 +236,21 @@ class ElasticCores:
             stalled=counted["ingress_stalled"],
             output=counted["output_busy"] + counted["output_stalled"],
             tuples=tuples,
-            arrived=tuples,
+            arrived=arrived,
             pending=self._under_way,
             window=sum(held),
             ahead=self._ahead(interval),
             peak=math.ceil(self._peak * cycles),
-            latency=math.ceil(flight * cycles / tuples) if tuples else None,
+            latency=self._latency(interval, Fraction(tuples, cycles)),
         )
+
+    def _latency(self, interval: _Interval, rate: Fraction) -> int | None:
+        """Return the mean latency of an interval, in which tuples were taken at a rate."""
+        if interval.waits:
+            return math.ceil(Fraction(interval.waited, interval.waits))
+        if self._pacing is not None or not rate:
+            return None
+        return math.ceil(Fraction(interval.flight, max(1, interval.flights)) / rate)
 
     def _least_for(self, held: int) -> int:
         """Return how few cores hold so many tuples of a side, and some more."""

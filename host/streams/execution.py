@@ -27,6 +27,8 @@ from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.memory_watch import MemoryWatch
 from host.streams.ordinal_results import result_decoder
+from host.streams.pacing import ROWS as PACED_ROWS
+from host.streams.pacing import Pacing
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
 from host.streams.staging import Staging
@@ -58,6 +60,8 @@ class Execution:
         Why the execution ends before its input does.
     trace : Trace or None
         Latencies, if they are asked for.
+    pacing : Pacing or None
+        When the tuples arrive, if the input has a pace.
     elastic : ElasticCores or None
         What chooses the cores that store, if the join is elastic.
     adaptive : AdaptivePrecision or None
@@ -108,6 +112,9 @@ class Execution:
             if params.adapts
             else None
         )
+        self.pacing: Pacing | None = None
+        if params.pace is not None:
+            self.pacing = Pacing(params.pace, params.plan.times, codec)
         self.elastic = self._elastic_cores()
         self.changes = self._changes()
         self._chunk_cycles, self._low_water = params.chunk_cycles, params.low_water
@@ -116,6 +123,9 @@ class Execution:
         if self.elastic is not None:
             self._chunk_cycles = min(self._chunk_cycles, self.elastic.chunk_cycles)
             self._low_water = min(self._low_water, ROWS)
+        if self.pacing is not None:
+            self._low_water = min(self._low_water, PACED_ROWS)
+        self._accepted = -foreign  # tuples of this execution that the device has taken
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)
         self._memory = MemoryWatch(device)
@@ -176,7 +186,7 @@ class Execution:
             return None
         return ElasticCores(
             params.device, params.elastic, params.plan.window, self._live, self._staging,
-            self._decoder, note=params.note_decision,
+            self._decoder, pacing=self.pacing, note=params.note_decision,
         )  # fmt: skip
 
     def take_input(self) -> bool:
@@ -224,10 +234,11 @@ class Execution:
         """Whether so few words wait that more should be staged.
 
         Words that the device was offered count only in an elastic join, whose changes come behind
-        all of them.
+        all of them, and in one whose input has a pace.
         """
         staging = self._staging
-        few = staging.kept_back if self.elastic is None else staging.waiting
+        is_behind = self.elastic is not None or self.pacing is not None
+        few = staging.waiting if is_behind else staging.kept_back
         return few < self._low_water
 
     def _stage(self, arrived: Arrived) -> None:
@@ -247,6 +258,8 @@ class Execution:
         self._codec.scatter(words, places, fields, begins)
         self._staging.add(places.count)
         self._decoder.stage(arrived)
+        if self.pacing is not None:
+            self.pacing.stage(arrived)
         if self.elastic is not None:
             self.elastic.stage(arrived)
         if self.failures.replay is not None:
@@ -292,6 +305,10 @@ class Execution:
             self._decode(words, None if stamps is None else stamps.produced[: len(words)])
         if self.adaptive is not None:
             self.adaptive.note_flight()
+        if self.pacing is not None:
+            waited = self.pacing.answer(self._decoder.complete, self.watch.cycles)
+            if self.elastic is not None:
+                self.elastic.note_waits(waited)
         if self.elastic is not None:
             self.elastic.note_flight()
         return max(1, finished.done.accepted + len(words))
@@ -304,7 +321,11 @@ class Execution:
         # Accepting a word takes at least one cycle, so with this limit the device stops before it
         # runs dry while it could be fed. After FLUSH, it returns by itself with the mark.
         cycles = self._chunk_cycles
-        if not self._flushed:
+        if self.pacing is not None:
+            now = self.watch.cycles
+            words = words[: self.pacing.due_words(words, self._accepted, now)]
+            cycles = min(cycles, self.pacing.wait(now))
+        elif not self._flushed:
             cycles = min(cycles, len(words))
         stamps = Stamps.for_arrays(words, results) if self._params.trace else None
         self._thread.begin(words, results, cycles=cycles, stamps=stamps)
@@ -317,6 +338,10 @@ class Execution:
             accepted = finished.words[: done.accepted]
             stamps = finished.stamps.accepted[: done.accepted]
             self.trace.accept(np.repeat(stamps, self._codec.tuple_counts(accepted)))
+        if self.pacing is not None:
+            self.pacing.require_clock(done.cycles, self._params.device.uri)
+            taken = self._codec.tuple_counts(finished.words[: done.accepted])
+            self._accepted += int(taken.sum())
         words = finished.results[: done.produced]
         if self._staging.due:
             self._staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Offer tuples to a device no earlier than they arrive by the time in their order column."""
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from host.encode.times import TimePlan
+from host.errors import UsageError
+from host.query.goals import positive
+from host.reference.exact import UInt64s
+from host.streams.intake import Arrived
+from host.words import WordCodec
+
+__all__ = ["QUANTUM", "ROWS", "Pacing"]
+
+Int64s = npt.NDArray[np.int64]
+
+#: Cycles of an exchange; a tuple is offered up to so many cycles after it has arrived.
+QUANTUM = 128
+#: Rows of a side that are staged at once, and words that wait: few, as a real stream has no later
+#: ones to show.
+ROWS = 32
+
+
+class Pacing:
+    """Arrivals of the tuples of one execution, in cycles of its device.
+
+    A tuple arrives when the device has run as many cycles as the pace gives to its time, counted
+    from timestamp zero.
+
+    Parameters
+    ----------
+    pace : int, float or Fraction
+        Clock cycles that pass while the left order column advances by one of its units.
+    times : TimePlan
+        How the order columns become timestamps.
+    codec : WordCodec
+        Codec of the words.
+
+    Attributes
+    ----------
+    longest : int
+        Most cycles from the arrival of a tuple to its answer.
+    """
+
+    def __init__(self, pace: Fraction | float, times: TimePlan, codec: WordCodec) -> None:
+        cycles = positive(pace, "cycles for a unit of time")
+        self._cycles = float(cycles * times.divisor / times.factors[0])
+        self._codec = codec
+        self._due: Int64s = np.zeros(0, np.int64)
+        self._first = 0  # number of the tuple at index 0
+        self._answered = 0
+        self.longest = 0
+
+    def stage(self, arrived: Arrived) -> None:
+        """Take tuples that are staged."""
+        due = np.empty(arrived.count, np.int64)
+        for tuples in arrived.sides.values():
+            times = tuples.batch.times[tuples.begin : tuples.end]
+            due[tuples.places] = np.ceil(times.astype(np.float64) * self._cycles)
+        self._due = np.concatenate([self._due, due])
+
+    def arrived(self, cycle: int) -> int:
+        """Return how many tuples have arrived, of those staged."""
+        return self._first + int(np.searchsorted(self._due, cycle, side="right"))
+
+    def due_words(self, words: UInt64s, accepted: int, cycle: int) -> int:
+        """Return how many of the waiting words may be offered.
+
+        Parameters
+        ----------
+        words : array of uint64
+            The words.
+        accepted : int
+            Tuples that the device has taken.
+        cycle : int
+            Cycles that the device has run.
+        """
+        ends = accepted + np.cumsum(self._codec.tuple_counts(words))
+        return int(np.searchsorted(ends, self.arrived(cycle), side="right"))
+
+    def wait(self, cycle: int) -> int:
+        """Return after how many cycles the next tuple arrives, or :data:`QUANTUM`."""
+        later = int(np.searchsorted(self._due, cycle, side="right"))
+        if later == len(self._due):
+            return QUANTUM
+        return max(QUANTUM, int(self._due[later]) - cycle)
+
+    def answer(self, complete: int, cycle: int) -> Int64s:
+        """Return the cycles that each tuple waited which is answered since the last call."""
+        begin, self._answered = self._answered, max(self._answered, complete)
+        waited = cycle - self._due[begin - self._first : self._answered - self._first]
+        if len(waited):
+            self.longest = max(self.longest, int(waited.max()))
+        self._due = self._due[self._answered - self._first :]
+        self._first = self._answered
+        return waited
+
+    @staticmethod
+    def require_clock(cycles: int, uri: str) -> None:
+        """Raise unless an exchange took cycles.
+
+        Raises
+        ------
+        UsageError
+            If the device has no clock, so that no tuple would ever arrive.
+        """
+        if not cycles:
+            raise UsageError(
+                f"Device {uri!r} has no clock, so its input cannot have a pace; use a simulated "
+                f"device, or leave the pace out."
+            )
