@@ -37,16 +37,18 @@ def test_a_join_passes_a_byte_stream(pause):
 
     async def bench(ctx):
         nonlocal data
-        cycle = 0
+        cycle, queue = 0, b""
         assert not ctx.get(dut.open)
         while not host.is_open or len(got) < len(want) * result:
             if host.is_open:
                 data = data[host.sender.offer(data) :]
                 got.extend(host.receiver.take(1000))
             slot = cycle % pause == 0
-            byte = host.transmit(cycle / 1e6, 1) if slot else b""
-            ctx.set(dut.i.valid, bool(byte))
-            ctx.set(dut.i.payload, byte[0] if byte else 0)
+            if not queue:
+                queue = host.transmit(cycle / 1e6, 1)  # a whole frame
+            ctx.set(dut.i.valid, slot and bool(queue))
+            ctx.set(dut.i.payload, queue[0] if queue else 0)
+            queue = queue[slot:]
             ctx.set(dut.o.ready, slot)
             if slot and ctx.get(dut.o.valid):
                 host.receive(bytes((ctx.get(dut.o.payload),)), cycle / 1e6)
