@@ -48,7 +48,7 @@ class EthernetTop(Elaboratable):
         m.submodules.rgmii = rgmii = Rgmii(pads)
         connect(m, shell.gmii, rgmii.gmii)
         m.d.comb += ClockSignal("ethernet").eq(rgmii.clock)
-        platform.add_clock_constraint(rgmii.clock, ETHERNET_MHZ * 1e6)
+        platform.add_clock_constraint(pads.rx_clk.io, ETHERNET_MHZ * 1e6)
         self.elaborate_clock(m, platform)
         left = Signal(range(PHY_RESET_CYCLES), init=PHY_RESET_CYCLES - 1)
         m.d.sync += left.eq(left - left.any())

@@ -26,22 +26,52 @@ def simulated_baud(bytes_per_second):
 
 def board(options, report):
     """Serve a simulated board until the command is interrupted."""
-    from .board import SimulatedBoard
     from .library import build_board
-    from .ports import PseudoTerminal, TcpPort
-    from .server import BoardServer, line_rate
 
     found = find_board(options.board.lower())
-    if found.ethernet is not None:
-        raise ValueError(
-            f"{found.name} has Ethernet, which has no byte stream to serve; simulate a board with "
-            f"a UART: {', '.join(name for name, b in BOARDS.items() if b.ethernet is None)}"
-        )
+    check_place(found, options)
     preset = options.preset or found.preset
     parameters = parameters_from(options) if options.preset else PRESETS[preset]
     folder = Path(options.output or Path("build") / "boards" / f"{found.name}-{preset}")
     manifest = write_bundle(parameters, folder / "bundle")
     library = build_board(found, parameters, digest=manifest["hash"], report=report)
+    serve = serve_uart if found.ethernet is None else serve_ethernet
+    serve(found, library, folder, options, report)
+    return 0
+
+
+def check_place(found, options):
+    """Raise :exc:`ValueError` if a board cannot be served where the options say."""
+    wrong = [
+        name
+        for name, kind in (
+            ("pty", "uart"),
+            ("tcp", "uart"),
+            ("unplug", "uart"),
+            ("udp", "ethernet"),
+        )
+        if getattr(options, name) is not None and (kind == "uart") == (found.ethernet is not None)
+    ]
+    if wrong:
+        raise ValueError(
+            f"Option --{wrong[0]} is not for {found.name}, which has "
+            + ("a UART" if found.ethernet is None else "Ethernet; serve it at a UDP port, --udp")
+        )
+
+
+def until_interrupted(server):
+    """Run a server until an interrupt, which ends it between two slices: nothing is left behind."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.end())
+    server.run()
+
+
+def serve_uart(found, library, folder, options, report):
+    """Serve a board with a UART at a pseudo-terminal or a TCP port."""
+    from .board import SimulatedBoard
+    from .ports import PseudoTerminal, TcpPort
+    from .server import BoardServer, line_rate
+
     port = PseudoTerminal(options.pty or folder / "tty") if options.tcp is None else (
         TcpPort(options.tcp)
     )  # fmt: skip
@@ -55,10 +85,7 @@ def board(options, report):
         baud = simulated_baud(rate)
         bundle = (folder / "bundle").absolute()
         print(f"{port.place}?baud={baud}&bundle={bundle}", flush=True)
-        # An interrupt ends the loop between two slices, so that nothing is left behind.
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: server.end())
-        server.run()
+        until_interrupted(server)
         report(
             f"{simulated.cycle:,} cycles, {simulated.bytes_in:,} bytes in, "
             f"{simulated.bytes_out:,} out, {server.damaged:,} damaged, "
@@ -66,22 +93,50 @@ def board(options, report):
         )
     finally:
         simulated.close()
-    return 0
+
+
+def serve_ethernet(found, library, folder, options, report):
+    """Serve a board with Ethernet at a UDP port."""
+    from .ethernet_board import SimulatedEthernetBoard
+    from .udp_server import UdpServer
+
+    simulated = SimulatedEthernetBoard(library, seed=options.seed)
+    try:
+        server = UdpServer(
+            simulated, found, number=options.udp or 0, damage=options.damage, seed=options.seed
+        )
+        rate = server.rate()
+        report(f"{found.title}: {rate:,.0f} bytes/s each way, {found.mhz * 1e6:,.0f} on the board")
+        bundle = (folder / "bundle").absolute()
+        print(f"{server.place}?baud={simulated_baud(rate)}&bundle={bundle}", flush=True)
+        until_interrupted(server)
+        report(
+            f"{simulated.cycle:,} cycles of the PHY, {server.card.frames[0]:,} frames in, "
+            f"{server.card.frames[1]:,} out, {server.card.damaged:,} lost, damaged or doubled"
+        )
+    finally:
+        simulated.close()
 
 
 def add_command(commands, report):
     """Add the command to the subparsers ``commands``; ``report`` receives its progress."""
     command = commands.add_parser(
         "board",
-        help="serve a simulated board at a pseudo-terminal or a TCP port",
-        description="Simulate the circuit that goes into a board's bitstream, with its UART at the "
-        "pins, and print the URI by which a host opens it. It runs until it is interrupted.",
+        help="serve a simulated board at a pseudo-terminal, a TCP port or a UDP port",
+        description="Simulate the circuit that goes into a board's bitstream, with its UART or its "
+        "Ethernet at the pins, and print the URI by which a host opens it. It runs until it is "
+        "interrupted.",
     )
     command.add_argument("board", metavar="BOARD", help=f"{', '.join(BOARDS)}")
     place = command.add_mutually_exclusive_group()
     place.add_argument(
-        "--pty", nargs="?", metavar="PATH",
+        "--pty", nargs="?", const="", metavar="PATH",
         help="serve at a pseudo-terminal (the default); PATH becomes a link to it",
+    )  # fmt: skip
+    place.add_argument(
+        "--udp", nargs="?", type=int, const=0, metavar="PORT",
+        help="serve a board with Ethernet at this UDP port of this machine (the default: at any "
+        "that is free)",
     )  # fmt: skip
     place.add_argument(
         "--tcp", nargs="?", type=int, const=0, metavar="PORT",
@@ -89,7 +144,8 @@ def add_command(commands, report):
     )  # fmt: skip
     command.add_argument(
         "--damage", type=float, default=0.0, metavar="SHARE",
-        help="share of bytes that are flipped, lost, doubled or inserted, each way, such as 0.01",
+        help="share of bytes that are flipped, lost, doubled or inserted, each way, such as 0.01; "
+        "with Ethernet of frames that are lost, damaged or doubled",
     )  # fmt: skip
     command.add_argument(
         "--unplug", type=int, metavar="BYTES",

@@ -68,7 +68,7 @@ def run_fast(report, *, tuples, values=VALUES, damage=0.0, seed=1):
             cycles=simulated.cycle,
             line=simulated.cycle * board.mhz / ETHERNET_MHZ,  # bytes that the link can carry
             counters=run.host.counters(),
-            damaged=sum(noise.lost + noise.damaged + noise.doubled for noise in run.noises),
+            damaged=run.card.damaged,
         )  # fmt: skip
     return course, run
 
@@ -91,7 +91,7 @@ def tuples_per_s(report):
         f"{len(course.results) // course.result_bytes:,} results of {course.result_bytes} bytes in "
         f"{course.cycles:,} cycles at the pins of the PHY; link at {run.board.mhz} MHz, of which "
         f"{course.shares[0]:.4f} carried words in and {course.shares[1]:.4f} out; "
-        f"{run.frames[0]:,} frames in, {run.frames[1]:,} out"
+        f"{run.card.frames[0]:,} frames in, {run.card.frames[1]:,} out"
     )
     return Result(TUPLES / seconds, notes=(note,))
 
@@ -108,7 +108,7 @@ def differences(report):
     seconds = course.cycles / (ETHERNET_MHZ * 1e6)
     note = (
         f"{BOARD}, {run.board.preset}: {len(course.results) // course.result_bytes:,} results, "
-        f"{course.damaged} of {sum(run.frames):,} frames lost, damaged or doubled, "
+        f"{course.damaged} of {sum(run.card.frames):,} frames lost, damaged or doubled, "
         f"{course.counters.repeated:,} of {course.counters.frames_out:,} frames of the host "
         f"repeated, {course.counters.timeouts} timeouts; {TUPLES / seconds:,.0f} tuples/s"
     )
