@@ -67,7 +67,8 @@ class StorageSegments:
                 f"A segment needs at least one core, each of 0 to {cores - 1} at most once, not "
                 f"{list(live)}; give it the numbers of the live cores."
             )
-        base = self._before(np.int64(count), np.arange(cores))
+        last = self._segments[-1]
+        base = last.base + _turns(np.int64(count) - last.first, last.rank, len(last.live))
         if not count:  # no tuple is in the segments before
             self._segments.clear()
         self.live = np.array(live, np.int64)
@@ -139,10 +140,17 @@ class StorageSegments:
 
     def _before(self, ordinals: Int64s | np.int64, core: Int64s) -> Int64s:
         """Return how many tuples before ``ordinals`` are stored in ``core``."""
-        count = np.zeros(np.broadcast(ordinals, core).shape, np.int64)
-        for segment in self._segments:
-            rank, live = segment.rank[core], len(segment.live)
-            turns = np.maximum(-(-(ordinals - segment.first - rank) // live), 0)
-            here = segment.base[core] + np.where(rank >= 0, turns, 0)
-            count = np.where(ordinals >= segment.first, here, count)
-        return count
+        first = np.array([segment.first for segment in self._segments])
+        at = np.searchsorted(first, ordinals, side="right") - 1
+        # By segment, and by core in it; the last segment of those that begin together counts.
+        rank, base = (np.stack(of) for of in list(zip(*self._segments, strict=True))[2:])
+        live = np.array([len(segment.live) for segment in self._segments])
+        own = rank[at, core]
+        count: Int64s = base[at, core] + _turns(ordinals - first[at], own, live[at])
+        return np.where(at >= 0, count, 0)
+
+
+def _turns(count: Int64s | np.int64, rank: Int64s, live: Int64s | int) -> Int64s:
+    """Return how many of the first ``count`` tuples of a segment the core of a rank stores."""
+    turns: Int64s = np.maximum(-(-(count - rank) // live), 0)
+    return np.where(rank >= 0, turns, 0)
