@@ -30,8 +30,8 @@ from host.join.inputs import read_input
 from host.join.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
 from host.pipeline.source import SortedParquetSource
-from host.query.goals import positive
 from host.query.join_query import JoinQuery
+from host.reference.quantity import positive
 from host.reference.window import CountWindow
 from host.streams.device_join import JoinOptions, PreparedJoin
 from host.streams.elastic_record import ElasticRecord

@@ -3,13 +3,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from host.elastic.observation import Observation
 from host.errors import UsageError
 
-__all__ = ["INTERVAL", "Controller", "share"]
+__all__ = ["INTERVAL", "Controller"]
 
 #: Cycles of an observation, unless the caller says otherwise.
 INTERVAL = 8_192
@@ -59,16 +58,3 @@ class Controller(ABC):
 
     def __str__(self) -> str:
         return self.text
-
-
-def share(value: object, what: str) -> Fraction:
-    """Return a share above 0 and up to 1 exactly as it is written; raise for any other value."""
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = value if isinstance(value, Fraction) else Fraction(str(value))
-        if not 0 < number <= 1:
-            raise ValueError
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(f"The {what} is a share above 0 and up to 1, not {value!r}.") from None
-    return number

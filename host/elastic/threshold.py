@@ -6,9 +6,10 @@ from fractions import Fraction
 import math
 from typing import ClassVar
 
-from host.elastic.controller import Controller, share
+from host.elastic.controller import Controller
 from host.elastic.observation import Observation
 from host.errors import UsageError
+from host.reference.quantity import share
 
 __all__ = ["ThresholdController"]
 

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from host.errors import UsageError
+from host.reference.quantity import positive
 
-__all__ = ["Demand", "Goal", "InputRate", "Latency", "Measurement", "Queue", "positive"]
+__all__ = ["Demand", "Goal", "InputRate", "Latency", "Measurement", "Queue"]
 
 
 class Measurement(NamedTuple):
@@ -220,16 +221,3 @@ class Latency(Goal):
     def longest(self, probes: int) -> int | None:
         """Return the length of a full group: beyond it, stars only come later."""
         return probes
-
-
-def positive(value: object, what: str) -> Fraction:
-    """Return a positive number exactly as it is written, also in a text; raise for any other."""
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        number = value if isinstance(value, Fraction) else Fraction(str(value))
-        if number <= 0:
-            raise ValueError
-    except (ValueError, ZeroDivisionError):
-        raise UsageError(f"A number of {what} must be above 0, not {value!r}.") from None
-    return number

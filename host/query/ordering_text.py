@@ -4,8 +4,9 @@
 import re
 
 from host.errors import UsageError
-from host.query.goals import Goal, InputRate, Latency, Queue, positive
+from host.query.goals import Goal, InputRate, Latency, Queue
 from host.query.ordering import Ordering
+from host.reference.quantity import positive
 
 __all__ = ["FORMS", "parse_ordering"]
 

@@ -239,7 +239,7 @@ class ElasticCores:
             arrived=arrived,
             pending=self._under_way,
             window=sum(held),
-            ahead=self._ahead(interval),
+            ahead=self._ahead(interval, Fraction(arrived, cycles)),
             peak=math.ceil(self._peak * cycles),
             latency=self._latency(interval, Fraction(tuples, cycles)),
         )
@@ -258,10 +258,16 @@ class ElasticCores:
             return self._least
         return math.ceil(held * RESERVE / self._device.manifest.storage.sub_window)
 
-    def _ahead(self, interval: _Interval) -> int:
-        """Return how many tuples both windows hold once they are refilled at the present rate."""
+    def _ahead(self, interval: _Interval, rate: Fraction) -> int:
+        """Return how many tuples both windows hold once they are refilled at the present rate.
+
+        With a pace, that is the rate of arrivals per cycle. Otherwise it is that of the tuples that
+        were staged, over the time in their order column.
+        """
         if isinstance(self._window, CountWindow):
             return sum(int(self._window.size) for count in self._contents.counts if count)
+        if self._pacing is not None:
+            return math.ceil(rate * int((int(self._window.lifespan) + 1) * self._pacing.cycles))
         passed = self._contents.latest - interval.time
         staged = sum(self._contents.counts) - sum(interval.staged)
         if passed <= 0:

@@ -124,7 +124,7 @@ class Execution:
             self._chunk_cycles = min(self._chunk_cycles, self.elastic.chunk_cycles)
             self._low_water = min(self._low_water, ROWS)
         if self.pacing is not None:
-            self._low_water = min(self._low_water, PACED_ROWS)
+            self._low_water = min(self._low_water, 2 * PACED_ROWS)
         self._accepted = -foreign  # tuples of this execution that the device has taken
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)

@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from host.encode.times import TimePlan
 from host.errors import UsageError
-from host.query.goals import positive
 from host.reference.exact import UInt64s
+from host.reference.quantity import positive
 from host.streams.intake import Arrived
 from host.words import WordCodec
 
@@ -21,7 +21,7 @@ Int64s = npt.NDArray[np.int64]
 QUANTUM = 128
 #: Rows of a side that are staged at once, and words that wait: few, as a real stream has no later
 #: ones to show.
-ROWS = 32
+ROWS = 4
 
 
 class Pacing:
@@ -41,13 +41,15 @@ class Pacing:
 
     Attributes
     ----------
+    cycles : float
+        Clock cycles for a unit of the timestamps.
     longest : int
         Most cycles from the arrival of a tuple to its answer.
     """
 
     def __init__(self, pace: Fraction | float, times: TimePlan, codec: WordCodec) -> None:
-        cycles = positive(pace, "cycles for a unit of time")
-        self._cycles = float(cycles * times.divisor / times.factors[0])
+        of_unit = positive(pace, "cycles for a unit of time")
+        self.cycles = float(of_unit * times.divisor / times.factors[0])
         self._codec = codec
         self._due: Int64s = np.zeros(0, np.int64)
         self._first = 0  # number of the tuple at index 0
@@ -59,7 +61,7 @@ class Pacing:
         due = np.empty(arrived.count, np.int64)
         for tuples in arrived.sides.values():
             times = tuples.batch.times[tuples.begin : tuples.end]
-            due[tuples.places] = np.ceil(times.astype(np.float64) * self._cycles)
+            due[tuples.places] = np.ceil(times.astype(np.float64) * self.cycles)
         self._due = np.concatenate([self._due, due])
 
     def arrived(self, cycle: int) -> int:

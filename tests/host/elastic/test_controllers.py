@@ -218,12 +218,15 @@ def test_the_prediction_counts_the_queue_and_windows_that_will_grow():
 
 def test_the_energy_controller_is_ready_for_the_highest_rate():
     law = EnergyController(1_000, target=Fraction(3, 4), most=Fraction(19, 20))
-    calm = observed(busy=1_500, latency=10)
+    calm = observed(busy=1_500, latency=10, window=8_000, ahead=8_000)
     assert law.wanted(calm) == 1
-    assert law.wanted(replace(calm, peak=400)) == math.ceil(400 * 15 / 2_000 / 0.95) == 4
+    # Two intervals of the jump are stored in the same cores: 800 tuples beside 8,000.
+    assert law.wanted(replace(calm, peak=400)) == math.ceil(400 * 15 / 2_000 * 1.1 / 0.95) == 4
+    assert law.wanted(replace(calm, peak=400, window=800, ahead=800)) == 7
+    assert replace(law, rate=0.4).wanted(calm) == 4
     assert law.wanted(replace(calm, latency=750)) == 4
     assert law.wanted(replace(calm, latency=751)) == 5
-    assert law.wanted(replace(calm, latency=187, ahead=160)) == 2
+    assert law.wanted(replace(calm, latency=187, ahead=16_000)) == 2
 
 
 @pytest.mark.parametrize(
@@ -235,6 +238,7 @@ def test_the_energy_controller_is_ready_for_the_highest_rate():
         (lambda: PredictiveController(lower="x"), "not 'x'"),
         (lambda: EnergyController(0), "whole number of cycles from 1 on, not 0"),
         (lambda: EnergyController(5, target=0.99), "target load of 0.99 is above the most of 0.95"),
+        (lambda: EnergyController(5, rate=0), "tuples per cycle must be above 0"),
         (lambda: CoreControl(ThresholdController(), 0), "at least one core, not 0"),
         (lambda: CoreControl(ThresholdController(), 3, patience=0), "patience, not 0"),
     ],
