@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands ``boards`` and ``bitstream`` of ``python -m hdl``."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from hdl.options import add_parameter_options, parameters_from
@@ -20,11 +21,29 @@ def boards(options):
     return 0
 
 
+def addressed(board, options):
+    """Return a board with the addresses that the options name.
+
+    Raises
+    ------
+    ValueError
+        If an address is none that a board can have, or the board has no Ethernet.
+    """
+    names = ("mac", "ip", "port")
+    chosen = {name: value for name in names if (value := getattr(options, name)) is not None}
+    if chosen and board.ethernet is None:
+        raise ValueError(
+            f"Option --{next(iter(chosen))} is for a board with Ethernet, and {board.name} has a "
+            "UART"
+        )
+    return replace(board, ethernet=replace(board.ethernet, **chosen)) if chosen else board
+
+
 def bitstream(options):
     """Make a bitstream."""
     from .bitstream import make_bitstream
 
-    board = find_board(options.board)
+    board = addressed(find_board(options.board), options)
     preset = options.preset or board.preset
     parameters = parameters_from(options) if options.preset else PRESETS[preset]
     folder = Path(options.output or Path("build") / "bitstreams" / f"{board.name}-{preset}")
@@ -46,5 +65,8 @@ def add_commands(commands):
     command.add_argument("--board", required=True, metavar="NAME", help=f"{', '.join(BOARDS)}")
     command.add_argument("--output", metavar="DIR", help="default: build/bitstreams/BOARD-PRESET")
     command.add_argument("--seed", type=int, default=1, help="of nextpnr")
+    command.add_argument("--mac", help="address of a board in Ethernet; boards need different ones")
+    command.add_argument("--ip", help="IPv4 address of a board with Ethernet")
+    command.add_argument("--port", type=int, help="UDP port of a board with Ethernet")
     add_parameter_options(command)
     command.set_defaults(run=bitstream)
