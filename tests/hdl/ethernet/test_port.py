@@ -9,6 +9,8 @@ from hdl.ethernet.frames import HEADER_BYTES
 from hdl.ethernet.gmii_transmitter import GmiiTransmitter
 from hdl.ethernet.port import EthernetPort
 from hdl.ethernet.settings import EthernetSettings
+from hdl.verilog.conversion import to_verilog
+from hdl.verilog.lint import lint
 from host.link.datagrams import Numbering
 from sim.ethernet.frames import (
     Address,
@@ -139,3 +141,9 @@ def test_of_random_frames_only_the_right_ones_come_through(seed, count):
     assert line.got == want
     assert want
     assert line.frames == [arp_answer(BOARD, HOST)] * asked
+
+
+def test_the_verilog_of_the_port_is_clean(tmp_path):
+    file = tmp_path / "ethernet_port.v"
+    file.write_text(to_verilog(EthernetPort(SETTINGS), name="ethernet_port"))
+    assert lint(file, top="ethernet_port") == ""

@@ -18,7 +18,7 @@ from tests.host.small_bundles import (
 SLOTS = {"send_slots": 2, "receive_slots": 2, "payload_bytes": 40}
 
 
-@pytest.mark.parametrize("pause", [1, 3])
+@pytest.mark.parametrize("pause", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_a_join_passes_a_byte_stream(pause):
     """The line takes a byte in every cycle, or in every third one."""
     manifest = manifest_of(PARAMETERS)
