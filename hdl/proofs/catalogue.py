@@ -9,6 +9,7 @@ from . import (
     comparisons,
     distribution,
     engine_queues,
+    epochs,
     exits,
     expedited_link,
     facts,
@@ -37,9 +38,9 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
-    window, storage_turns, time, groups, facts, words, comparisons, serializers, engine_queues,
-    cells, chain_parts, flow, handshake_link, expedited_link, failures, parity, resets, rounds, axi,
-    scalegate,
+    window, storage_turns, epochs, time, groups, facts, words, comparisons, serializers,
+    engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures, parity,
+    resets, rounds, axi, scalegate,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
