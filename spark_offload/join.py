@@ -4,6 +4,7 @@
 from pyspark.sql import DataFrame
 
 from host import JoinError, Ordering, UsageError
+from host.elastic import Controller
 from host.query.on_failure import OnFailure
 from host.reference.join_type import JoinType
 from spark_offload.devices.sources import Devices
@@ -34,6 +35,7 @@ def stream_join(
     sorted: bool = False,
     ordering: Ordering | None = None,
     on_failure: str | OnFailure = OnFailure.RAISE,
+    elastic: Controller | bool | None = None,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
@@ -106,6 +108,10 @@ def stream_join(
         What a task does when a core of its accelerator fails: ``"raise"``, ``"report"`` (it goes
         on, and :func:`metrics` says which tuples are missing) or ``"replay"`` (nothing is missing);
         see ``docs/failures.md``. Of streams, only ``"raise"``.
+    elastic : Controller or bool
+        What chooses how many cores of its accelerator a task uses; True stands for
+        :class:`host.ThresholdController`. The answer stays the same; :func:`metrics` says what was
+        decided, see ``docs/elastic.md``. Not of streams.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
@@ -150,6 +156,7 @@ def stream_join(
         sorted=sorted,
         ordering=ordering,
         on_failure=on_failure,
+        elastic=elastic,
         partitions=partitions,
         partition_by=partition_by,
         strict=strict,
@@ -172,6 +179,7 @@ def plan_join(
     sorted: bool = False,
     ordering: Ordering | None = None,
     on_failure: str | OnFailure = OnFailure.RAISE,
+    elastic: Controller | bool | None = None,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     strict: bool = False,
@@ -201,6 +209,7 @@ def plan_join(
         suffix=suffix,
         ordering=ordering,
         on_failure=on_failure,
+        elastic=elastic,
         how=how,
     )
     if is_streaming(left) or is_streaming(right):

@@ -187,7 +187,7 @@ class ElasticCores:
         active = self._control.see(seen)
         if active != len(self._chosen):
             self._chosen = self._cores[:active]
-        self.record.observations += 1
+        self.record.observe(seen)
         if self._note is not None:
             self._note(CoreDecision(self.record.cycles, seen, active))
         self._interval = self._begun()

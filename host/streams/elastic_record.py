@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an elastic join decided while it ran."""
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 from host.elastic import Observation
-from host.streams.change_log import ChangeLog
+from host.streams.change_log import MOST_CHANGES, ChangeLog
 
 __all__ = ["CoreChange", "CoreDecision", "ElasticRecord"]
 
@@ -66,6 +67,9 @@ class ElasticRecord(ChangeLog[CoreChange]):
     core_cycles : int
         The same, summed over the cores that took turns or held tuples of a window in each of them.
         The clock of any other core could have been off.
+    rates : deque of (int, float)
+        Cycle of each observation, and tuples that arrived per 1,000 cycles; the last ones of very
+        many.
     """
 
     controller: str
@@ -74,6 +78,12 @@ class ElasticRecord(ChangeLog[CoreChange]):
     forced: int = 0
     cycles: int = 0
     core_cycles: int = 0
+    rates: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=MOST_CHANGES))
+
+    def observe(self, seen: Observation) -> None:
+        """Note an observation that ends now."""
+        self.observations += 1
+        self.rates.append((self.cycles, 1_000 * seen.arrived / seen.cycles))
 
     @property
     def active(self) -> int:

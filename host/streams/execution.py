@@ -27,8 +27,8 @@ from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.memory_watch import MemoryWatch
 from host.streams.ordinal_results import result_decoder
+from host.streams.pacing import QUANTUM, Pacing
 from host.streams.pacing import ROWS as PACED_ROWS
-from host.streams.pacing import Pacing
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
 from host.streams.staging import Staging
@@ -324,7 +324,7 @@ class Execution:
         if self.pacing is not None:
             now = self.watch.cycles
             words = words[: self.pacing.due_words(words, self._accepted, now)]
-            cycles = min(cycles, self.pacing.wait(now))
+            cycles = min(cycles, QUANTUM)
         elif not self._flushed:
             cycles = min(cycles, len(words))
         stamps = Stamps.for_arrays(words, results) if self._params.trace else None

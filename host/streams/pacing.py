@@ -17,7 +17,7 @@ __all__ = ["QUANTUM", "ROWS", "Pacing"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Cycles of an exchange; a tuple is offered up to so many cycles after it has arrived.
+#: Cycles of an exchange at most: a tuple is offered, and its answer is seen, up to so many late.
 QUANTUM = 128
 #: Rows of a side that are staged at once, and words that wait: few, as a real stream has no later
 #: ones to show.
@@ -82,13 +82,6 @@ class Pacing:
         """
         ends = accepted + np.cumsum(self._codec.tuple_counts(words))
         return int(np.searchsorted(ends, self.arrived(cycle), side="right"))
-
-    def wait(self, cycle: int) -> int:
-        """Return after how many cycles the next tuple arrives, or :data:`QUANTUM`."""
-        later = int(np.searchsorted(self._due, cycle, side="right"))
-        if later == len(self._due):
-            return QUANTUM
-        return max(QUANTUM, int(self._due[later]) - cycle)
 
     def answer(self, complete: int, cycle: int) -> Int64s:
         """Return the cycles that each tuple waited which is answered since the last call."""

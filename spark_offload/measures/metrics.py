@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from host.hardware.clock import hardware_time
 from host.manifest import Manifest
+from host.streams.elastic_record import ElasticRecord
 from host.streams.failure_record import FailureRecord
 from host.streams.precision_record import PrecisionRecord
 from spark_offload.measures.notebook import html_table
@@ -70,6 +71,8 @@ class TaskMetrics:
         has other seeds for its hash; mostly empty.
     precision : PrecisionRecord or None
         What an adaptive ordering measured and decided; None for any other ordering.
+    elastic : ElasticRecord or None
+        What an elastic join observed and decided; None for any other join.
     failures : FailureRecord or None
         Cores that failed, and what is missing; None if a failure ends the task.
     """
@@ -94,6 +97,7 @@ class TaskMetrics:
     handed_over: str = ""
     hash_note: str = ""
     precision: PrecisionRecord | None = None
+    elastic: ElasticRecord | None = None
     failures: FailureRecord | None = None
 
 
@@ -153,6 +157,7 @@ class JoinMetrics:
                 task.handed_over,
                 task.hash_note,
                 _precision_note(task),
+                _elastic_note(task),
                 _failures_note(task),
             )
             if note
@@ -175,6 +180,10 @@ class JoinMetrics:
 
 def _precision_note(task: TaskMetrics) -> str:
     return "" if task.precision is None else f"precision: {task.precision}"
+
+
+def _elastic_note(task: TaskMetrics) -> str:
+    return "" if task.elastic is None else f"elastic: {task.elastic}"
 
 
 def _failures_note(task: TaskMetrics) -> str:

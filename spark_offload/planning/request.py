@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from host import CountWindow, Ordering, TimeWindow, UsageError
+from host.elastic import Controller, controller_of
 from host.query.durations import Duration, parse_duration
 from host.query.join_query import Bound, JoinQuery, Term, Width
 from host.query.on_failure import OnFailure
@@ -38,6 +39,7 @@ def build_query(
     ordering: Ordering | None = None,
     how: str | JoinType = JoinType.INNER,
     on_failure: str | OnFailure = OnFailure.RAISE,
+    elastic: Controller | bool | None = None,
 ) -> JoinQuery:
     """Return the query that the arguments ask for, or raise naming the one that is wrong."""
     return JoinQuery(
@@ -49,6 +51,7 @@ def build_query(
         suffix=suffix,
         how=JoinType.of(how),
         on_failure=OnFailure.of(on_failure),
+        elastic=controller_of(elastic),
     )
 
 

@@ -29,6 +29,7 @@ def write_report(run: Run, path: Path) -> None:
         tiles=_tiles(rows),
         **_timeline(run),
         precision=_precision(run),
+        elastic=_elastic(run),
         **_latency(run),
         **_stages(run),
         rows="".join(
@@ -79,18 +80,55 @@ def _precision(run: Run) -> str:
         return ""
     _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
     periods = [(0, record.first), *((change.cycle, change.period) for change in record.changes)]
-    ends = [cycle for cycle, _ in periods[1:]] + [max(cycles, periods[-1][0])]
-    steps = [
-        (at, period)
-        for (begin, period), end in zip(periods, ends, strict=True)
-        for at in (begin, end)
-    ]
     chart = line_chart(
-        steps, title="Ordering period over time", x_label="cycles", y_label="probes per star"
-    )
+        _steps(periods, cycles), title="Ordering period over time", x_label="cycles",
+        y_label="probes per star",
+    )  # fmt: skip
+    return _section("Ordering period over time", f"Partition {partition}: {record}.", chart)
+
+
+def _elastic(run: Run) -> str:
+    """A section with rate and active cores over cycles, of the elastic task with most changes."""
+    records = [
+        (task.elastic.changed, task.cycles, task.partition, task.elastic)
+        for task in run.metrics.tasks
+        if task.elastic is not None
+    ]
+    if not records:
+        return ""
+    _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
+    active = [(0, record.cores), *((one.cycle, len(one.cores)) for one in record.changes)]
+    charts = [
+        line_chart(
+            _steps(active, cycles), title="Active cores over time", x_label="cycles",
+            y_label="active cores",
+        )
+    ]  # fmt: skip
+    if len(record.rates) > 1:
+        charts.append(
+            line_chart(
+                list(record.rates), title="Input rate over time", x_label="cycles",
+                y_label="tuples per 1,000 cycles",
+            )
+        )  # fmt: skip
+    text = f"Partition {partition}: {record}."
+    return _section("Active cores and input rate over time", text, "\n".join(charts))
+
+
+def _steps(values: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
+    """Return the corners of a line that keeps each value until the next one begins."""
+    ends = [at for at, _ in values[1:]] + [max(end, values[-1][0])]
+    return [
+        (at, value)
+        for (begin, value), after in zip(values, ends, strict=True)
+        for at in (begin, after)
+    ]
+
+
+def _section(title: str, text: str, body: str) -> str:
     return (
-        f"<section>\n<h2>Ordering period over time</h2>\n"
-        f'<p class="soft">Partition {partition}: {escape(str(record))}.</p>\n{chart}\n</section>'
+        f"<section>\n<h2>{escape(title)}</h2>\n"
+        f'<p class="soft">{escape(text)}</p>\n{body}\n</section>'
     )
 
 

@@ -130,6 +130,7 @@ def _join_partition(
             counters=join.counters(),
             hash_note=join.hash_note,
             precision=join.precision,
+            elastic=join.elastic,
             failures=join.failures,
             copied_bytes=join.staged.copied_bytes,
             latency={} if latency is None else histogram(latency.visiting),

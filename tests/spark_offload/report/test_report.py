@@ -8,6 +8,8 @@ import re
 import numpy as np
 import pytest
 
+from host.elastic import Observation
+from host.streams.elastic_record import CoreChange, ElasticRecord
 from host.streams.precision_record import PeriodChange, PrecisionRecord
 from spark_offload import JoinMetrics, TaskMetrics
 from spark_offload.measures.trace import cumulative_counts, histogram
@@ -168,3 +170,29 @@ def test_an_adaptive_period_is_drawn_with_its_changes(tmp_path):
     assert "held in 2 of 3" in str(metrics)
     write_report(run, path)
     assert "Ordering period" not in path.read_text("utf-8")
+
+
+def test_the_active_cores_of_an_elastic_task_are_drawn(tmp_path):
+    record = ElasticRecord("threshold 90/70/45 %", 8, cycles=1_100_000, core_cycles=6_600_000)
+    for cycle, arrived in ((200_000, 300), (400_000, 90), (600_000, 80)):
+        record.cycles = cycle
+        record.observe(
+            Observation(cores=8, least=1, cycles=1_000, busy=0, tuples=arrived, arrived=arrived)
+        )
+    record.cycles = 1_100_000
+    record.change(CoreChange(600_000, 21_000, (0, 1, 2)))
+    run = example()
+    (task,) = run.metrics.tasks
+    metrics = JoinMetrics((replace(task, elastic=record),))
+    path = tmp_path / "report.html"
+    write_report(replace(run, metrics=metrics), path)
+    page = path.read_text("utf-8")
+    Checker().feed(page)
+    assert "Active cores and input rate over time" in page
+    assert "8 cores at first, 3 at last, 1 changes; 25% of the core cycles saved" in page
+    for place, cores in (("0", 8), ("600 k", 8), ("600 k", 3), ("1.1 M", 3)):
+        assert f"{place} cycles: {cores} active cores" in page
+    assert "400 k cycles: 90 tuples per 1,000 cycles" in page
+    assert "elastic: threshold 90/70/45 %" in str(metrics)
+    write_report(run, path)
+    assert "Active cores" not in path.read_text("utf-8")
