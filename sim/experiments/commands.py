@@ -10,6 +10,7 @@ from host.cli.status import Status
 
 from .catalogue import PLOTS, plots
 from .drawing import draw
+from .elastic_figures import elastic_plots, sweep_elastic, write_elastic
 from .figure import QUANTITIES
 from .point import Point
 from .sweep import FOLDER, sweep
@@ -51,7 +52,8 @@ def write(plot, found, folder, command):
 
 def run(options):
     """Measure the points of the figures that are not known yet, and draw the figures."""
-    chosen = plots(quick=options.quick)
+    elastic = elastic_plots(quick=options.quick)
+    chosen = plots(quick=options.quick) | elastic
     names = options.figure or list(chosen)
     unknown = [name for name in names if name not in chosen]
     if unknown:
@@ -60,14 +62,14 @@ def run(options):
     for name in names:
         command = ["python", "-m", "sim", "experiments", "--figure", name]
         command += ["--quick"] if options.quick else []
-        said = ["0"]
+        said, is_elastic = ["0"], name in elastic
         with Status(f"experiments: figure {name}") as status:
             with status.stage("measuring", lambda said=said: said[-1]):
-                found = sweep(
+                found = (sweep_elastic if is_elastic else sweep)(
                     chosen[name].points, lambda text: None, folder=FOLDER,
                     advance=lambda done, of, said=said: said.append(f"{done} of {of} points"),
                 )  # fmt: skip
-        write(chosen[name], found, output, shlex.join(command))
+        (write_elastic if is_elastic else write)(chosen[name], found, output, shlex.join(command))
         print(output / f"figure-{name}.svg", flush=True)
     return 0
 
@@ -81,7 +83,10 @@ def add_command(commands):
     )  # fmt: skip
     command.add_argument("--quick", action="store_true", help="up to 8 cores only")
     command.add_argument(
-        "--figure", action="append", metavar="NAME", help=f"one of {', '.join(PLOTS)}; repeatable"
+        "--figure",
+        action="append",
+        metavar="NAME",
+        help=f"one of {', '.join([*PLOTS, *elastic_plots()])}; repeatable",
     )
     command.add_argument("--output", metavar="DIR", help=f"default: {FOLDER / 'figures'}")
     command.set_defaults(run=run)
