@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hdl.bundle import write_bundle
 from host import (
     CountWindow,
     EnergyController,
@@ -20,12 +21,13 @@ from host import (
     open_device,
 )
 from host.elastic import CoreControl
-from host.errors import UsageError, WindowOverflowError
+from host.errors import MissingToolError, UsageError, WindowOverflowError
 from host.join.driver import TableJoin
 from host.query.join_query import JoinQuery, Term
 from host.streams.elastic_record import CoreChange, CoreDecision
 from tests.host.streams.test_adaptive_precision import Ticking
 from tests.host.tables import bundle, naive_join
+from tests.host.test_driver_simulated import PARAMETERS
 
 SHAPES = {
     "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
@@ -236,3 +238,46 @@ def test_a_join_with_a_controller_takes_no_list_of_epochs(bundles):
         pytest.raises(UsageError, match="either a controller of its cores"),
     ):
         TableJoin(rows, rows, query_of(CountWindow(3), True), device, epochs=[(1, [0])])
+
+
+LONG = pytest.mark.long
+#: Range of times and number of rows of each part of a table: dense, rare, and dense again.
+LOADS = [(600, 300), (1000, 40), (600, 300)]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["index, two in a word", pytest.param("scan", marks=LONG)],
+)
+def simulator(request, tmp_path_factory):
+    """URI of a small accelerator, simulated, which other tests compile as well."""
+    library = pytest.importorskip("sim.verilated.library")
+    folder = tmp_path_factory.mktemp("simulator") / "bundle"
+    write_bundle(PARAMETERS[request.param], folder)
+    try:
+        library.build_library(folder)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    return f"sim:{folder}"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("window", [CountWindow(15), TimeWindow(9)])
+@pytest.mark.parametrize("law", [LAWS[0], *(pytest.param(one, marks=LONG) for one in LAWS[1:])])
+def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, law):
+    rng = np.random.default_rng(7)
+    left, right = (
+        pa.table({"t": np.sort(np.concatenate([part * 1000 + rng.integers(0, span, rows)
+                                               for part, (span, rows) in enumerate(LOADS)])),
+                  "x": rng.integers(0, 6, sum(rows for _, rows in LOADS))})
+        for _ in range(2)
+    )  # fmt: skip
+    query = query_of(window, law(interval=50))
+    with open_device(simulator) as device:
+        options = {"record": True, "batch_rows": 16, "buffer_rows": 32}
+        join = TableJoin(left, right, query, device, **options)
+        assert found(join) == sorted(naive_join(left, right, query))
+        assert join.counters()["illegal"] == 0
+        assert join.elastic.observations > 3
+        if law is ThresholdController:  # the others have reasons to keep all cores here
+            assert join.elastic.changes
