@@ -56,7 +56,7 @@ def synthesis(options):
 
 #: Registers of a slice of Gowin share their enable and their reset, so a lone register with one of
 #: its own costs a whole slice. Where fewer than these share one, it becomes logic in front of them.
-#: With 8 or none, nextpnr finds no place for all registers of a device that is two thirds full.
+#: With 8 or none, nextpnr mostly found no place for the registers of a device two thirds full.
 LEAST_SHARING = 24
 #: Registers of Gowin for `dfflegalize`: with and without an enable, and a reset of each kind.
 GOWIN_REGISTERS = " ".join(
