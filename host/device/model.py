@@ -12,6 +12,7 @@ from host.device.history import History
 from host.device.rounds import round_size
 from host.errors import DeviceError
 from host.hardware.punctuation import Closings, Grouper
+from host.hardware.storage_segments import SEGMENTS
 from host.manifest import Manifest
 from host.query.ordering import Ordering
 from host.reference.exact import UInt64s, places
@@ -26,9 +27,6 @@ Int64s = npt.NDArray[np.int64]
 
 #: Position of a fault that does not occur.
 NEVER = 1 << 62
-
-#: Most segments that either side's count-based window holds tuples of.
-SEGMENTS = 3
 
 
 class AcceleratorModel:

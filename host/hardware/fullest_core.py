@@ -6,12 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from host.hardware.storage import StorageRule
-from host.hardware.storage_segments import StorageSegments
+from host.hardware.storage_segments import SEGMENTS, StorageSegments
 
 __all__ = ["FullestCore"]
-
-#: Segments of which a window holds tuples.
-_SEGMENTS = 3
 
 
 class FullestCore:
@@ -52,7 +49,7 @@ class FullestCore:
         """
         live = self._segments.live
         fewest = min(self._segments.fewest, len(live))
-        bound = -(-self._size // fewest) + _SEGMENTS - 1
+        bound = -(-self._size // fewest) + SEGMENTS - 1
         if bound <= self._room:
             return bound
         ends = count + 1 + np.arange(self._size)

@@ -10,9 +10,12 @@ import numpy.typing as npt
 from host.errors import DeviceError
 from host.hardware.storage import StorageRule
 
-__all__ = ["StorageSegments"]
+__all__ = ["SEGMENTS", "StorageSegments"]
 
 Int64s = npt.NDArray[np.int64]
+
+#: Most segments that a count-based window of either side holds tuples of.
+SEGMENTS = 3
 
 
 class _Segment(NamedTuple):

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 from host.hardware.storage import StorageRule
-from host.hardware.storage_segments import Int64s, StorageSegments
+from host.hardware.storage_segments import SEGMENTS, Int64s, StorageSegments
 from host.manifest import Manifest
 from host.reference.exact import UInt64s
 from host.reference.side import Side
@@ -18,9 +18,6 @@ from host.streams.side_log import SideLog
 
 __all__ = ["CoreContents", "fewest_cores"]
 
-#: Segments that a count-based window holds tuples of; each core can get a tuple more in each.
-SEGMENTS = 3
-
 
 def fewest_cores(manifest: Manifest, window: Window) -> int:
     """Return how few cores always hold a count-based window, however they change.
@@ -30,7 +27,7 @@ def fewest_cores(manifest: Manifest, window: Window) -> int:
     """
     if not isinstance(window, CountWindow):
         return 1
-    room = manifest.storage.sub_window - SEGMENTS
+    room = manifest.storage.sub_window - SEGMENTS  # each core can get a tuple more in each
     cores = manifest.storage.cores
     return min(cores + 1, -(-int(window.size) // room)) if room > 0 else cores + 1
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from host.device import Device
 from host.errors import CoreFailureError
+from host.hardware.storage_segments import SEGMENTS
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 from host.runtime import Columns
@@ -17,9 +18,6 @@ from host.streams.staging import Staging
 from host.words import WordCodec
 
 __all__ = ["CoreFailures"]
-
-#: Segments that a count-based window may hold tuples of.
-SEGMENTS = 3
 
 
 @dataclass
