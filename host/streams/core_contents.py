@@ -161,7 +161,4 @@ class CoreContents:
 
 def _times(arrived: Arrived) -> dict[Side, UInt64s]:
     """Return the times of the tuples of each side."""
-    return {
-        side: tuples.batch.times[tuples.begin : tuples.end]
-        for side, tuples in arrived.sides.items()
-    }
+    return {side: tuples.times for side, tuples in arrived.sides.items()}

@@ -73,10 +73,7 @@ class _ByTime(Departures):
         self._times = SideLog()  # timestamps of all arrivals, by place
 
     def stage(self, arrived: Arrived) -> None:
-        times = np.empty(arrived.count, np.uint64)
-        for tuples in arrived.sides.values():
-            times[tuples.places] = tuples.batch.times[tuples.begin : tuples.end]
-        self._times.append(Columns({"time": times}))
+        self._times.append(Columns({"time": arrived.times}))
 
     def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
         del side  # timestamps are the same for both sides

@@ -135,5 +135,4 @@ class EpochChanges:
         """Return the first of a side's tuples whose timestamp is greater than gamma."""
         if gamma < 0:
             return 0
-        times = tuples.batch.times[tuples.begin : tuples.end]
-        return int(np.searchsorted(times, np.uint64(min(gamma, NEVER)), side="right"))
+        return int(np.searchsorted(tuples.times, np.uint64(min(gamma, NEVER)), side="right"))

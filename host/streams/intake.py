@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from host.encode import BatchEncoder, EncodedBatch, EncodingPlan
 from host.manifest import Manifest
+from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.reference.window import TimeWindow
 from host.runtime import Buffer, Columns
@@ -55,6 +56,11 @@ class SideTuples:
     end: int
     places: Int64s
 
+    @property
+    def times(self) -> UInt64s:
+        """Timestamps of the tuples."""
+        return self.batch.times[self.begin : self.end]
+
 
 @dataclass(frozen=True)
 class Arrived:
@@ -70,6 +76,14 @@ class Arrived:
 
     count: int
     sides: dict[Side, SideTuples]
+
+    @property
+    def times(self) -> UInt64s:
+        """Timestamps of all tuples, in the order in which these are sent."""
+        times = np.empty(self.count, np.uint64)
+        for tuples in self.sides.values():
+            times[tuples.places] = tuples.times
+        return times
 
     def split(self, count: int) -> tuple["Arrived", "Arrived"]:
         """Return the first ``count`` tuples, and those behind them."""

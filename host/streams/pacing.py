@@ -58,11 +58,8 @@ class Pacing:
 
     def stage(self, arrived: Arrived) -> None:
         """Take tuples that are staged."""
-        due = np.empty(arrived.count, np.int64)
-        for tuples in arrived.sides.values():
-            times = tuples.batch.times[tuples.begin : tuples.end]
-            due[tuples.places] = np.ceil(times.astype(np.float64) * self.cycles)
-        self._due = np.concatenate([self._due, due])
+        due = np.ceil(arrived.times.astype(np.float64) * self.cycles)
+        self._due = np.concatenate([self._due, due.astype(np.int64)])
 
     def arrived(self, cycle: int) -> int:
         """Return how many tuples have arrived, of those staged."""
