@@ -120,13 +120,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         intake = self._intake(params, completion)
         self._run = run = Execution(params, intake, completion)
         self.watch, self.trace, self.hashing = run.watch, run.trace, run.hashing
-        self.precision = None if run.adaptive is None else run.adaptive.record
+        steering = run.steering
+        self.precision = None if steering.adaptive is None else steering.adaptive.record
         self.segments = run.changes.begun
         self.refused = None
         if isinstance(run.changes, EpochChanges):
             self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
-        self.elastic = None if run.elastic is None else run.elastic.record
-        self._pacing = run.pacing
+        self.elastic = None if steering.elastic is None else steering.elastic.record
+        self._pacing = steering.pacing
         self.failures = run.failures.record
         self.staged = intake.counters
 

@@ -14,11 +14,9 @@ from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.runtime import Columns
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
-from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.delivery import Delivery
-from host.streams.elastic_cores import ROWS, ElasticCores
 from host.streams.epoch_changes import EpochChanges
 from host.streams.epoch_rules import EpochRules
 from host.streams.failed_cores import failed_cores, has_gates, participation
@@ -27,11 +25,10 @@ from host.streams.hash_choice import HashWatch
 from host.streams.intake import Arrived, Intake
 from host.streams.memory_watch import MemoryWatch
 from host.streams.ordinal_results import result_decoder
-from host.streams.pacing import QUANTUM, Pacing
-from host.streams.pacing import ROWS as PACED_ROWS
 from host.streams.row_store import Rows
 from host.streams.segment_changes import SegmentChanges
 from host.streams.staging import Staging
+from host.streams.steering import Steering
 from host.streams.trace import Trace
 from host.streams.turns import all_cores, segment_words
 from host.streams.watch import DeviceWatch
@@ -60,12 +57,8 @@ class Execution:
         Why the execution ends before its input does.
     trace : Trace or None
         Latencies, if they are asked for.
-    pacing : Pacing or None
-        When the tuples arrive, if the input has a pace.
-    elastic : ElasticCores or None
-        What chooses the cores that store, if the join is elastic.
-    adaptive : AdaptivePrecision or None
-        What chooses the precision, if it adapts.
+    steering : Steering
+        What chooses precision and cores while the join runs, and when tuples are offered.
     failures : FailureResponse
         What is done about a core that fails.
     delivery : Delivery
@@ -102,30 +95,13 @@ class Execution:
             origins=params.survives,
             restarts=params.on_failure is OnFailure.REPLAY,
         )
+        failed = failed_cores(device)
+        live = [core for core in range(device.manifest.storage.cores) if core not in failed]
         if has_gates(device.manifest):
-            self._begin_turns()
+            self._begin_turns(live)
         self.failures = FailureResponse(params, self._staging, self._decoder)
-        self.adaptive = (
-            AdaptivePrecision(
-                device, params.ordering, self._staging, self._decoder, marks=self._skip
-            )
-            if params.adapts
-            else None
-        )
-        self.pacing: Pacing | None = None
-        if params.pace is not None:
-            self.pacing = Pacing(params.pace, params.plan.times, codec)
-        self.elastic = self._elastic_cores()
-        self.changes = self._changes()
-        self._chunk_cycles, self._low_water = params.chunk_cycles, params.low_water
-        if self.adaptive is not None:
-            self._chunk_cycles = min(self._chunk_cycles, self.adaptive.chunk_cycles)
-        if self.elastic is not None:
-            self._chunk_cycles = min(self._chunk_cycles, self.elastic.chunk_cycles)
-            self._low_water = min(self._low_water, ROWS)
-        if self.pacing is not None:
-            self._low_water = min(self._low_water, 2 * PACED_ROWS)
-        self._accepted = -foreign  # tuples of this execution that the device has taken
+        self.steering = Steering(params, self._staging, self._decoder, cores=live, marks=self._skip)
+        self.changes = self._changes(failed)
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)
         self._memory = MemoryWatch(device)
@@ -155,43 +131,25 @@ class Execution:
             setup = np.concatenate([participation(params.device), setup])
         return setup
 
-    def _changes(self) -> SegmentChanges | EpochChanges:
-        """Return what tells where other cores store."""
-        params = self._params
-        if params.epochs == () and self.elastic is None:
+    def _changes(self, failed: frozenset[int]) -> SegmentChanges | EpochChanges:
+        """Return what tells where other cores store than those that have failed."""
+        params, elastic = self._params, self.steering.elastic
+        if params.epochs == () and elastic is None:
             return SegmentChanges(params.schedule, params.plan.window)
-        failed = failed_cores(params.device)
         rules = EpochRules(params.device.manifest, params.plan.window, failed)
-        schedule = self.elastic or params.epoch_schedule
+        schedule = elastic or params.epoch_schedule
         return EpochChanges(schedule, params.plan, self._intake.floor, rules)
 
-    @property
-    def _live(self) -> list[int]:
-        """The cores that had not failed when the execution began, in the order of their numbers."""
-        device = self._params.device
-        failed = failed_cores(device)
-        return [core for core in range(device.manifest.storage.cores) if core not in failed]
-
-    def _begin_turns(self) -> None:
+    def _begin_turns(self, live: list[int]) -> None:
         """Let all cores take turns that have not failed."""
-        device, live = self._params.device, self._live
-        self._staging.append(segment_words(device.manifest, live, self._params.plan.window))
-        if len(live) < device.manifest.storage.cores:
+        manifest = self._params.device.manifest
+        self._staging.append(segment_words(manifest, live, self._params.plan.window))
+        if len(live) < manifest.storage.cores:
             self._decoder.begin_segment(live)
-
-    def _elastic_cores(self) -> ElasticCores | None:
-        """Return what chooses the cores that store; None if the join is not elastic."""
-        params = self._params
-        if params.elastic is None:
-            return None
-        return ElasticCores(
-            params.device, params.elastic, params.plan.window, self._live, self._staging,
-            self._decoder, pacing=self.pacing, note=params.note_decision,
-        )  # fmt: skip
 
     def take_input(self) -> bool:
         """Stage input until there is enough; return False if more input must arrive first."""
-        while self._wants_input and not self._flushed:
+        while self.steering.wants_input and not self._flushed:
             arrived = self._intake.take()
             if arrived is not None and arrived.count:
                 self._stage_parts(arrived)
@@ -216,8 +174,8 @@ class Execution:
 
         At an epoch that is refused, the input ends. What comes before it is still answered.
         """
-        if self.elastic is not None:
-            self.elastic.admit(arrived)
+        if self.steering.elastic is not None:
+            self.steering.elastic.admit(arrived)
         try:
             for part in self.changes.cut(arrived):
                 if isinstance(part, Segment):
@@ -228,18 +186,6 @@ class Execution:
             self.refused = error
             self.delivery.is_cut = True
             self._end()
-
-    @property
-    def _wants_input(self) -> bool:
-        """Whether so few words wait that more should be staged.
-
-        Words that the device was offered count only in an elastic join, whose changes come behind
-        all of them, and in one whose input has a pace.
-        """
-        staging = self._staging
-        is_behind = self.elastic is not None or self.pacing is not None
-        few = staging.waiting if is_behind else staging.kept_back
-        return few < self._low_water
 
     def _stage(self, arrived: Arrived) -> None:
         """Write tuples into the words that the device will be offered."""
@@ -258,10 +204,7 @@ class Execution:
         self._codec.scatter(words, places, fields, begins)
         self._staging.add(places.count)
         self._decoder.stage(arrived)
-        if self.pacing is not None:
-            self.pacing.stage(arrived)
-        if self.elastic is not None:
-            self.elastic.stage(arrived)
+        self.steering.stage(arrived)
         if self.failures.replay is not None:
             counts = {side: len(own.places) for side, own in sides.items()}
             self.failures.replay.log.append(words, counts)
@@ -275,8 +218,7 @@ class Execution:
         manifest, window = self._params.device.manifest, self._params.plan.window
         self._staging.append(segment_words(manifest, segment.cores, window))
         self._decoder.begin_segment(segment.cores)
-        if self.elastic is not None:
-            self.elastic.begin(segment)
+        self.steering.begin(segment)
 
     def exchange(self) -> int:
         """Finish an exchange, begin the next one, and decode results; return the words moved.
@@ -293,40 +235,24 @@ class Execution:
         words = self._settle(finished)
         if len(words):
             self._memory.check()
-        if self.adaptive is not None:
-            self.adaptive.steer(self.watch.cycles)
-        if self.elastic is not None:
-            self.elastic.steer()
+        self.steering.steer(self.watch.cycles)
         # The device must not run on after it has answered everything.
         if self._staging.waiting or (self._flushed and self._staging.due):
             self._begin()
         if len(words):
             stamps = finished.stamps
             self._decode(words, None if stamps is None else stamps.produced[: len(words)])
-        if self.adaptive is not None:
-            self.adaptive.note_flight()
-        if self.pacing is not None:
-            waited = self.pacing.answer(self._decoder.complete, self.watch.cycles)
-            if self.elastic is not None:
-                self.elastic.note_waits(waited)
-        if self.elastic is not None:
-            self.elastic.note_flight()
+        self.steering.note(self._decoder.complete, self.watch.cycles)
         return max(1, finished.done.accepted + len(words))
 
     def _begin(self) -> None:
-        """Begin an exchange that offers the device all waiting words."""
+        """Begin an exchange that offers the device the waiting words whose time has come."""
         words = self._staging.offer()
         results = self._rooms.pop(0)
         self._rooms.append(results)
-        # Accepting a word takes at least one cycle, so with this limit the device stops before it
-        # runs dry while it could be fed. After FLUSH, it returns by itself with the mark.
-        cycles = self._chunk_cycles
-        if self.pacing is not None:
-            now = self.watch.cycles
-            words = words[: self.pacing.due_words(words, self._accepted, now)]
-            cycles = min(cycles, QUANTUM)
-        elif not self._flushed:
-            cycles = min(cycles, len(words))
+        now = self.watch.cycles
+        count, cycles = self.steering.bounds(words, now, flushed=self._flushed)
+        words = words[:count]
         stamps = Stamps.for_arrays(words, results) if self._params.trace else None
         self._thread.begin(words, results, cycles=cycles, stamps=stamps)
 
@@ -338,17 +264,10 @@ class Execution:
             accepted = finished.words[: done.accepted]
             stamps = finished.stamps.accepted[: done.accepted]
             self.trace.accept(np.repeat(stamps, self._codec.tuple_counts(accepted)))
-        if self.pacing is not None:
-            self.pacing.require_clock(done.cycles, self._params.device.uri)
-            taken = self._codec.tuple_counts(finished.words[: done.accepted])
-            self._accepted += int(taken.sum())
         words = finished.results[: done.produced]
         if self._staging.due:
             self._staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
-        if self.adaptive is not None:
-            self.adaptive.settle(finished)
-        if self.elastic is not None:
-            self.elastic.settle(finished)
+        self.steering.settle(finished)
         return words
 
     def abandon(self) -> None:
@@ -376,7 +295,8 @@ class Execution:
         if restart is not None:
             self._decoder, self._skip = restart.decoder, restart.skip
         # Each change of the precision, and each failure, has a mark of its own.
-        changed = 0 if self.adaptive is None else self.adaptive.record.changed
+        adaptive = self.steering.adaptive
+        changed = 0 if adaptive is None else adaptive.record.changed
         if self._decoder.marks > changed + self.failures.marks:
             self.done = True
             self.hashing.finish()

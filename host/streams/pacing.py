@@ -6,11 +6,14 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from host.device import Device
+from host.device.thread import Finished
 from host.encode.times import TimePlan
 from host.errors import UsageError
 from host.reference.exact import UInt64s
 from host.reference.quantity import positive
 from host.streams.intake import Arrived
+from host.streams.staging import Staging
 from host.words import WordCodec
 
 __all__ = ["QUANTUM", "ROWS", "Pacing"]
@@ -36,8 +39,10 @@ class Pacing:
         Clock cycles that pass while the left order column advances by one of its units.
     times : TimePlan
         How the order columns become timestamps.
-    codec : WordCodec
-        Codec of the words.
+    device : Device
+        The device, which must have a clock.
+    staging : Staging
+        The words that wait; it holds those of the configuration.
 
     Attributes
     ----------
@@ -47,10 +52,14 @@ class Pacing:
         Most cycles from the arrival of a tuple to its answer.
     """
 
-    def __init__(self, pace: Fraction | float, times: TimePlan, codec: WordCodec) -> None:
+    def __init__(
+        self, pace: Fraction | float, times: TimePlan, device: Device, staging: Staging
+    ) -> None:
         of_unit = positive(pace, "cycles for a unit of time")
         self.cycles = float(of_unit * times.divisor / times.factors[0])
-        self._codec = codec
+        self._device, self._codec = device, WordCodec(device.manifest)
+        # A word of an earlier query may wait before those of the configuration.
+        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
         self._due: Int64s = np.zeros(0, np.int64)
         self._first = 0  # number of the tuple at index 0
         self._answered = 0
@@ -65,19 +74,17 @@ class Pacing:
         """Return how many tuples have arrived, of those staged."""
         return self._first + int(np.searchsorted(self._due, cycle, side="right"))
 
-    def due_words(self, words: UInt64s, accepted: int, cycle: int) -> int:
+    def due_words(self, words: UInt64s, cycle: int) -> int:
         """Return how many of the waiting words may be offered.
 
         Parameters
         ----------
         words : array of uint64
             The words.
-        accepted : int
-            Tuples that the device has taken.
         cycle : int
             Cycles that the device has run.
         """
-        ends = accepted + np.cumsum(self._codec.tuple_counts(words))
+        ends = self._accepted + np.cumsum(self._codec.tuple_counts(words))
         return int(np.searchsorted(ends, self.arrived(cycle), side="right"))
 
     def answer(self, complete: int, cycle: int) -> Int64s:
@@ -90,17 +97,18 @@ class Pacing:
         self._first = self._answered
         return waited
 
-    @staticmethod
-    def require_clock(cycles: int, uri: str) -> None:
-        """Raise unless an exchange took cycles.
+    def settle(self, finished: Finished) -> None:
+        """Take the outcome of an exchange.
 
         Raises
         ------
         UsageError
             If the device has no clock, so that no tuple would ever arrive.
         """
-        if not cycles:
+        done = finished.done
+        if not done.cycles:
             raise UsageError(
-                f"Device {uri!r} has no clock, so its input cannot have a pace; use a simulated "
-                f"device, or leave the pace out."
+                f"Device {self._device.uri!r} has no clock, so its input cannot have a pace; use a "
+                f"simulated device, or leave the pace out."
             )
+        self._accepted += int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
