@@ -33,10 +33,8 @@ from host.pipeline.source import SortedParquetSource
 from host.query.join_query import JoinQuery
 from host.reference.quantity import positive
 from host.reference.window import CountWindow
+from host.streams.accelerator import AcceleratorJoin
 from host.streams.device_join import JoinOptions, PreparedJoin
-from host.streams.elastic_record import ElasticRecord
-from host.streams.failure_record import FailureRecord
-from host.streams.precision_record import PrecisionRecord
 
 __all__ = ["add_parser", "explain", "main"]
 
@@ -115,15 +113,14 @@ def main(options: argparse.Namespace) -> int:
             f"{uri}, written to {options.output}",
             file=sys.stderr,
         )
-        precision = work.precision()
-        if precision is not None:
-            print(f"precision: {precision}", file=sys.stderr)
-        elastic = work.elastic()
-        if elastic is not None:
-            print(f"elastic: {elastic}", file=sys.stderr)
-        failures = work.failures()
-        if failures is not None:
-            print(f"failures: {failures}", file=sys.stderr)
+        join = work.join()
+        for what, record in (
+            ("precision", join.precision),
+            ("elastic", join.elastic),
+            ("failures", join.failures),
+        ):
+            if record is not None:
+                print(f"{what}: {record}", file=sys.stderr)
         hardware = hardware_time(cycles, device.manifest)
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
@@ -136,8 +133,12 @@ def _controller(options: argparse.Namespace) -> Controller | None:
     cycles = None if latency is None else positive_integer(latency, "--latency")
     if options.elastic is None and cycles is not None:
         raise UsageError("--latency is for --elastic energy.")
-    is_given = options.elastic is not None and not options.elastic.startswith(REPLAY)
-    return parse_controller(options.elastic, cycles) if is_given else None
+    return parse_controller(options.elastic, cycles) if _decides(options) else None
+
+
+def _decides(options: argparse.Namespace) -> bool:
+    """Return whether a controller decides while the join runs."""
+    return options.elastic is not None and not options.elastic.startswith(REPLAY)
 
 
 def _running(options: argparse.Namespace) -> dict[str, Any]:
@@ -146,10 +147,10 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
     if options.pace is not None:
         running["pace"] = positive(options.pace, "cycles for a unit of time (--pace)")
     if options.elastic_log is not None:
-        if options.elastic is None or options.elastic.startswith(REPLAY):
+        if not _decides(options):
             raise UsageError("--elastic-log is for a join with --elastic CONTROLLER.")
         running["note_decision"] = note_into(options.elastic_log)
-    if options.elastic is not None and options.elastic.startswith(REPLAY):
+    if options.elastic is not None and not _decides(options):
         running["epochs"] = read_epochs(options.elastic.removeprefix(REPLAY))
     return running
 
@@ -163,9 +164,7 @@ class _Work:
     rows: tuple[int, int]
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
-    precision: Callable[[], PrecisionRecord | None]
-    elastic: Callable[[], ElasticRecord | None]
-    failures: Callable[[], FailureRecord | None]
+    join: Callable[[], AcceleratorJoin | TableJoin]
     passed: "_Passed"
 
 
@@ -234,27 +233,11 @@ def _streamed(
         watch = prepared[-1].accelerator.watch
         return 0 if watch is None else watch.cycles
 
-    def precision() -> PrecisionRecord | None:
-        return prepared[-1].accelerator.precision
-
-    def elastic() -> ElasticRecord | None:
-        return prepared[-1].accelerator.elastic
-
-    def failures() -> FailureRecord | None:
-        return prepared[-1].accelerator.failures
+    def accelerator() -> AcceleratorJoin:
+        return prepared[-1].accelerator
 
     rows = counts[0], counts[1]
-    return _Work(
-        text,
-        execution.schema,
-        rows,
-        execution.batches,
-        cycles,
-        precision,
-        elastic,
-        failures,
-        passed,
-    )
+    return _Work(text, execution.schema, rows, execution.batches, cycles, accelerator, passed)
 
 
 def _gathered(
@@ -293,9 +276,7 @@ def _gathered(
         rows,
         checked,
         lambda: join.cycles,
-        lambda: join.precision,
-        lambda: join.elastic,
-        lambda: join.failures,
+        lambda: join,
         passed,
     )
 
