@@ -14,14 +14,12 @@ from .linked_accelerator import LinkedAccelerator, shell_link_settings
 
 __all__ = ["EthernetShell", "ethernet_link_settings"]
 
-#: Cycles that a host may take to answer: 5 ms at 50 MHz.
-HOST_CYCLES = 1 << 18
 #: Frames that there is room for, and frames that are sent without an acknowledgement. A window of
 #: 8 kB hides 150 us of the host's delay at 50 MHz.
 SLOTS = 32
 
 
-def ethernet_link_settings(parameters, *, digest, host_cycles=HOST_CYCLES, **changes):
+def ethernet_link_settings(parameters, *, digest, **changes):
     """Return settings of a link over Ethernet, whose line is never slower than the link.
 
     Parameters
@@ -30,15 +28,11 @@ def ethernet_link_settings(parameters, *, digest, host_cycles=HOST_CYCLES, **cha
         Parameters of the accelerator.
     digest : str
         Hash of the bundle's manifest, 64 hexadecimal digits.
-    host_cycles : int
-        Cycles that the host may take to answer.
     changes
-        Other parameters of :class:`hdl.link.settings.LinkSettings`.
+        Other parameters of :func:`hdl.shells.linked_accelerator.shell_link_settings`.
     """
     slots = {"receive_slots": SLOTS, "send_slots": SLOTS}
-    return shell_link_settings(
-        parameters, digest=digest, byte_cycles=1, host_cycles=host_cycles, **{**slots, **changes}
-    )
+    return shell_link_settings(parameters, digest=digest, byte_cycles=1, **{**slots, **changes})
 
 
 class EthernetShell(wiring.Component):

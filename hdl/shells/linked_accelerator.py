@@ -19,8 +19,11 @@ from .reset_stretch import ResetStretch
 
 __all__ = ["LinkedAccelerator", "shell_link_settings"]
 
+#: Cycles that a host may take to answer, besides the time on the line: 5 ms at 50 MHz.
+HOST_CYCLES = 1 << 18
 
-def shell_link_settings(parameters, *, digest, byte_cycles, host_cycles, **changes):
+
+def shell_link_settings(parameters, *, digest, byte_cycles, host_cycles=HOST_CYCLES, **changes):
     """Return settings of a shell's link, with times that follow from the rate of its line.
 
     Parameters

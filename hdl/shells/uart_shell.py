@@ -10,13 +10,11 @@ from .uart import UartReceiver, UartTransmitter
 
 __all__ = ["UartShell", "uart_link_settings"]
 
-#: Cycles that a host may take to answer, besides the time on the line.
-HOST_CYCLES = 1 << 18
 #: Bits that a UART sends for a byte.
 UART_BITS = 10
 
 
-def uart_link_settings(parameters, *, digest, divisor, host_cycles=HOST_CYCLES, **changes):
+def uart_link_settings(parameters, *, digest, divisor, **changes):
     """Return settings of a link over a UART, with times that follow from the baud rate.
 
     Parameters
@@ -27,15 +25,12 @@ def uart_link_settings(parameters, *, digest, divisor, host_cycles=HOST_CYCLES, 
         Hash of the bundle's manifest, 64 hexadecimal digits.
     divisor : int
         Clock cycles per bit.
-    host_cycles : int
-        Cycles that the host may take to answer, besides the time on the line.
     changes
-        Other parameters of :class:`hdl.link.settings.LinkSettings`.
+        Other parameters of :func:`hdl.shells.linked_accelerator.shell_link_settings`.
     """
     return shell_link_settings(
-        parameters, digest=digest, byte_cycles=UART_BITS * divisor, host_cycles=host_cycles,
-        **changes,
-    )  # fmt: skip
+        parameters, digest=digest, byte_cycles=UART_BITS * divisor, **changes
+    )
 
 
 class UartShell(wiring.Component):
