@@ -35,23 +35,15 @@ def board(options, report):
     folder = Path(options.output or Path("build") / "boards" / f"{found.name}-{preset}")
     manifest = write_bundle(parameters, folder / "bundle")
     library = build_board(found, parameters, digest=manifest["hash"], report=report)
-    serve = serve_uart if found.ethernet is None else serve_ethernet
-    serve(found, library, folder, options, report)
+    run = serve_uart if found.ethernet is None else serve_ethernet
+    run(found, library, folder, options, report)
     return 0
 
 
 def check_place(found, options):
     """Raise :exc:`ValueError` if a board cannot be served where the options say."""
-    wrong = [
-        name
-        for name, kind in (
-            ("pty", "uart"),
-            ("tcp", "uart"),
-            ("unplug", "uart"),
-            ("udp", "ethernet"),
-        )
-        if getattr(options, name) is not None and (kind == "uart") == (found.ethernet is not None)
-    ]
+    foreign = ["udp"] if found.ethernet is None else ["pty", "tcp", "unplug"]
+    wrong = [name for name in foreign if getattr(options, name) is not None]
     if wrong:
         raise ValueError(
             f"Option --{wrong[0]} is not for {found.name}, which has "
@@ -59,8 +51,13 @@ def check_place(found, options):
         )
 
 
-def until_interrupted(server):
-    """Run a server until an interrupt, which ends it between two slices: nothing is left behind."""
+def serve(server, place, rate, folder):
+    """Print the URI of a simulated board, and run its server until an interrupt.
+
+    That ends it between two slices: nothing is left behind.
+    """
+    bundle = (folder / "bundle").absolute()
+    print(f"{place}?baud={simulated_baud(rate)}&bundle={bundle}", flush=True)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.end())
     server.run()
@@ -82,10 +79,7 @@ def serve_uart(found, library, folder, options, report):
         )
         rate = line_rate(simulated, divisor=found.divisor)
         report(f"{found.title}: {rate:,.0f} bytes/s each way, {found.baud // 10:,} on the board")
-        baud = simulated_baud(rate)
-        bundle = (folder / "bundle").absolute()
-        print(f"{port.place}?baud={baud}&bundle={bundle}", flush=True)
-        until_interrupted(server)
+        serve(server, port.place, rate, folder)
         report(
             f"{simulated.cycle:,} cycles, {simulated.bytes_in:,} bytes in, "
             f"{simulated.bytes_out:,} out, {server.damaged:,} damaged, "
@@ -107,9 +101,7 @@ def serve_ethernet(found, library, folder, options, report):
         )
         rate = server.rate()
         report(f"{found.title}: {rate:,.0f} bytes/s each way, {found.mhz * 1e6:,.0f} on the board")
-        bundle = (folder / "bundle").absolute()
-        print(f"{server.place}?baud={simulated_baud(rate)}&bundle={bundle}", flush=True)
-        until_interrupted(server)
+        serve(server, server.place, rate, folder)
         report(
             f"{simulated.cycle:,} cycles of the PHY, {server.card.frames[0]:,} frames in, "
             f"{server.card.frames[1]:,} out, {server.card.damaged:,} lost, damaged or doubled"

@@ -52,7 +52,6 @@ class EthernetConversation(BoardConversation):
         self.card = NetworkCard(board.ethernet, damage=damage, seed=seed)
         rate = LinkAddress.parse(board.uri("bundle")).bytes_per_second
         self.host = HostEndpoint(seed, timing=Timing.at(rate, slots=SLOTS))
-        self._ask = 0  # cycle in which the address is asked for
         self._numbering, self._incoming = Numbering(), Numbering()
         self._bytes = b""  # of the link, to be sent
 
@@ -64,9 +63,7 @@ class EthernetConversation(BoardConversation):
     def step(self):
         """Let :data:`LOOK` bytes pass on both lines."""
         card = self.card
-        if not card.is_found and self.simulated.cycle >= self._ask:
-            self._ask = self.simulated.cycle + ASK_AGAIN
-            card.ask()
+        card.seek(self.simulated.cycle, again=ASK_AGAIN)
         while card.is_found and len(card.outgoing) < AHEAD:
             if len(self._bytes) < DATAGRAM_BYTES:
                 self._bytes += self.host.transmit(self.now, DATAGRAM_BYTES - len(self._bytes))
@@ -74,8 +71,6 @@ class EthernetConversation(BoardConversation):
             if not data:
                 break
             card.send(PORT, self._numbering.pack(data))
-        sent, frames = self.simulated.exchange_frames(card.outgoing, LOOK)
-        del card.outgoing[:sent]
-        for port, data in card.receive(frames):
+        for port, data in card.carry(self.simulated, LOOK):
             if port == PORT:
                 self.host.receive(self._incoming.unpack(data), self.now)

@@ -3,17 +3,13 @@
 
 from contextlib import contextmanager
 import threading
-import time
 
 from sim.link.noise import Noise
 
+from .pace import SLICE, Pace, speed
+
 __all__ = ["BoardServer", "line_rate", "serving"]
 
-#: Cycles that the board runs between two looks at the host's byte stream.
-SLICE = 5_000
-#: Cycles without a byte on either line after which the server waits for bytes, and the seconds that
-#: it waits then. A board in a session that nobody uses costs little, and still sends its heartbeat.
-QUIET_CYCLES, QUIET_SECONDS = 1 << 19, 0.01
 #: Bytes for a host that reads none, after which more are lost, as in the adapter of a UART.
 MOST_WAITING = 1 << 16
 #: Seconds between two looks whether a host has come, or whether the server shall end.
@@ -95,15 +91,14 @@ class BoardServer:
         """Carry bytes until the stream breaks, or until the server shall end."""
         board, (to_board, to_host) = self.board, self._noises
         incoming, outgoing = b"", b""
-        quiet = 0
+        pace = Pace()
         while not self._ended.is_set():
-            wait = QUIET_SECONDS if quiet > QUIET_CYCLES else 0.0
-            sent, received = transport.exchange(outgoing, wait)
+            sent, received = transport.exchange(outgoing, pace.wait)
             incoming += to_board(received)
             taken, made = board.exchange(incoming, SLICE)
             incoming = incoming[taken:]
             outgoing = (outgoing[sent:] + to_host(made))[-MOST_WAITING:]
-            quiet = 0 if board.busy or incoming or received else quiet + SLICE
+            pace.see(board.busy or incoming or received)
             if self._left is not None:
                 self._left -= taken
                 if self._left <= 0:
@@ -129,7 +124,4 @@ def serving(board, port, **options):
 
 def line_rate(board, *, divisor, seconds=0.2):
     """Return the bytes per second that a line carries in simulation, measured on this machine."""
-    start, begun = board.cycle, time.monotonic()
-    while time.monotonic() - begun < seconds:
-        board.exchange(b"", SLICE)
-    return (board.cycle - start) / (time.monotonic() - begun) / (10 * divisor)
+    return speed(board, seconds) / (10 * divisor)

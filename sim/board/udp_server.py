@@ -4,18 +4,14 @@
 import select
 import socket
 import threading
-import time
 
 from hdl.boards.ethernet_top import ETHERNET_MHZ
 from sim.ethernet.card import NetworkCard
 
+from .pace import SLICE, Pace, speed
+
 __all__ = ["UdpServer"]
 
-#: Cycles of the PHY that the board runs between two looks at the host's socket.
-SLICE = 5_000
-#: Cycles without a frame on either line after which the server waits for datagrams, and the seconds
-#: that it waits then.
-QUIET_CYCLES, QUIET_SECONDS = 1 << 19, 0.01
 #: Cycles after which the card asks again for the board's address.
 ASK_AGAIN = 1 << 18
 #: Most datagrams taken from the socket between two slices, and bytes of the longest one.
@@ -69,12 +65,7 @@ class UdpServer:
 
     def rate(self, seconds=0.2):
         """Return the bytes per second of the simulated link, measured on this machine."""
-        simulated = self.simulated
-        start, begun = simulated.cycle, time.monotonic()
-        while time.monotonic() - begun < seconds:
-            simulated.exchange_frames([], SLICE)
-        cycles = (simulated.cycle - start) / (time.monotonic() - begun)
-        return cycles * self.board.mhz / ETHERNET_MHZ
+        return speed(self.simulated, seconds) * self.board.mhz / ETHERNET_MHZ
 
     def end(self):
         """Let :meth:`run` return soon."""
@@ -82,19 +73,16 @@ class UdpServer:
 
     def run(self):
         """Serve until :meth:`end` is called."""
-        card, quiet, asked = self.card, 0, 0
+        card, simulated, pace = self.card, self.simulated, Pace()
         try:
             while not self._ended.is_set():
-                if not card.is_found and self.simulated.cycle >= asked:
-                    asked = self.simulated.cycle + ASK_AGAIN
-                    card.ask()
-                came = self._collect(QUIET_SECONDS if quiet > QUIET_CYCLES else 0.0)
-                sent, frames = self.simulated.exchange_frames(card.outgoing, SLICE)
-                del card.outgoing[:sent]
-                for port, data in card.receive(frames):
+                card.seek(simulated.cycle, again=ASK_AGAIN)
+                came = self._collect(pace.wait)
+                frames = card.frames[1]
+                for port, data in card.carry(simulated, SLICE):
                     self._deliver(port, data)
-                busy = self.simulated.busy or came or card.outgoing or frames
-                quiet = 0 if busy else quiet + SLICE
+                heard = card.frames[1] > frames
+                pace.see(simulated.busy or came or card.outgoing or heard)
         finally:
             self._socket.close()
 

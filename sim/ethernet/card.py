@@ -35,7 +35,7 @@ class NetworkCard:
     Attributes
     ----------
     outgoing : list of bytes
-        Frames to the board as they pass the line. Who sends them removes them.
+        Frames to the board as they pass the line.
     is_found : bool
         The board has answered the request for its address.
     frames : list of int
@@ -50,6 +50,7 @@ class NetworkCard:
         self._target = Address(settings.mac_bytes, settings.ip_bytes, settings.port)
         self._ip = bytes((*settings.ip_bytes[:3], settings.ip_bytes[3] ^ 1))
         self._waiting = []
+        self._asks = 0  # cycle in which the board's address is asked for
 
     @property
     def damaged(self):
@@ -60,9 +61,30 @@ class NetworkCard:
         """Return the address of one of the card's ports."""
         return Address(MAC, self._ip, port)
 
-    def ask(self):
-        """Ask for the board's address in Ethernet."""
-        self._put(arp_request(self.own(), self._target.ip))
+    def seek(self, cycle, *, again):
+        """Ask for the board's address in Ethernet, every ``again`` cycles until it is known."""
+        if not self.is_found and cycle >= self._asks:
+            self._asks = cycle + again
+            self._put(arp_request(self.own(), self._target.ip))
+
+    def carry(self, simulated, cycles):
+        """Let cycles pass in which frames pass the line both ways.
+
+        Parameters
+        ----------
+        simulated : sim.board.ethernet_board.SimulatedEthernetBoard
+            The board.
+        cycles : int
+            Most cycles to run.
+
+        Returns
+        -------
+        list of (int, bytes)
+            Port and bytes of each datagram that has come.
+        """
+        sent, frames = simulated.exchange_frames(self.outgoing, cycles)
+        del self.outgoing[:sent]
+        return self.receive(frames)
 
     def send(self, port, data):
         """Send a datagram from a port, as soon as the board's address is known."""
