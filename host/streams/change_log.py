@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that a join makes while it runs, as a record of its execution keeps them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-__all__ = ["MOST_CHANGES", "ChangeLog"]
+__all__ = ["MOST_CHANGES", "ChangeLog", "corners"]
 
 Change = TypeVar("Change")
 
@@ -33,3 +34,21 @@ class ChangeLog(Generic[Change]):
         self.changes.append(change)
         if len(self.changes) > MOST_CHANGES:
             del self.changes[0]
+
+
+def corners(changes: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    """Return the corners of a line that keeps each value until the next one begins.
+
+    Parameters
+    ----------
+    changes : sequence of (float, float)
+        When each value begins, in order, and the value; at least one.
+    end : float
+        Where the line ends, if no change is later.
+    """
+    ends = [at for at, _ in changes[1:]] + [max(end, changes[-1][0])]
+    return [
+        (at, value)
+        for (begin, value), after in zip(changes, ends, strict=True)
+        for at in (begin, after)
+    ]

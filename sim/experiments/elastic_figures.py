@@ -4,6 +4,8 @@
 import csv
 from dataclasses import dataclass
 
+from host.streams.change_log import corners
+
 from .accelerators import prepare
 from .drawing import draw
 from .elastic_run import CONTROLLERS, CORES, ElasticPoint, measure_elastic
@@ -44,15 +46,7 @@ class ElasticPlot:
             (point.controller, found[point]["cores"])
             for point in self.points if point.controller != "fixed"
         ]  # fmt: skip
-        return [(label, steps(points, end)) for label, points in series]
-
-
-def steps(points, end):
-    """Return the corners of a line that keeps each value until the next one."""
-    corners = []
-    for (x, y), after in zip(points, [*points[1:], (end, None)], strict=True):
-        corners += [(x, y), (after[0], y)]
-    return corners
+        return [(label, corners(points, end)) for label, points in series]
 
 
 def elastic_plots(*, quick=False):

@@ -21,7 +21,7 @@ from sim.scenarios import Scenario, expected_results
 
 from .registry import Result, figure
 
-__all__ = ["Course", "differences", "efficiency", "input_words"]
+__all__ = ["Course", "built", "differences", "efficiency", "input_words"]
 
 BOARD, PRESET = "ulx3s-12f", "board-small"
 #: Values of a key. In a window of 126 tuples, a tuple meets a third of a pair on average. With its
@@ -80,10 +80,10 @@ class Course:
 
 
 @cache
-def built(report):
-    """Return the board, its bundle and its library."""
-    board, parameters = find_board(BOARD), PRESETS[PRESET]
-    folder = Path("build") / "figures" / "board"
+def built(name, preset, report):
+    """Return a board, its bundle with the accelerator of a preset, and its library."""
+    board, parameters = find_board(name), PRESETS[preset]
+    folder = Path("build") / "figures" / f"{name}-{preset}"
     manifest = write_bundle(parameters, folder)
     return board, folder, build_board(board, parameters, digest=manifest["hash"], report=report)
 
@@ -99,7 +99,7 @@ def input_words(manifest, tuples, seed, *, values=VALUES):
 
 def run_board(report, *, tuples, damage=0.0, seed=1):
     """Run a join on the simulated board; return a :class:`Course`."""
-    board, folder, library = built(report)
+    board, folder, library = built(BOARD, PRESET, report)
     manifest = Manifest.load(folder)
     asked = input_words(manifest, tuples, seed)
     answer = expected_results(folder, Scenario(asked, marks=2))  # CLEAR and FLUSH

@@ -2,45 +2,29 @@
 """How many tuples pass the Ethernet of a board, and what a bad network makes of them."""
 
 from contextlib import closing
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 from hdl.boards.ethernet_top import ETHERNET_MHZ
-from hdl.boards.table import find_board
-from hdl.bundle import write_bundle
-from hdl.presets import PRESETS
 from host.device.linked import words_of_bytes, words_to_bytes
 from host.manifest import Manifest
 from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.ethernet_conversation import EthernetConversation
-from sim.board.library import build_board
 from sim.scenarios import Scenario, expected_results
 from sim.scenarios.answers import canonical
 
-from .board import Course, input_words
+from .board import Course, built, input_words
 from .registry import Result, figure
 
 __all__ = ["differences", "tuples_per_s"]
 
-BOARD = "ecpix5-45f"
+BOARD, PRESET = "ecpix5-45f", "board-fast"
 #: Values of a key. A tuple and its star have two results of four bytes on average: as many bytes as
 #: the eight that the tuple takes itself.
 VALUES = 3_900
 TUPLES = 100_000
 #: Share of the frames that a bad network loses, damages or doubles, each way.
 DAMAGE = 0.01
-
-
-@cache
-def built(report):
-    """Return the board, its bundle and its library."""
-    board = find_board(BOARD)
-    parameters = PRESETS[board.preset]
-    folder = Path("build") / "figures" / "fast-link"
-    manifest = write_bundle(parameters, folder)
-    return board, folder, build_board(board, parameters, digest=manifest["hash"], report=report)
 
 
 def in_order(manifest, results):
@@ -51,7 +35,7 @@ def in_order(manifest, results):
 
 def run_fast(report, *, tuples, values=VALUES, damage=0.0, seed=1):
     """Run a join on the simulated board; return its course and the conversation."""
-    board, folder, library = built(report)
+    board, folder, library = built(BOARD, PRESET, report)
     manifest = Manifest.load(folder)
     asked = input_words(manifest, tuples, seed, values=values)
     answer = expected_results(folder, Scenario(asked, marks=2))  # CLEAR and FLUSH
@@ -87,7 +71,7 @@ def tuples_per_s(report):
         raise AssertionError("a clean network must change no word")
     seconds = course.cycles / (ETHERNET_MHZ * 1e6)
     note = (
-        f"{BOARD}, {run.board.preset}: {TUPLES:,} tuples of 8 bytes and "
+        f"{BOARD}, {PRESET}: {TUPLES:,} tuples of 8 bytes and "
         f"{len(course.results) // course.result_bytes:,} results of {course.result_bytes} bytes in "
         f"{course.cycles:,} cycles at the pins of the PHY; link at {run.board.mhz} MHz, of which "
         f"{course.shares[0]:.4f} carried words in and {course.shares[1]:.4f} out; "
@@ -107,7 +91,7 @@ def differences(report):
     course, run = run_fast(report, tuples=TUPLES, damage=DAMAGE)
     seconds = course.cycles / (ETHERNET_MHZ * 1e6)
     note = (
-        f"{BOARD}, {run.board.preset}: {len(course.results) // course.result_bytes:,} results, "
+        f"{BOARD}, {PRESET}: {len(course.results) // course.result_bytes:,} results, "
         f"{course.damaged} of {sum(run.card.frames):,} frames lost, damaged or doubled, "
         f"{course.counters.repeated:,} of {course.counters.frames_out:,} frames of the host "
         f"repeated, {course.counters.timeouts} timeouts; {TUPLES / seconds:,.0f} tuples/s"

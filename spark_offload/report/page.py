@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo's report: one HTML file that opens offline, made of what one run measured."""
 
+from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+from typing import Any, TypeVar
 
 from host.files.outputs import atomic_output
+from host.streams.change_log import ChangeLog, corners
+from spark_offload.measures.metrics import TaskMetrics
 from spark_offload.report.charts import bar_chart, line_chart, share_chart
 from spark_offload.report.figures import Run, derive_figures, percentile, stages
 
 __all__ = ["write_report"]
+
+Record = TypeVar("Record", bound=ChangeLog[Any])
 
 BARS = 60
 NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
@@ -71,36 +77,28 @@ def _timeline(run: Run) -> dict[str, str]:
 
 def _precision(run: Run) -> str:
     """A section with the period over cycles, if it was adaptive: of the task with most changes."""
-    records = [
-        (task.precision.changed, task.cycles, task.partition, task.precision)
-        for task in run.metrics.tasks
-        if task.precision is not None
-    ]
-    if not records:
+    found = _most_changes(run, lambda task: task.precision)
+    if found is None:
         return ""
-    _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
+    task, record = found
     periods = [(0, record.first), *((change.cycle, change.period) for change in record.changes)]
     chart = line_chart(
-        _steps(periods, cycles), title="Ordering period over time", x_label="cycles",
+        corners(periods, task.cycles), title="Ordering period over time", x_label="cycles",
         y_label="probes per star",
     )  # fmt: skip
-    return _section("Ordering period over time", f"Partition {partition}: {record}.", chart)
+    return _section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
 
 
 def _elastic(run: Run) -> str:
     """A section with rate and active cores over cycles, of the elastic task with most changes."""
-    records = [
-        (task.elastic.changed, task.cycles, task.partition, task.elastic)
-        for task in run.metrics.tasks
-        if task.elastic is not None
-    ]
-    if not records:
+    found = _most_changes(run, lambda task: task.elastic)
+    if found is None:
         return ""
-    _, cycles, partition, record = max(records, key=lambda entry: entry[:3])
+    task, record = found
     active = [(0, record.cores), *((one.cycle, len(one.cores)) for one in record.changes)]
     charts = [
         line_chart(
-            _steps(active, cycles), title="Active cores over time", x_label="cycles",
+            corners(active, task.cycles), title="Active cores over time", x_label="cycles",
             y_label="active cores",
         )
     ]  # fmt: skip
@@ -111,18 +109,22 @@ def _elastic(run: Run) -> str:
                 y_label="tuples per 1,000 cycles",
             )
         )  # fmt: skip
-    text = f"Partition {partition}: {record}."
+    text = f"Partition {task.partition}: {record}."
     return _section("Active cores and input rate over time", text, "\n".join(charts))
 
 
-def _steps(values: list[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """Return the corners of a line that keeps each value until the next one begins."""
-    ends = [at for at, _ in values[1:]] + [max(end, values[-1][0])]
-    return [
-        (at, value)
-        for (begin, value), after in zip(values, ends, strict=True)
-        for at in (begin, after)
+def _most_changes(
+    run: Run, record_of: Callable[[TaskMetrics], Record | None]
+) -> tuple[TaskMetrics, Record] | None:
+    """Return the task whose record has most changes, and the record; None if none has a record."""
+    found = [
+        (task, record) for task in run.metrics.tasks if (record := record_of(task)) is not None
     ]
+    return max(
+        found,
+        key=lambda entry: (entry[1].changed, entry[0].cycles, entry[0].partition),
+        default=None,
+    )
 
 
 def _section(title: str, text: str, body: str) -> str:
