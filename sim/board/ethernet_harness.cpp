@@ -10,10 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "Vsplitjoin.h"
-#include "Vsplitjoin___024root.h"
-
-void Vsplitjoin___024root___eval(Vsplitjoin___024root*);
+#include "../verilated/clock_cycle.h"
 
 namespace {
 
@@ -66,12 +63,7 @@ struct Board {
 
     // Let a cycle of the PHY pass, with the edges of the clock of the link that fall into it.
     void clocks() {
-        for (late += ETHERNET_PS; late >= LINK_PS; late -= LINK_PS) {
-            root->clk = 1;
-            Vsplitjoin___024root___eval(root);
-            root->clk = 0;
-            Vsplitjoin___024root___eval(root);
-        }
+        for (late += ETHERNET_PS; late >= LINK_PS; late -= LINK_PS) clock_cycle(root);
         root->ethernet_clk = 1;
         Vsplitjoin___024root___eval(root);
         root->ethernet_clk = 0;
