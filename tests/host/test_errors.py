@@ -12,6 +12,9 @@ EXAMPLES = [
     errors.WindowOverflowError(Side.S, 1024),
     errors.DisorderError("time", 3, 9, 8),
     errors.DuplicateKeyError({"a": 1}, 7),
+    errors.EpochOrderError(2, 3, 40),
+    errors.EpochCoresError(1, [0, 9], 4),
+    errors.EpochCapacityError(5, 900, [0, 1], 400, 450, 1000),
     errors.MissingManifestError("build/x", "is not there"),
     errors.ForeignManifestError("build/x", "is none"),
     errors.StaleManifestError("build/x", "was changed"),
@@ -62,7 +65,7 @@ def test_every_error_is_a_sentence_with_an_exit_code_and_survives_pickling(error
 
 def test_every_error_has_an_example():
     classes = {getattr(errors, name) for name in errors.__all__}
-    bases = {JoinError, UsageError, FailureError, errors.ManifestError}
+    bases = {JoinError, UsageError, FailureError, errors.ManifestError, errors.EpochError}
     assert classes - bases == {type(error) for error in EXAMPLES}
 
 

@@ -10,7 +10,7 @@ from sim.figures.board import Course, run_board
 
 @pytest.fixture
 def built(monkeypatch, found, bundle, library):
-    monkeypatch.setattr(figures, "built", lambda report: (found, bundle, library))
+    monkeypatch.setattr(figures, "built", lambda *_: (found, bundle, library))
 
 
 def test_a_clean_line_carries_words_both_ways(built):
