@@ -14,6 +14,7 @@ from host.encode.kinds import ORDERED, Column, ColumnType, integer_view, row_at
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
 from host.errors import (
+    AcceleratorLimitError,
     DisorderError,
     KeyRangeError,
     NullOrderError,
@@ -212,10 +213,11 @@ def plan_table_times(
     ------
     KeyRangeError
         If the timestamps do not fit.
+    AcceleratorLimitError
+        If the window is one of time, and the accelerator has no timestamps.
     """
     scale = scale_of(order)
-    timed = not isinstance(query.window, CountWindow)
-    bits = manifest.timestamp_bits if timed else 64
+    bits = _timestamp_bits(query, manifest)
     top = (1 << bits) - 1
     if scale is not None and scale.top > top:
         scale = scale.reduced(order)
@@ -232,13 +234,30 @@ def plan_stream_times(
     manifest: Manifest,
     ranges: tuple[Ranges, Ranges],
 ) -> tuple[TimePlan, Window]:
-    """Plan the timestamps of streams, whose origin is the first row, and the window."""
+    """Plan the timestamps of streams, whose origin is the first row, and the window.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the window is one of time, and the accelerator has no timestamps.
+    """
     tick, factors = common_tick(*columns)
-    timed = not isinstance(query.window, CountWindow)
-    bits = manifest.timestamp_bits if timed else 64
+    bits = _timestamp_bits(query, manifest)
     divisor = span_of(columns, factors, ranges).step
     plan = TimePlan(columns, factors, divisor, bits, None)
     return plan, _window(query, columns[0], tick, divisor, (1 << bits) - 1)
+
+
+def _timestamp_bits(query: JoinQuery, manifest: Manifest) -> int:
+    """Return how wide timestamps may be: those of a window of rows never leave the host."""
+    if isinstance(query.window, CountWindow):
+        return 64
+    if not manifest.timestamp_bits:
+        raise AcceleratorLimitError(
+            "The accelerator has no timestamps, and the query has a window of time",
+            "use a window of rows, or an accelerator with --timestamp-bits",
+        )
+    return manifest.timestamp_bits
 
 
 def _window(query: JoinQuery, column: ColumnType, tick: int, divisor: int, top: int) -> Window:

@@ -13,6 +13,7 @@ from host import CountWindow, Manifest, TimeWindow, UsageError
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import encode
 from host.errors import (
+    AcceleratorLimitError,
     DisorderError,
     KeyRangeError,
     NullOrderError,
@@ -305,8 +306,8 @@ def test_times_that_do_not_fit_are_an_error(tmp_path):
     with pytest.raises(KeyRangeError, match="too far apart"):
         times(pa.array([-5]), pa.array([(1 << 64) - 1], pa.uint64()), CountWindow(1))
     untimed = manifest_of(tmp_path / "untimed")
-    with pytest.raises(KeyRangeError, match="--timestamp-bits"):
-        times(pa.array([0]), pa.array([256]), TimeWindow(1), untimed)
+    with pytest.raises(AcceleratorLimitError, match="no timestamps.*a window of rows"):
+        times(pa.array([0]), pa.array([0]), TimeWindow(1), untimed)
     assert len(times(pa.array([0]), pa.array([1 << 60]), CountWindow(1), untimed).left) == 1
 
 
