@@ -108,9 +108,10 @@ def main(options: argparse.Namespace) -> int:
         seconds = time.monotonic() - began
         left, right = work.rows
         cycles = work.cycles()
+        counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
-            f"{left} + {right} rows, {rows} results, {seconds:.2f} s, {cycles} cycles on "
-            f"{uri}, written to {options.output}",
+            f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on {uri}, written to "
+            f"{options.output}",
             file=sys.stderr,
         )
         join = work.join()
