@@ -56,6 +56,11 @@ from host.errors.links import (
     LinkMismatchError,
     LinkSilentError,
 )
+from host.errors.operators import (
+    AggregateOverflowError,
+    ExpressionError,
+    OperatorError,
+)
 from host.errors.order import (
     DisorderError,
     DuplicateKeyError,
@@ -64,6 +69,7 @@ from host.errors.order import (
 
 __all__ = [
     "AcceleratorLimitError",
+    "AggregateOverflowError",
     "BuildError",
     "CacheError",
     "CapacityError",
@@ -79,6 +85,7 @@ __all__ = [
     "EpochCoresError",
     "EpochError",
     "EpochOrderError",
+    "ExpressionError",
     "FailureError",
     "ForeignLibraryError",
     "ForeignManifestError",
@@ -94,6 +101,7 @@ __all__ = [
     "MissingManifestError",
     "MissingToolError",
     "NullOrderError",
+    "OperatorError",
     "PredicateError",
     "StaleManifestError",
     "UnknownColumnError",

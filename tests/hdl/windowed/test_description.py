@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from dataclasses import fields
+import json
+
+import pytest
+
+from hdl.key_field import KeyField
+from hdl.windowed.description import KINDS, OperatorDescription, load_operator
+from tests.host.windowed.operators import ALL, EVERYTHING, SEVERAL_KEYS
+
+OWN = "tests.host.windowed.operators:"
+
+
+@pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
+def test_generator_reads_what_the_host_describes(operator):
+    document = json.loads(json.dumps(operator.to_dict()))
+    description = OperatorDescription.from_dict(document)
+    names = {field.name for field in fields(OperatorDescription)}
+    assert set(document) <= names, "a part that the generator does not know"
+    assert description.kind == operator.kind
+    assert [vars(field) for field in description.fields] == document["fields"]
+    assert [rule.name for rule in description.outputs] == [one.name for one in operator.outputs]
+    assert {operator.kind for operator in ALL} == set(KINDS)
+
+
+def test_widths_are_the_hosts():
+    description = load_operator(f"{OWN}SEVERAL_KEYS")
+    assert description == OperatorDescription.from_dict(SEVERAL_KEYS.to_dict())
+    assert description.key_fields == (
+        KeyField(name="key0", bits=2, signed=False),
+        KeyField(name="key1", bits=1, signed=False),
+    )
+    assert (description.key_bits, description.state_bits, description.panes) == (3, 33 + 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "map"}, "Operator must be one of aggregate, join, forward, not map"),
+        ({"advance": 11}, "Advance of a window must be from 1 to its size 10, not 11"),
+        ({"keys": [{"parts": ["y"]}]}, "reads ['y']; it may read item, price, timestamp"),
+        ({"keys": [{"parts": ["item"], "when": "l.x"}]}, "reads ['l.x']; it may read item"),
+        ({"having": "price"}, "reads ['price']; it may read end, item, least, most, n, parity"),
+        ({"having": "n +"}, "is no Python expression"),
+        ({"match": "l.price > r.price"}, "reads ['r.price']; it may read l.item, l.price"),
+        ({"colour": "red"}, "The document is no description of an operator"),
+        ({"reductions": [3]}, "The document is no description of an operator"),
+    ],
+)
+def test_documents_that_contradict_themselves_are_refused(change, message):
+    with pytest.raises(ValueError) as caught:
+        OperatorDescription.from_dict(EVERYTHING.to_dict() | change)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("operators", "An operator is named 'module:NAME', not 'operators'"),
+        ("no.such:X", "Operator 'no.such:X' cannot be imported (No module named 'no')"),
+        (f"{OWN}GONE", "has no attribute 'GONE'); put its module on PYTHONPATH"),
+        (f"{OWN}ITEM.name", "cannot be imported"),
+        ("json:dumps", "Operator 'json:dumps' has no to_dict()"),
+    ],
+)
+def test_operators_that_cannot_be_loaded_are_refused(reference, message):
+    with pytest.raises(ValueError) as caught:
+        load_operator(reference)
+    assert message in str(caught.value)
