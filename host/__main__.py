@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-from host.cli import devices, doctor, join, selftest, types
+from host.cli import asof, devices, doctor, join, selftest, types
 from host.cli.endings import OutputFile, ending
 
 __all__ = ["main", "parser"]
@@ -17,6 +17,7 @@ def parser() -> argparse.ArgumentParser:
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     doctor.add_parser(commands)
     join.add_parser(commands)
+    asof.add_parser(commands)
     devices.add_parser(commands)
     selftest.add_parser(commands)
     types.add_parser(commands)

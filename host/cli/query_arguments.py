@@ -14,23 +14,21 @@ from host.query.ordering_text import FORMS, parse_ordering
 from host.reference.join_type import JoinType
 from host.reference.window import CountWindow, TimeWindow
 
-__all__ = ["add_join_arguments", "parse_length", "positive_integer", "query_from"]
+__all__ = [
+    "add_file_arguments",
+    "add_join_arguments",
+    "column_pair",
+    "parse_length",
+    "positive_integer",
+    "query_from",
+]
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that describe a join; :func:`query_from` reads them."""
-    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
-    files.add_argument(
-        "--left", required=True, metavar="FILE",
-        help="the left table, or a folder of files that are its parts",
-    )  # fmt: skip
-    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
-    files.add_argument(
-        "--output", required=True, metavar="FILE",
-        help="where the result goes: not one of the inputs; the file appears whole or not at all",
-    )  # fmt: skip
+    add_file_arguments(parser)
     query = parser.add_argument_group("query")
     query.add_argument(
         "--order", required=True, metavar="LEFT:RIGHT",
@@ -87,6 +85,20 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--explain", action="store_true", help="say how the join is run")
 
 
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the two tables and the result."""
+    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
+    files.add_argument(
+        "--left", required=True, metavar="FILE",
+        help="the left table, or a folder of files that are its parts",
+    )  # fmt: skip
+    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not one of the inputs; the file appears whole or not at all",
+    )  # fmt: skip
+
+
 def query_from(options: argparse.Namespace) -> JoinQuery:
     """Return the query described by parsed ``options``.
 
@@ -95,11 +107,11 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
     UsageError
         If an option cannot be read.
     """
-    terms = [Term(*_names(text, "--equal")) for text in options.equal]
+    terms = [Term(*column_pair(text, "--equal")) for text in options.equal]
     terms += [_band(text) for text in options.band]
     return JoinQuery(
         terms=tuple(terms),
-        order=_names(options.order, "--order"),
+        order=column_pair(options.order, "--order"),
         window=_window(options),
         sorted=options.sorted,
         suffix=options.suffix,
@@ -131,7 +143,14 @@ def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
     return number.numerator if number.denominator == 1 else number
 
 
-def _names(text: str, option: str) -> tuple[str, str]:
+def column_pair(text: str, option: str) -> tuple[str, str]:
+    """Return the columns of ``LEFT:RIGHT``, or of one name that is the same on both sides.
+
+    Raises
+    ------
+    UsageError
+        If the text has another form; the error names the option.
+    """
     parts = text.split(":")
     if len(parts) > 2 or not all(parts):
         raise UsageError(f"{option} takes LEFT:RIGHT, two column names, not {text!r}.")

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host asof`: join each row of a file with the closest row in time of another file."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+import sys
+import time
+
+import pyarrow as pa
+
+from host.asof.join import AsofJoin
+from host.cli.query_arguments import add_file_arguments, column_pair, parse_length
+from host.cli.status import Status
+from host.errors import FailureError, UsageError
+from host.files.formats import format_of, write_table
+from host.files.outputs import require_outputs
+from host.join.inputs import read_input
+from host.join.verification import compare_pairs
+from host.query.asof_query import AsofQuery
+from host.query.durations import Duration
+from host.reference.direction import Direction
+from host.reference.join_type import JoinType
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``asof`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "asof",
+        help="join each row of a file with the closest row in time of another",
+        description="Join each left row with the right row that is closest to it in time, as "
+        "pandas' merge_asof and the ASOF JOIN of SQL do. The result has the left columns, then the "
+        "right ones, in the order of the left rows' times. The join is done on the host, without "
+        "an accelerator.",
+    )
+    add_file_arguments(parser)
+    query = parser.add_argument_group("query")
+    query.add_argument(
+        "--on", required=True, metavar="LEFT:RIGHT",
+        help="columns of time; one name if both are called alike",
+    )  # fmt: skip
+    query.add_argument(
+        "--by", action="append", default=[], metavar="LEFT:RIGHT",
+        help="columns that must be equal; may be repeated",
+    )  # fmt: skip
+    query.add_argument(
+        "--direction", default=Direction.BACKWARD.value, metavar="DIRECTION",
+        help="where the right row lies in time: backward (not later), forward (not earlier) or "
+        "nearest; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--tolerance", metavar="DURATION|NUMBER",
+        help="how far away in time the right row may be: 180min, 30s, 500ms for temporal columns, "
+        "a whole number for others; default: any distance",
+    )  # fmt: skip
+    query.add_argument(
+        "--allow-exact-matches", action=argparse.BooleanOptionalAction, default=True,
+        help="whether a right row with the same time counts; default: it does",
+    )  # fmt: skip
+    query.add_argument(
+        "--how", default=JoinType.LEFT.value, metavar="TYPE",
+        help="left (every left row comes, with nulls if there is no right row) or inner (only left "
+        "rows with a right row); default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--sorted",
+        action="store_true",
+        help="both tables are sorted by time already; an error if not. The files of a folder are "
+        "sorted one by one, and are merged",
+    )
+    query.add_argument(
+        "--suffix", default="_right", help="for right columns whose name a left one has"
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument("--verify", action="store_true", help="compare with the reference join")
+    run.add_argument("--explain", action="store_true", help="say what is joined, and how")
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the join; return the exit code."""
+    query = _query(options)
+    format_of(options.output)
+    inputs = {"--left": Path(options.left), "--right": Path(options.right)}
+    require_outputs({"--output": options.output}, inputs)
+    with Status("asof") as status:
+        tables = []
+        for path, column in zip((options.left, options.right), query.on, strict=True):
+            with status.stage(f"reading {path}"):
+                tables.append(read_input(path, column, is_sorted=query.sorted))
+        began = time.monotonic()
+        with status.stage("planning"):
+            join = AsofJoin(tables[0], tables[1], query)
+        if options.explain:
+            print(_explanation(join))
+        with status.stage("joining"):
+            rows = write_table(_checked(join, options.verify, status), join.schema, options.output)
+        print(
+            f"{tables[0].num_rows} + {tables[1].num_rows} rows, {rows} results, "
+            f"{time.monotonic() - began:.2f} s, written to {options.output}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _query(options: argparse.Namespace) -> AsofQuery:
+    """Return the query that the options describe."""
+    tolerance = options.tolerance
+    if tolerance is not None:
+        tolerance = parse_length(tolerance, "--tolerance")
+        if not isinstance(tolerance, (int, Duration)):
+            raise UsageError(f"--tolerance takes a whole number, not {options.tolerance}.")
+    return AsofQuery(
+        on=column_pair(options.on, "--on"),
+        by=[column_pair(text, "--by") for text in options.by],
+        direction=Direction.of(options.direction),
+        tolerance=tolerance,
+        allow_exact_matches=options.allow_exact_matches,
+        how=JoinType.of(options.how),
+        sorted=options.sorted,
+        suffix=options.suffix,
+    )
+
+
+def _checked(join: AsofJoin, verify: bool, status: Status) -> Iterator[pa.RecordBatch]:
+    """Yield the result; raise after it if it is to be verified and the reference differs."""
+    yield from join.batches()
+    if not verify:
+        return
+    with status.stage("comparing with the reference join"):
+        verdict = compare_pairs(join.rows, join.reference_rows(), ordered=True)
+    print(f"verify: {verdict.text}", file=sys.stderr)
+    if not verdict.agrees:
+        raise FailureError(f"Verification failed: {verdict.text}.")
+
+
+def _explanation(join: AsofJoin) -> str:
+    """Say what is joined, and how."""
+    return "\n".join(
+        [
+            f"query    {join.query}",
+            "device   none: binary searches on the host",
+            "order    by the time of the left row, then input order",
+            f"columns  {', '.join(join.schema.names)}",
+        ]
+    )

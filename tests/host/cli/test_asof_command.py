@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+import pyarrow as pa
+from pyarrow import csv
+import pyarrow.parquet as pq
+import pytest
+
+from host.__main__ import main
+from host.asof import join as asof_join
+
+TRADES = "time,symbol,price\n2026-11-02 10:00:03,A,5\n2026-11-02 10:00:01,B,7\n"
+QUOTES = (
+    "at,symbol,bid\n2026-11-02 10:00:00,A,4\n2026-11-02 10:00:02,A,6\n2026-11-02 10:00:02,B,8\n"
+)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """The options that name a table of trades, one of quotes, and the result."""
+    for name, text in (("trades", TRADES), ("quotes", QUOTES)):
+        (tmp_path / f"{name}.csv").write_text(text)
+    inputs = ["--left", str(tmp_path / "trades.csv"), "--right", str(tmp_path / "quotes.csv")]
+    return [*inputs, "--on", "time:at", "--by", "symbol", "--output"]
+
+
+def bids(*arguments):
+    assert main(["asof", *arguments]) == 0
+    path = next(text for text in arguments if text.endswith("out.parquet"))
+    table = pq.read_table(path)
+    return list(zip(table["symbol"].to_pylist(), table["bid"].to_pylist(), strict=True))
+
+
+def test_files_are_joined_and_verified(files, tmp_path, capsys):
+    output = str(tmp_path / "out.parquet")
+    assert bids(*files, output, "--verify", "--explain") == [("B", None), ("A", 6)]
+    said = capsys.readouterr()
+    assert "the last right row with right.at <= left.time and left.symbol" in said.out
+    assert "verify: all 2 results agree with the reference join" in said.err
+    assert "2 + 3 rows, 2 results" in said.err
+    assert bids(*files, output, "--direction", "forward", "--how", "inner") == [("B", 8)]
+    assert bids(*files, output, "--direction", "nearest", "--tolerance", "1s") == [
+        ("B", 8),
+        ("A", 6),
+    ]
+    assert bids(*files, output, "--no-allow-exact-matches", "--tolerance", "999ms") == [
+        ("B", None),
+        ("A", None),
+    ]
+
+
+def test_the_result_can_be_a_csv_file(files, tmp_path):
+    output = tmp_path / "out.csv"
+    assert main(["asof", *files, str(output)]) == 0
+    names = ["time", "symbol", "price", "at", "symbol_right", "bid"]
+    assert csv.read_csv(output).column_names == names
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--tolerance", "5"], "The tolerance 5 is a plain number"),
+        (["--tolerance", "1.5"], "--tolerance takes a whole number, not 1.5"),
+        (["--tolerance", "soon"], "--tolerance 'soon' is not a duration"),
+        (["--tolerance=-1s"], "must not be negative, but is -1s"),
+        (["--direction", "up"], "direction must be one of"),
+        (["--how", "full"], "not 'full'"),
+        (["--by", "symbol:name"], "no column 'name' in the right table"),
+        (["--by", "a:b:c"], "--by takes LEFT:RIGHT"),
+        (["--sorted"], "row 1 (the first is 0) has 2026-11-02 10:00:01 after 2026-11-02 10:00:03"),
+    ],
+)
+def test_wrong_options_are_named_and_write_nothing(files, tmp_path, capsys, options, said):
+    output = tmp_path / "out.parquet"
+    assert main(["asof", *files, str(output), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_a_wrong_answer_is_found_out(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        asof_join, "closest_rows", lambda left, *rest, **options: pa.array([1, 1]).to_numpy()
+    )
+    assert main(["asof", *files, str(tmp_path / "out.parquet"), "--verify"]) == 1
+    assert "Verification failed: 2 results, but the reference join has" in capsys.readouterr().err
