@@ -13,6 +13,7 @@ from host.encode.batches import BatchEncoder, EncodedBatch
 from host.encode.contiguous import contiguous
 from host.encode.fields import FieldPlan, TermTypes, rough_terms
 from host.encode.plan import EncodingPlan, plan_tables
+from host.encode.times import TimePlan
 from host.manifest import Manifest
 from host.query.join_query import JoinQuery
 from host.reference.join_type import JoinType
@@ -66,6 +67,8 @@ class EncodedJoin:
         Window in units of the timestamps, the same for both sides.
     fields : tuple of FieldPlan
         Encoding of the terms.
+    times : TimePlan
+        Encoding of the order columns.
     """
 
     left: EncodedSide
@@ -73,6 +76,7 @@ class EncodedJoin:
     bounds: Mapping[str, Bounds]
     window: Window
     fields: tuple[FieldPlan, ...]
+    times: TimePlan
 
     @property
     def rough_terms(self) -> tuple[TermTypes, ...]:
@@ -97,7 +101,7 @@ def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest
     for side, table in enumerate((left, right)):
         batch = _one_batch(table.select(plan.columns(side)))
         sides.append(_arranged(encoder.encode(side, batch), signed))
-    return EncodedJoin(sides[0], sides[1], plan.bounds, plan.window, plan.fields)
+    return EncodedJoin(sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times)
 
 
 @dataclass(frozen=True)
