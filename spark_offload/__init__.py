@@ -2,6 +2,7 @@
 """Sliding-window stream joins of Spark DataFrames on an accelerator."""
 
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
+from spark_offload.asof import asof_join, plan_asof_join
 from spark_offload.failures.translation import task_error
 from spark_offload.join import plan_join, stream_join
 from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
@@ -27,8 +28,10 @@ __all__ = [
     "TaskMetrics",
     "TermExplanation",
     "Verification",
+    "asof_join",
     "explain",
     "metrics",
+    "plan_asof_join",
     "plan_join",
     "read_progress",
     "stream_join",

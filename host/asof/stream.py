@@ -66,6 +66,7 @@ class AsofStream:
         self.kept = right.empty_table()
         self._query = query
         self._ordered = ordered
+        encode_sides(self.waiting, self.kept, query)  # raises if the columns do not suit
 
     def rows_in_order(self, left: pa.Table, right: pa.Table) -> pa.RecordBatch:
         """Take the next rows of inputs in the order of time; return what is decided.

@@ -25,8 +25,8 @@ from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.inputs import JoinInputs
 from spark_offload.planning.order_checks import checked_for_disorder
 from spark_offload.planning.placement import PartitionBy, Placement, choose_placement
-from spark_offload.planning.plan import JoinPlan
 from spark_offload.planning.ranges import band_ranges
+from spark_offload.planning.window_plan import WindowPlan
 from spark_offload.tasks.task import JoinTask, arrow_function
 from spark_offload.tasks.window_size import count_windows
 
@@ -34,7 +34,7 @@ __all__ = ["BatchJoinPlan", "make_plan"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchJoinPlan(JoinPlan):
+class BatchJoinPlan(WindowPlan):
     """A join of batch frames that is ready to run.
 
     Parameters

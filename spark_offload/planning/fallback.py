@@ -16,13 +16,12 @@ from spark_offload.cluster import cluster_of
 from spark_offload.devices.sources import Devices
 from spark_offload.layout.columns import arrow_schema, output_schema
 from spark_offload.measures.metrics import JoinMetrics
-from spark_offload.own_join.question import own_join
 from spark_offload.planning.accelerator import check_query, choose_device
 from spark_offload.planning.explanation import Cause, Explanation, TermExplanation
 from spark_offload.planning.inputs import JoinInputs
 from spark_offload.planning.order_checks import checked_for_disorder, checked_for_nulls
 from spark_offload.planning.placement import PartitionBy, check_placement
-from spark_offload.planning.plan import JoinPlan
+from spark_offload.planning.window_plan import WindowPlan
 
 __all__ = ["OwnJoinPlan", "can_fall_back", "own_join_plan"]
 
@@ -30,11 +29,11 @@ _LOG = logging.getLogger("spark_offload")
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnJoinPlan(JoinPlan):
+class OwnJoinPlan(WindowPlan):
     """A join that Spark does by itself."""
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        joined = own_join(self.left, self.right, self.query)
+        joined = self.own_answer(self.left, self.right)
         if self.query.sorted:
             joined = checked_for_disorder(joined, self.left, self.right, self.query)
         # Nulls are told first, as by a device.

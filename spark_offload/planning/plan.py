@@ -3,20 +3,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from host import Manifest, UsageError
+from host import UsageError
+from host.query.asof_query import AsofQuery
 from host.query.join_query import JoinQuery
 from spark_offload.failures.translation import kit_errors
 from spark_offload.measures.metrics import JoinMetrics
-from spark_offload.planning.cost import InputSize, estimate_cost, join_size
 from spark_offload.planning.explanation import Explanation
-from spark_offload.planning.inputs import JoinInputs
-from spark_offload.planning.profile import OrderProfile
 
 __all__ = ["JoinPlan", "explain", "metrics", "plan_of", "remember"]
 
@@ -29,7 +27,7 @@ class JoinPlan(ABC):
 
     Parameters
     ----------
-    query : JoinQuery
+    query : JoinQuery or AsofQuery
         What is joined.
     schema : StructType
         Columns of the answer.
@@ -39,7 +37,7 @@ class JoinPlan(ABC):
         The inputs.
     """
 
-    query: JoinQuery
+    query: JoinQuery | AsofQuery
     schema: StructType
     explanation: Explanation
     left: DataFrame
@@ -70,7 +68,17 @@ class JoinPlan(ABC):
 
     def estimated(self, *, count: bool = False) -> Explanation:
         """Return the explanation with the size of the inputs and the cost of the join."""
-        return self._estimated(None, count=count)
+        return self.explanation
+
+    @abstractmethod
+    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return the answer to the same question about two inputs by Spark itself, in no order.
+
+        Raises
+        ------
+        UsageError
+            If Spark cannot answer it.
+        """
 
     def dataframe(self) -> DataFrame:
         """Return the answer as a frame; like every frame it is computed when it is used."""
@@ -90,25 +98,6 @@ class JoinPlan(ABC):
     @abstractmethod
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         """Return the answer, and the function that reads what was measured."""
-
-    def _estimated(
-        self,
-        profile: OrderProfile | None,
-        *,
-        count: bool,
-        manifest: Manifest | None = None,
-        devices: int = 1,
-    ) -> Explanation:
-        """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
-        inputs = JoinInputs(self.left, self.right, self.query)
-        if profile is None and count:
-            profile = inputs.profile()
-        size = None if profile is None else join_size(self.query, profile, inputs.facts().width)
-        return replace(
-            self.explanation,
-            inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
-            cost=estimate_cost(self.left, self.right, self.query, manifest, size, devices),
-        )
 
 
 def remember(frame: DataFrame, plan: JoinPlan) -> None:

@@ -12,7 +12,7 @@ from host.query.join_query import Bound, JoinQuery, Term, Width
 from host.query.on_failure import OnFailure
 from host.reference.join_type import JoinType
 
-__all__ = ["Bands", "Equalities", "Length", "build_query"]
+__all__ = ["Bands", "Equalities", "Length", "build_query", "column_pair", "equal_columns"]
 
 Equalities: TypeAlias = "str | Sequence[str | tuple[str, str]] | None"
 """Equal columns: one name, or a list of names and of (left, right) pairs."""
@@ -43,8 +43,11 @@ def build_query(
 ) -> JoinQuery:
     """Return the query that the arguments ask for, or raise naming the one that is wrong."""
     return JoinQuery(
-        terms=(*_equalities(on), *_bands(band)),
-        order=_order(order),
+        terms=(
+            *(Term(left, right) for left, right in equal_columns(on, "on")),
+            *_bands(band),
+        ),
+        order=column_pair(order, "order"),
         window=_window(within, rows),
         ordering=Ordering.outer() if ordering is None else ordering,
         sorted=bool(sorted),
@@ -55,34 +58,51 @@ def build_query(
     )
 
 
-def _order(order: object) -> tuple[str, str]:
-    if isinstance(order, str):
-        return order, order
-    if _is_pair(order):
-        return order[0], order[1]  # type: ignore[index]
-    raise UsageError(f"order must be a column or a (left, right) pair of columns, not {order!r}.")
+def column_pair(columns: object, argument: str) -> tuple[str, str]:
+    """Return a (left, right) pair of columns; one name is that of both.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; the error names the argument.
+    """
+    if isinstance(columns, str):
+        return columns, columns
+    if _is_pair(columns):
+        return columns[0], columns[1]  # type: ignore[index]
+    raise UsageError(
+        f"{argument} must be a column or a (left, right) pair of columns, not {columns!r}."
+    )
 
 
-def _equalities(on: Any) -> list[Term]:
-    if on is None:
+def equal_columns(columns: Any, argument: str) -> list[tuple[str, str]]:
+    """Return (left, right) pairs of columns that must be equal.
+
+    Raises
+    ------
+    UsageError
+        If ``columns`` are no :data:`Equalities`; the error names the argument.
+    """
+    if columns is None:
         return []
-    if isinstance(on, str):
-        return [Term(on, on)]
-    if not isinstance(on, Sequence):
-        raise UsageError(f"on must be a column or a list of columns, not {on!r}.")
-    if isinstance(on, tuple) and _is_pair(on):
+    if isinstance(columns, str):
+        return [(columns, columns)]
+    if not isinstance(columns, Sequence):
+        raise UsageError(f"{argument} must be a column or a list of columns, not {columns!r}.")
+    if isinstance(columns, tuple) and _is_pair(columns):
         raise UsageError(
-            f"on={on!r} could mean one pair or two columns; write [{on!r}] or {list(on)!r}."
+            f"{argument}={columns!r} could mean one pair or two columns; write [{columns!r}] or "
+            f"{list(columns)!r}."
         )
-    terms = []
-    for entry in on:
+    pairs = []
+    for entry in columns:
         if isinstance(entry, str):
-            terms.append(Term(entry, entry))
+            pairs.append((entry, entry))
         elif _is_pair(entry):
-            terms.append(Term(entry[0], entry[1]))
+            pairs.append((entry[0], entry[1]))
         else:
-            raise UsageError(f"on lists columns and (left, right) pairs, not {entry!r}.")
-    return terms
+            raise UsageError(f"{argument} lists columns and (left, right) pairs, not {entry!r}.")
+    return pairs
 
 
 def _bands(band: Any) -> list[Term]:

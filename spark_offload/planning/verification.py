@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from host import FailureError, UsageError
 from host.reference.join_type import JoinType
 from spark_offload.failures.translation import kit_errors
-from spark_offload.own_join.question import own_join
 from spark_offload.planning.plan import plan_of
 
 __all__ = ["Verification", "verify"]
@@ -96,7 +95,7 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
         else:
             left = _chosen(left, slice(None), share)
             answer = _chosen(answer, slice(len(left.columns)), share)
-    expected = own_join(left, right, plan.query)
+    expected = plan.own_answer(left, right)
     with kit_errors():
         answer = answer.cache()
         try:

@@ -6,7 +6,7 @@ A packed input row is ``group, side, rows``. A task that has rows also sends one
 the question with the one that the checkpoint was begun with.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,9 @@ from spark_offload.failures.translation import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.task import StreamTask
-from spark_offload.tasks.task import declared
+from spark_offload.tasks.task import ArrowFunction, declared
 
-__all__ = ["INPUT_TYPES", "ArrowFunction", "pack_function", "unpack_function"]
-
-ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What ``mapInArrow`` takes."""
+__all__ = ["INPUT_TYPES", "pack_function", "unpack_function"]
 
 INPUT_TYPES = "group int not null, side tinyint not null, rows binary"
 """Columns of the packed input, for Spark."""

@@ -28,7 +28,7 @@ from spark_offload.planning.accelerator import (
 )
 from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.placement import require_partitions
-from spark_offload.planning.plan import JoinPlan
+from spark_offload.planning.window_plan import WindowPlan
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
 from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import (
@@ -57,7 +57,7 @@ SLICES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamJoinPlan(JoinPlan):
+class StreamJoinPlan(WindowPlan):
     """A streaming join that is ready to run.
 
     Parameters

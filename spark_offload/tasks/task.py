@@ -25,7 +25,10 @@ from spark_offload.session.progress import tuples_writer
 from spark_offload.tasks.handover import Handover
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
 
-__all__ = ["JoinTask", "arrow_function", "declared"]
+__all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared"]
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What ``mapInArrow`` takes."""
 
 BUFFER_ROWS = 1 << 16
 """Rows that a task reads ahead, at most, besides a batch and the window."""
@@ -72,9 +75,7 @@ class JoinTask:
     software: str | None = None
 
 
-def arrow_function(
-    task: JoinTask, name: str, report: TaskReport
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def arrow_function(task: JoinTask, name: str, report: TaskReport) -> ArrowFunction:
     """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
 
     def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
