@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of one aggregate accelerator: a frozen, validated description."""
+
+from dataclasses import asdict, dataclass, fields, replace
+
+from amaranth.utils import ceil_log2
+
+from hdl.parameter_checks import require
+from hdl.windowed.description import OperatorDescription
+
+from .reductions import delta_reductions
+
+__all__ = ["AggregateParameters"]
+
+#: Least values of parameters that are integers.
+LEAST = {"cores": 1, "timestamp_bits": 1, "fan_out": 2, "fan_in": 2}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateParameters:
+    """What is fixed when an aggregate accelerator is generated.
+
+    Control words can set another size and advance of windows than the operator's.
+
+    Parameters
+    ----------
+    operator : OperatorDescription
+        What is computed, an aggregate.
+    cores : int
+        Number of cores. Key ``k`` belongs to core ``k % cores``.
+    keys : int or None
+        Capacity of keys. The number of a key is that of the bits of its parts, the first part
+        lowest. A tuple with a key from ``keys`` on is an overflow. By default there is room for all
+        keys that the operator can have.
+    panes : int or None
+        Largest number of panes in a window; by default those of the operator.
+    pane_bits : int or None
+        Width of a sum over one pane, if that of a window is wider than one pane needs; a sum that
+        needs more is an overflow. By default, that of a window.
+    timestamp_bits : int
+        Width of the unsigned timestamp.
+    fan_out, fan_in : int
+        Arity of the distribution tree and of the gathering tree.
+    """
+
+    operator: OperatorDescription
+    cores: int = 1
+    keys: int | None = None
+    panes: int | None = None
+    pane_bits: int | None = None
+    timestamp_bits: int = 32
+    fan_out: int = 4
+    fan_in: int = 4
+
+    def __post_init__(self):
+        require(
+            self.operator.kind == "aggregate",
+            f"Operator {self.operator.name!r} must be an aggregate, with reductions; it is a "
+            f"{self.operator.kind}",
+        )
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            require(
+                isinstance(value, int) and value >= least,
+                f"Parameter {name!r} must be an integer of at least {least}, not {value!r}",
+            )
+        bits = self.operator.key_bits
+        if self.keys is None:
+            object.__setattr__(self, "keys", 1 << bits)
+        if self.panes is None:
+            object.__setattr__(self, "panes", self.operator.panes)
+        require(
+            self.cores <= self.keys <= 1 << bits,
+            f"Parameter 'keys' must be from {self.cores}, one for each core, to {1 << bits}, what "
+            f"the {bits} bits of a key can name, not {self.keys!r}",
+        )
+        require(
+            self.panes >= self.operator.panes,
+            f"Parameter 'panes' must be at least {self.operator.panes}, the panes of a window of "
+            f"operator {self.operator.name!r}, not {self.panes!r}",
+        )
+        widest = max((rule.bits for rule in delta_reductions(self)), default=0)
+        require(
+            self.pane_bits is None or 1 <= self.pane_bits <= widest,
+            f"Parameter 'pane_bits' must be from 1 to {widest}, the width of the widest sum, not "
+            f"{self.pane_bits!r}",
+        )
+
+    @property
+    def key_bits(self):
+        """Bits of the number of a key."""
+        return max(1, self.operator.key_bits)
+
+    @property
+    def core_keys(self):
+        """Number of keys of a core, at the most."""
+        return -(-self.keys // self.cores)
+
+    @property
+    def rows(self):
+        """Rows of a core's memories, a power of two of at least two; each key has one."""
+        return 1 << max(1, ceil_log2(self.core_keys))
+
+    @property
+    def slots(self):
+        """Places for panes in a core's memories, a power of two."""
+        return 1 << ceil_log2(self.panes)
+
+    def to_dict(self):
+        """Return the parameters as JSON-compatible values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values):
+        """Return the parameters that :meth:`to_dict` has converted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown to this version of the kit, or if some contradict one another.
+        """
+        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
+        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        return cls(**{**values, "operator": OperatorDescription.from_dict(values["operator"])})
+
+    def with_(self, **changes):
+        """Return a copy with ``changes``, validated again."""
+        return replace(self, **changes)
