@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key fields of streams whose values must be checked, because their types allow too many."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -12,7 +11,8 @@ import pyarrow as pa
 from host.encode.coded_field import refuse_codes
 from host.encode.dictionary import GrowingCodes
 from host.encode.fields import FieldEncoder, FieldPlan, place_of, wider
-from host.encode.kinds import integer_view, validity
+from host.encode.floating import FloatingEncoder
+from host.encode.kinds import validity
 from host.encode.ranges import outside
 from host.encode.spread import Spread
 from host.encode.values import FieldValues
@@ -22,14 +22,14 @@ from host.manifest import KeyField
 __all__ = ["CheckedField", "MixedField"]
 
 Array = npt.NDArray[Any]
-Batches = Sequence[tuple[int, pa.RecordBatch]]
+Bools = npt.NDArray[np.bool_]
 
 _MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
 class CheckedField(FieldPlan):
-    """A field of distances from an origin, given or taken from the first values; all are checked.
+    """A field of distances from the least value of a given range; all values are checked.
 
     Parameters
     ----------
@@ -37,102 +37,54 @@ class CheckedField(FieldPlan):
         Number of ticks in a unit of the left and of the right column.
     divisor : int
         Number of ticks in a unit of the field.
-    minimum : int or None
-        Origin in ticks; None if the first values determine it.
-    top : int or None
-        Largest distance from the origin in units of the field, if known.
+    minimum : int
+        Origin, in ticks.
+    top : int
+        Largest distance from the origin in units of the field.
     """
 
     field: KeyField
     factors: tuple[int, int]
     divisor: int
-    minimum: int | None
-    top: int | None = None
+    minimum: int
+    top: int
 
     @property
-    def spread(self) -> Spread | None:
-        return None if self.top is None else Spread(self.top)
+    def spread(self) -> Spread:
+        return Spread(self.top)
 
     def start(self) -> FieldEncoder:
         return _CheckedEncoder(self)
 
 
-class _Floating(FieldEncoder):
-    """An encoder that places the first values in the middle of the field's range."""
-
-    def __init__(
-        self,
-        plan: "CheckedField | MixedField",
-        minimum: int | None,
-        room: int,
-    ) -> None:
-        self._plan = plan
-        self._term = plan.terms[0]
-        self._minimum = minimum
-        self._room = room  # range of the field, in ticks
-        self._place = place_of(plan.field)
-
-    def settle(self, batches: Batches) -> None:
-        if self._minimum is not None:
-            return
-        first: int | None = None
-        extremes: list[int] = []
-        for side, batch in batches:
-            array = self._term.columns[side].read(batch)
-            values = _present(array)
-            if len(values):
-                factor = self._plan.factors[side]
-                extremes += [int(values.min()) * factor, int(values.max()) * factor]
-                first = int(values[0]) * factor if first is None else first
-        if first is not None:
-            low, high = min(extremes), max(extremes)
-            fits = high - low <= self._room
-            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
-
-    def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
-        array = self._term.columns[side].read(batch)
-        self.settle([(side, batch)])
-        return array, integer_view(array)
-
-    def _strangers(self, side: int, array: pa.Array, view: Array) -> npt.NDArray[np.bool_] | None:
-        """Return which values are outside the field's range; None if none are."""
-        minimum, factor = self._minimum or 0, self._plan.factors[side]
-        least, most = -(-minimum // factor), (minimum + self._room) // factor
-        values = _present(array)
-        if not len(values) or (least <= int(values.min()) and int(values.max()) <= most):
-            return None
-        beyond = outside(view, least, most)
-        valid = validity(array)
-        return beyond if valid is None else beyond & valid
-
-
-class _CheckedEncoder(_Floating):
+class _CheckedEncoder(FloatingEncoder):
     def __init__(self, plan: CheckedField) -> None:
-        super().__init__(plan, plan.minimum, ((1 << plan.field.bits) - 1) * plan.divisor)
+        room = ((1 << plan.field.bits) - 1) * plan.divisor
+        super().__init__(plan.terms[0], plan.factors, room, minimum=plan.minimum)
+        self._plan = plan
         self._divisor = plan.divisor
+        self._place = place_of(plan.field)
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         array, view = self._read(side, batch)
-        beyond = self._strangers(side, array, view)
-        if beyond is not None:
+        if not self._all_within(side, array):
+            beyond = _valid(array, outside(view, *self._limits(side)))
             self._refuse(side, view, first, int(np.argmax(beyond)))
-        factor, minimum = self._plan.factors[side], self._minimum or 0
+        factor, minimum = self._plan.factors[side], self._plan.minimum
         if self._divisor != 1:
             self._require_steps(side, array, view, first)
         return FieldValues(view, factor, minimum, self._divisor, self._place)
 
     def _require_steps(self, side: int, array: pa.Array, view: Array, first: int) -> None:
-        exact = FieldValues(view, self._plan.factors[side], self._minimum or 0)
-        odd = exact.block(slice(None)) % np.uint64(self._divisor) != 0
-        valid = validity(array)
-        odd = odd if valid is None else odd & valid
+        exact = FieldValues(view, self._plan.factors[side], self._plan.minimum)
+        odd = _valid(array, exact.block(slice(None)) % np.uint64(self._divisor) != 0)
         if odd.any():
             self._refuse(side, view, first, int(np.argmax(odd)), "a range with the true step")
 
     def _refuse(
         self, side: int, view: Array, first: int, at: int, remedy: str | None = None
     ) -> NoReturn:
-        factor, minimum, value = self._plan.factors[side], self._minimum or 0, int(view[at])
+        factor, minimum, value = self._plan.factors[side], self._plan.minimum, int(view[at])
         field = self._plan.field
         needed = abs(value * factor - minimum) // self._divisor
         if remedy is None:
@@ -142,8 +94,7 @@ class _CheckedEncoder(_Floating):
         raise KeyRangeError(
             self._term.columns[side].name,
             value,
-            -(-minimum // factor),
-            (minimum + self._room) // factor,
+            *self._limits(side),
             remedy=f"give {remedy}" if not remedy.startswith("the values") else remedy,
             row=first + at,
         )
@@ -160,21 +111,22 @@ class MixedField(FieldPlan):
         return _MixedEncoder(self)
 
 
-class _MixedEncoder(_Floating):
+class _MixedEncoder(FloatingEncoder):
     def __init__(self, plan: MixedField) -> None:
         self._half = 1 << (plan.field.bits - 1)
-        super().__init__(plan, None, self._half - 1)
+        super().__init__(plan.terms[0], plan.factors, self._half - 1)
+        self._plan = plan
+        self._place = place_of(plan.field)
         self._codes = GrowingCodes()
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         array, view = self._read(side, batch)
         factor = self._plan.factors[side]
-        near = FieldValues(view, factor, self._minimum or 0, 1, self._place)
-        beyond = self._strangers(side, array, view)
-        if beyond is None:
+        near = FieldValues(view, factor, self._origin(side), 1, self._place)
+        if self._all_within(side, array):
             return near
         values = near.block(slice(None))
-        at = np.flatnonzero(beyond)
+        at = np.flatnonzero(_valid(array, outside(view, *self._limits(side))))
         codes = self._codes.of_integers(pa.array(view[at]), factor)
         if len(self._codes) > self._half:
             fits = np.ones(len(view), np.bool_)
@@ -185,7 +137,7 @@ class _MixedEncoder(_Floating):
         return FieldValues(values)
 
 
-def _present(array: pa.Array) -> Array:
-    """Return the values that are not null, as a view if no value is null."""
-    valid, view = validity(array), integer_view(array)
-    return view if valid is None else view[valid]
+def _valid(array: pa.Array, chosen: Bools) -> Bools:
+    """Return which of the chosen values are not null."""
+    valid = validity(array)
+    return chosen if valid is None else chosen & valid

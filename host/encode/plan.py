@@ -132,8 +132,9 @@ def plan_streams(
     """Plan the encoding of two sorted streams from their schemas.
 
     Text, and integers of a type that is narrow enough for the field, need no further knowledge. For
-    other columns, a range may be given. Without a range, the first values determine the origin, and
-    every batch is checked. In an equality, values far from the first ones are allowed.
+    other columns, a range may be given. Without a range that fits, the first values determine the
+    origin, and values far from them are allowed: an equality gives them codes, and the pairs of a
+    band are checked on the host.
 
     Parameters
     ----------
@@ -149,7 +150,8 @@ def plan_streams(
     Raises
     ------
     UsageError
-        If a column is missing or has a type that cannot be compared, or a range does not fit.
+        If a column is missing or has a type that cannot be compared, or the range of a time does
+        not fit.
     """
     schemas = (left, right)
     order = (

@@ -9,13 +9,12 @@ from host.encode.fields import (
     bounds_of,
     place_of,
     require_coded_equality,
-    wider,
 )
 from host.encode.float_field import plan_float_field
-from host.encode.ranges import Ranges, Span, span_of
+from host.encode.placed_field import plan_placed_field
+from host.encode.ranges import Ranges, span_of
 from host.encode.scale import Scale, common_tick
 from host.encode.table_fields import ScaledField
-from host.errors import KeyRangeError
 from host.manifest import KeyField
 from host.reference.predicate import Bounds
 
@@ -30,7 +29,7 @@ def plan_stream_field(
     Raises
     ------
     UsageError
-        If a range does not fit, or the values cannot be compared as the terms require.
+        If the values cannot be compared as the terms require.
     """
     if terms[0].is_float_difference:
         return plan_float_field(field, terms[0])
@@ -63,17 +62,4 @@ def plan_stream_field(
     if term.term.is_equality:
         note = "the values near the first ones, codes of all others"
         return MixedField(field.name, terms, bounds, note, field, factors)
-    if span.known:
-        raise _range_too_wide(term, field, span)
-    note = "the values, with the first ones in the middle"
-    return CheckedField(field.name, terms, bounds_of(term, tick, 1), note, field, factors, 1, None)
-
-
-def _range_too_wide(term: TermTypes, field: KeyField, span: Span) -> KeyRangeError:
-    return KeyRangeError(
-        term.right.name,
-        f"values up to {span.high}, by its range or that of {term.left.name!r}",
-        span.low,
-        span.low + ((1 << field.bits) - 1) * span.step,
-        remedy=wider(field, (span.high - span.low) // span.step),
-    )
+    return plan_placed_field(field, term)

@@ -25,7 +25,6 @@ from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.inputs import JoinInputs
 from spark_offload.planning.order_checks import checked_for_disorder
 from spark_offload.planning.placement import PartitionBy, Placement, choose_placement
-from spark_offload.planning.ranges import band_ranges
 from spark_offload.planning.window_plan import WindowPlan
 from spark_offload.tasks.task import JoinTask, arrow_function
 from spark_offload.tasks.window_size import count_windows
@@ -86,7 +85,6 @@ class BatchJoinPlan(WindowPlan):
             trace=self.trace,
             progress=self.progress,
             halos=tagged.halos,
-            ranges=band_ranges(self.left, self.right, self.query, self.choice.manifest),
             width=self.width,
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )

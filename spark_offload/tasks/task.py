@@ -2,14 +2,13 @@
 """What one Spark task does: read its partition, join it on a device, hand the pairs back."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from host import Device, JoinError, UsageError, open_device
-from host.encode import Ranges
 from host.join.driver import TaggedJoin, TaggedLayout
 from host.query.join_query import JoinQuery
 from spark_offload.cluster.shipping import local_device_uri
@@ -52,8 +51,6 @@ class JoinTask:
         Folder in which to tell how far the task has come.
     halos : HaloCounts, optional
         For a count-based window over ranges of time: how large the halos are.
-    ranges : tuple of mapping
-        Between which values the columns of bands lie, on the left and on the right.
     width : int or None
         Of a time-based window that can outgrow the device, as a difference of order numbers. None:
         it cannot, or its rows cannot be counted before the device gets them.
@@ -70,7 +67,6 @@ class JoinTask:
     trace: bool = False
     progress: str | None = None
     halos: HaloCounts | None = None
-    ranges: tuple[Ranges, Ranges] = field(default_factory=lambda: ({}, {}))
     width: int | None = None
     software: str | None = None
 
@@ -190,9 +186,7 @@ def _joining(
 ) -> TaggedJoin:
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
-    return TaggedJoin(
-        rows, layout, query, device, buffer_rows=BUFFER_ROWS, ranges=task.ranges, **options
-    )
+    return TaggedJoin(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)
 
 
 def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -299,20 +299,17 @@ def test_what_is_wrong_with_a_row_is_named_with_its_number_in_the_whole_stream(b
     fail(bundles, good, good, wide, CapacityError, "61 tuples")
 
 
-def test_a_value_that_leaves_the_field_is_named_and_nothing_wrong_is_emitted(bundles):
+def test_a_value_beyond_a_given_range_is_named_and_nothing_wrong_is_emitted(bundles):
     left = pa.table({"t": range(6), "x": [1 << 40, (1 << 40) + 1, None, 1 << 40, 0, 1]})
     right = pa.table({"t": range(6), "x": [1 << 40] * 6})
     query = JoinQuery(
         terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=CountWindow(9), sorted=True
     )
-    error = fail(bundles, left, right, query, KeyRangeError, "'left.x' holds 0 in row 4")
-    assert error.row == 4
-    assert "true range" in error.remedy
     ranges = ({"x": (1 << 40, (1 << 40) + 9)}, {"x": (1 << 40, (1 << 40) + 9)})
     match = "'left.x' holds 0 in row 4"
-    fail(bundles, left, right, query, KeyRangeError, match, ranges=ranges)
-    match = "values up to 1099511627776, by its range"
-    fail(bundles, left, right, query, KeyRangeError, match, ranges=({"x": (0, 1 << 40)},) * 2)
+    error = fail(bundles, left, right, query, KeyRangeError, match, ranges=ranges)
+    assert error.row == 4
+    assert "true range" in error.remedy
     # Divided by the step that is given it fits, unless a value is between two steps.
     steps = ({"x": (0, 1 << 40, 1 << 30)}, {"x": (0, 1 << 40, 1 << 30)})
     match = "'left.x' holds 1099511627777 in row 1.*the true step"
@@ -440,7 +437,7 @@ EDGES = [-(1 << 63), -(1 << 63) + 1, -1, 0, 1, (1 << 63) - 1, 1 << 63, (1 << 64)
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_columns_of_64_bits_match_as_whole_numbers_do_or_are_refused(data):
+def test_columns_of_64_bits_match_as_whole_numbers_do(data):
     sides = []
     for _ in range(2):
         dtype = data.draw(st.sampled_from([pa.int64(), pa.uint64()]))
@@ -455,19 +452,10 @@ def test_columns_of_64_bits_match_as_whole_numbers_do_or_are_refused(data):
     distance = data.draw(st.integers(-2, 2))
     terms = [Term("x", "x", distance, distance + data.draw(st.integers(0, 3)))]
     query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(99), sorted=True)
-    numbers = [v for table in sides for v in table["x"].to_pylist() if v is not None]
     readers = [reader(table, table.to_batches(max_chunksize=2)) for table in sides]
-    mixed = left["x"].type != right["x"].type
     with open_device("software:") as device:
         join = TableJoin(*readers, query, device, record=True)
-        try:
-            list(join.batches())
-        except KeyRangeError:
-            # Without a range, only types of which one field holds all values promise anything.
-            assert mixed
-            assert not terms[0].is_equality
-            assert max(numbers) - min(numbers) >= 1 << 63
-            return
+        list(join.batches())
     assert rows_of(join) == naive_join(left, right, query)
 
 
