@@ -97,7 +97,8 @@ def test_the_mean_window_follows_from_how_rows_lie_in_time(spark, width, expecte
 
 def test_what_cannot_be_offloaded_has_a_cause_for_every_term(spark, tmp_path):
     left = spark.createDataFrame([(1, 2, 1.0, 1)], "t bigint, x int, y float, z int")
-    device = f"software:{bundle(tmp_path / 'equality', comparator='equality', keys=['x32'] * 3)}"
+    three = {"comparator": "equality", "keys": ["x32"] * 3, "timestamp_bits": 16}
+    device = f"software:{bundle(tmp_path / 'equality', **three)}"
     band = {"x": (0, 1), "y": (0, 1)}
     joined = stream_join(left, left, on="z", band=band, order="t", within=5, device=device)
     explanation = explain(joined)

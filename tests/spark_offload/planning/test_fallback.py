@@ -23,7 +23,8 @@ def real(spark):
 @pytest.fixture(scope="module")
 def equality(tmp_path_factory):
     """The address of a device that compares for equality only."""
-    return f"software:{bundle(tmp_path_factory.mktemp('equality'), comparator='equality')}"
+    equality = {"comparator": "equality", "timestamp_bits": 16}
+    return f"software:{bundle(tmp_path_factory.mktemp('equality'), **equality)}"
 
 
 def test_what_an_accelerator_cannot_serve_spark_does_itself_and_says_so(
