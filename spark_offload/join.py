@@ -110,8 +110,9 @@ def stream_join(
         see ``docs/failures.md``. Of streams, only ``"raise"``.
     elastic : Controller or bool
         What chooses how many cores of its accelerator a task uses; True stands for
-        :class:`host.ThresholdController`. The answer stays the same; :func:`metrics` says what was
-        decided, see ``docs/elastic.md``. Not of streams.
+        :class:`host.ThresholdController`. Of streams, how many devices of the pool the tasks of a
+        micro-batch use. The answer stays the same; :func:`metrics` and :func:`stream_metrics` say
+        what was decided, see ``docs/elastic.md``.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the

@@ -18,7 +18,7 @@ from host.device.lock_file import LockFolder
 from host.device.lock_note import LockNote, read_note, write_note
 from host.errors import DeviceBusyError, DeviceError, DeviceLockError
 
-__all__ = ["AVOIDED_SECONDS", "DeviceClaim", "claim_device"]
+__all__ = ["AVOIDED_SECONDS", "DeviceClaim", "claim_device", "failed_devices"]
 
 AVOIDED_SECONDS = 600.0
 """Seconds for which a device that has failed is taken only if all others have failed too."""
@@ -166,6 +166,18 @@ def claim_device(
             report(_waiting(place, names, seconds))
             report = None
         time.sleep(PAUSE_SECONDS)
+
+
+def failed_devices(names: Sequence[str], *, folder: Path | None = None) -> set[str]:
+    """Return those of several devices that have failed recently, by their lock files.
+
+    Raises
+    ------
+    DeviceLockError
+        If the lock files cannot be used.
+    """
+    place = LockFolder(folder)
+    return {name for name in names if time.time() - _failure(place, name, None) < AVOIDED_SECONDS}
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:

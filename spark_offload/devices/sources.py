@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 from host import UsageError
 from host.device import device_kind, is_shared
 from host.device.turns import WAIT_DEFAULT, parse_wait
+from host.elastic import Controller
 from host.errors import DeviceUriError
 from host.query.durations import Duration
 from spark_offload.cluster import Cluster
 from spark_offload.cluster.shipping import ship_bundle
+from spark_offload.devices.pool_share import ElasticPool
 
 __all__ = ["RESOURCE", "WAIT", "DeviceAddress", "DeviceSource", "Devices", "device_source"]
 
@@ -61,6 +63,8 @@ class DeviceSource:
         How long a task waits for a device that another one holds.
     manifest_hash : str or None
         The accelerator that the join was planned for.
+    elastic : ElasticPool or None
+        How many devices of the pool are used, if that may change from one micro-batch to the next.
     """
 
     devices: tuple[DeviceAddress, ...]
@@ -68,6 +72,7 @@ class DeviceSource:
     is_locked: bool
     wait: Duration
     manifest_hash: str | None = None
+    elastic: ElasticPool | None = None
 
     @property
     def text(self) -> str:
@@ -86,12 +91,41 @@ class DeviceSource:
             return "each task makes one of its own"
         if len(self.devices) == 1:
             return f"every machine has one; {turns}"
-        return f"every machine has {len(self.devices)}; {turns} for any of them"
+        text = f"every machine has {len(self.devices)}; {turns} for any of them"
+        if self.elastic is not None:
+            text += (
+                f"; elastic, {self.elastic.controller}: the load decides how many of them are used "
+                f"in a micro-batch"
+            )
+        return text
 
     @property
     def made_by_tasks(self) -> tuple[DeviceAddress, ...]:
         """Those devices that any process can make, the driver too."""
         return tuple(device for device in self.devices if not is_shared(device.name))
+
+    def with_elastic(self, controller: Controller, join: str) -> "DeviceSource":
+        """Return the source of a streaming join that uses more or fewer devices of its pool.
+
+        Parameters
+        ----------
+        controller : Controller
+            What decides how many.
+        join : str
+            Name of the join.
+
+        Raises
+        ------
+        UsageError
+            If there is no pool to choose from.
+        """
+        if len(self.devices) < 2:
+            raise UsageError(
+                f"elastic decides how many devices of a pool a streaming join uses, and device is "
+                f"{self.text!r}, not a pool; give a list of two or more devices, or leave elastic "
+                f"out."
+            )
+        return replace(self, elastic=ElasticPool(controller, join))
 
     def shipped(self, cluster: Cluster) -> "DeviceSource":
         """Send the bundles of the devices to the executors; return the source as it is there."""

@@ -31,15 +31,20 @@ class Choice:
     ----------
     source : DeviceSource
         The devices.
-    reason : str
-        Why these, and how a task gets one.
+    cause : str
+        Why these.
     manifest : Manifest
         Their description.
     """
 
     source: DeviceSource
-    reason: str
+    cause: str
     manifest: Manifest
+
+    @property
+    def reason(self) -> str:
+        """Why these devices, and how a task gets one."""
+        return f"{self.cause}; {self.source.supply}"
 
     @property
     def uri(self) -> str:
@@ -108,14 +113,14 @@ def choose_device(
     """
     if devices is None:
         default = default_device(query, tuples=tuples, build=build)
-        devices, reason = default.uri, default.reason
+        devices, cause = default.uri, default.reason
     else:
-        reason = "as asked for"
+        cause = "as asked for"
     source = device_source(devices, session)
     # Looking at it now finds out early what every task would run into.
     manifest = survey(source, session)
     planned = replace(source, manifest_hash=manifest.hash)
-    return Choice(planned, f"{reason}; {source.supply}", manifest)
+    return Choice(planned, cause, manifest)
 
 
 def check_query(

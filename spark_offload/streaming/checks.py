@@ -67,11 +67,6 @@ def check_streams(
             f"on_failure={query.on_failure.value!r} is not for streams, whose micro-batches Spark "
             f"runs again after a failure; leave it out."
         )
-    if query.elastic is not None:
-        raise UsageError(
-            "elastic is not for streams: each micro-batch is a join of its own, which begins with "
-            "all cores; leave it out."
-        )
     if trace or progress is not None:
         raise UsageError(
             "Latencies and progress of single tuples are taken of batch frames only; leave out "

@@ -8,12 +8,23 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.streaming.processor import NUMBERS
 
-__all__ = ["METRICS", "MicroBatch", "observed_columns", "read_progress", "stream_metrics"]
+__all__ = [
+    "DECISIONS",
+    "METRICS",
+    "MicroBatch",
+    "observed_columns",
+    "read_progress",
+    "stream_metrics",
+]
 
 METRICS = "splitjoin"
 """First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+DECISIONS = "decisions"
+"""Name of the observed column with the decisions on the devices of a pool, one a line."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,11 @@ class MicroBatch:
     software_rows : int
         Rows that were joined in software, because a window outgrew the device; a kept row counts in
         each micro-batch in which it is joined.
+    waited_seconds : float
+        Time that tasks have waited for a device that another one held.
+    decisions : tuple of PoolDecision
+        How many devices of an elastic pool were in use, by machine, and why; none if the pool is
+        not elastic.
     """
 
     batch: int
@@ -62,6 +78,13 @@ class MicroBatch:
     seconds: float
     device_seconds: float
     software_rows: int = 0
+    waited_seconds: float = 0.0
+    decisions: tuple[PoolDecision, ...] = ()
+
+    @property
+    def active_devices(self) -> int | None:
+        """Most devices of an elastic pool that a machine used; None if the pool is not elastic."""
+        return max((decision.active for decision in self.decisions), default=None)
 
     @property
     def rows(self) -> int:
@@ -75,8 +98,10 @@ class MicroBatch:
 
 
 def observed_columns() -> list[Column]:
-    """Return the sums that are observed over the output of the processor."""
-    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
+    """Return what is observed over the output of the processor: sums, and all decisions."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
+    decisions = F.array_join(F.sort_array(F.collect_set("decision")), "\n")
+    return [*sums, decisions.alias(DECISIONS)]
 
 
 def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
@@ -101,6 +126,7 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
                     join=name,
                     watermark=progress.eventTime.get("watermark", ""),
                     trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+                    decisions=tuple(map(PoolDecision.parse, observed[DECISIONS].splitlines())),
                     **numbers,
                 )
             )

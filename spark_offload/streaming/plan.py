@@ -115,7 +115,8 @@ class StreamJoinPlan(WindowPlan):
         query, left, right = self.query, self.left.schema, self.right.schema
         kept = width(query) + 1000 * max(delay(left, query.order[0]), delay(right, query.order[1]))
         return StreamTask(
-            query=replace(query, ordering=Ordering.none()),
+            # Devices of the pool are what may come and go, not cores of a device.
+            query=replace(query, ordering=Ordering.none(), elastic=None),
             devices=devices,
             left=arrow_schema(left, "left"),
             right=arrow_schema(right, "right"),
@@ -197,6 +198,8 @@ def make_stream_plan(
     number = len(groups) or state_partitions(session)
     question = question_of(query, left.schema.simpleString(), right.schema.simpleString())
     name = metrics_name(left, right, question)
+    if query.elastic is not None:
+        choice = replace(choice, source=choice.source.with_elastic(query.elastic, name))
     if groups:
         question |= question_of_groups(len(groups))
     explanation = StreamExplanation(

@@ -39,13 +39,21 @@ NUMBERS = {
     "cycles": "bigint",
     "seconds": "double",
     "device_seconds": "double",
+    "waited_seconds": "double",
 }
 """What is measured of a group in a micro-batch, with its type in Spark."""
 
 OUTPUT_TYPES = ", ".join(
-    ["pairs binary", *(f"{name} {kind} not null" for name, kind in NUMBERS.items())]
+    [
+        "pairs binary",
+        "decision string",
+        *(f"{name} {kind} not null" for name, kind in NUMBERS.items()),
+    ]
 )
-"""Columns that the processor returns: packed results, or null beside the numbers of a group."""
+"""Columns that the processor returns: packed results, or null beside the numbers of a group.
+
+The first numbers of a task that has a device of an elastic pool have its decision beside them.
+"""
 
 
 class GroupJoin:
@@ -77,6 +85,7 @@ class GroupJoin:
         self._rows = rows
         self._timers = timers
         self._taken: TaskDevice | None = None
+        self._is_told = False  # what taking the device has shown
         self._software: Device | None = None
 
     def rows_came(
@@ -141,9 +150,10 @@ class GroupJoin:
             state.near(side, reach(new[1 - side], task.order(1 - side), task.width))
             for side in (LEFT, RIGHT)
         ]
+        taken = self._open()
         pairs = NewPairs(
             task,
-            self._open(),
+            taken.device,
             Rows(kept[LEFT], new[LEFT]),
             Rows(kept[RIGHT], new[RIGHT]),
             self._open_software if task.software is not None else None,
@@ -156,7 +166,11 @@ class GroupJoin:
             state.add(side, new[side], matched[before:])
         state.save()
         yield from self._alone(state)
+        taken.rows += sum(rows.num_rows for rows in new)
+        decision, waited = self._first_told(taken)
         yield _numbers(
+            decision=decision,
+            waited_seconds=waited,
             left_rows=new[LEFT].num_rows,
             right_rows=new[RIGHT].num_rows,
             left_late=late[LEFT],
@@ -179,10 +193,18 @@ class GroupJoin:
     def _state(self) -> WindowState:
         return WindowState(self._task, self._directory, self._rows, self._timers)
 
-    def _open(self) -> Device:
+    def _open(self) -> TaskDevice:
         if self._taken is None:
             self._taken = take_device(self._task.devices)
-        return self._taken.device
+            self._is_told = False
+        return self._taken
+
+    def _first_told(self, taken: TaskDevice) -> tuple[str | None, float]:
+        """Return the decision and the wait that led to the device, the first time only."""
+        if self._is_told:
+            return None, 0.0
+        self._is_told = True
+        return None if taken.decision is None else taken.decision.text, taken.waited
 
     def _open_software(self) -> Device:
         assert self._task.software is not None
@@ -216,9 +238,11 @@ def _count(state: WindowState) -> int:
     return sum(rows.num_rows for _, rows in state.alone)
 
 
-def _numbers(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
+def _numbers(
+    pairs: bytes | None = None, decision: str | None = None, **numbers: float
+) -> pd.DataFrame:
     """Return a row of the processor's output; numbers that are not given are zero."""
-    values: dict[str, list[Any]] = {"pairs": [pairs]}
+    values: dict[str, list[Any]] = {"pairs": [pairs], "decision": [decision]}
     for name, kind in NUMBERS.items():
         number = numbers.get(name, 0)
         values[name] = [float(number) if kind == "double" else int(number)]

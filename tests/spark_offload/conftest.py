@@ -11,6 +11,7 @@ from host.device.software import SOFTWARE_MANIFEST
 from host.errors import MissingToolError
 from host.manifest import digest
 from spark_offload.session.spark_session import open_session
+from tests.spark_offload.stream_folders import Folders
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +22,12 @@ def spark():
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def folders(spark, tmp_path):
+    """Two folders of files, each file one micro-batch of a stream."""
+    return Folders(spark, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,7 @@ def stream_task(
     device="software:",
     how="inner",
     software=None,
+    devices=None,
 ):
     """Return a task that joins rows of ``t, k, x, id``."""
     terms = [Term("x", "x", -band, band)] if band is not None else []
@@ -53,7 +54,7 @@ def stream_task(
     )
     return StreamTask(
         query=query,
-        devices=made_by_task(device),
+        devices=devices or made_by_task(device),
         left=SCHEMA,
         right=SCHEMA,
         output=output_schema(SCHEMA, SCHEMA, how=query.how),
@@ -156,6 +157,12 @@ class Cluster:
 
     Attributes
     ----------
+    batch, partition : int
+        Number of the micro-batch, and of its task that is at work.
+    tasks : int
+        Tasks of a micro-batch, one after another.
+    decisions : list of str
+        What the tasks told of their elastic pool.
     pairs : list of (int, int)
         What has been emitted, by identities.
     late, software_rows : int
@@ -164,8 +171,11 @@ class Cluster:
         Milliseconds, for the next micro-batch, and of the last one.
     """
 
-    def __init__(self, task, delay):
+    def __init__(self, task, delay, *, tasks=1):
         self.task = task
+        self.batch = self.partition = 0
+        self.tasks = tasks
+        self.decisions = []
         self.key = None
         self.question, self.directory, self.rows = _Value(self), _Value(self), _Map(self)
         self.timers = set()
@@ -212,21 +222,28 @@ class Cluster:
         Returns whether it was committed.
         """
         saved = self.checkpoint()
-        join = GroupJoin(self.task, self.question, self.directory, self.rows, self)
         output, self.worked_at = [], self.watermark
-        for done, (key, frame) in enumerate(self._groups(left, right)):
-            if fail_after is not None and done >= fail_after:
-                self.restore(saved)
-                join.close()
-                return False
-            self.key = key
-            output.extend(join.rows_came(key, iter([frame]), self.watermark))
+        done = 0
+        groups = self._groups(left, right)
+        for task in range(self.tasks):
+            self.partition = task
+            join = GroupJoin(self.task, self.question, self.directory, self.rows, self)
+            for key, frame in groups[task :: self.tasks]:
+                if done == fail_after:
+                    self.restore(saved)
+                    join.close()
+                    return False
+                self.key = key
+                output.extend(join.rows_came(key, iter([frame]), self.watermark))
+                done += 1
+            join.close()
         for key, timer in sorted(self.timers):
             if timer <= self.watermark:
                 self.key = key
                 output.extend(join.timer_fired(key, timer, self.watermark))
                 self.timers.discard((key, timer))
         join.close()
+        self.batch += 1
         self._emit(output)
         for side, rows in enumerate((left, right)):
             times = [row["t"] for row in rows]
@@ -255,6 +272,7 @@ class Cluster:
 
     def _emit(self, frames):
         for frame in frames:
+            self.decisions.extend(frame["decision"].dropna())
             self.software_rows += int(frame["software_rows"].sum())
             self.late += int(frame["left_late"].sum() + frame["right_late"].sum())
             batch = pa.RecordBatch.from_pydict({"pairs": pa.array(frame["pairs"], pa.binary())})

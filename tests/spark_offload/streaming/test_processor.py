@@ -62,11 +62,14 @@ class Group:
         frames = list(do(self.join))
         self.join.close()
         columns = [f"{name} {kind}" for name, kind in NUMBERS.items()]
-        assert "pairs binary, " + ", ".join(f"{c} not null" for c in columns) == OUTPUT_TYPES
+        assert (
+            "pairs binary, decision string, " + ", ".join(f"{c} not null" for c in columns)
+            == OUTPUT_TYPES
+        )
         results, numbers = [], {}
         for frame in frames:
-            assert list(frame.columns) == ["pairs", *NUMBERS]
-            assert frame.dtypes[1:].astype(str).tolist() == [
+            assert list(frame.columns) == ["pairs", "decision", *NUMBERS]
+            assert frame.dtypes[2:].astype(str).tolist() == [
                 {"bigint": "int64", "double": "float64"}[kind] for kind in NUMBERS.values()
             ]
             blob = frame["pairs"][0]
@@ -77,7 +80,9 @@ class Group:
             for batch in from_blob(blob, self.task.output):
                 ids = batch.to_pydict()
                 results += zip(ids["id"], ids.get("id_right", [None] * len(batch)), strict=True)
-        seconds = [numbers.pop(name, None) for name in ("seconds", "device_seconds")]
+        seconds = [
+            numbers.pop(name, None) for name in ("seconds", "device_seconds", "waited_seconds")
+        ]
         return results, numbers, seconds
 
     def come(self, left=(), right=(), *, watermark=None, begin=BEGIN):
@@ -124,7 +129,7 @@ def test_rows_are_joined_kept_and_let_go_of_and_every_number_is_told():
 
     results, numbers, seconds = group.fire(8)
     assert (results, numbers) == ([], {"expired": 3})
-    assert seconds == [None, None]
+    assert seconds == [None, None, None]
     results, numbers, _ = group.fire(99)
     assert results == [(None, 21)]
     assert numbers == {"expired": 2, "results": 1}
@@ -156,7 +161,7 @@ def test_a_timer_that_goes_off_too_early_changes_nothing():
 def test_the_registry_holds_the_question_and_reads_its_rows():
     group = Group(task())
     frames = iter([packed(0, [(1, 10)])])
-    assert group.call(lambda join: join.rows_came(REGISTRY, frames, 0)) == ([], {}, [None, None])
+    assert group.call(lambda join: join.rows_came(REGISTRY, frames, 0)) == ([], {}, [None] * 3)
     assert next(frames, None) is None
     assert group.state.question.get() is not None
     assert group.state.directory.get() is None
