@@ -153,3 +153,7 @@ def _check_kind(operator: "WindowedOperator") -> None:
         )
     if operator.in_turns and (operator.kind != "join" or not operator.keys):
         raise _wrong(operator, "can store in turns only as a join, and with keys to take turns")
+    parts = [part for key in operator.keys for part in key.parts]
+    varies = any(part.names for part in parts) or any(key.when for key in operator.keys)
+    if operator.in_turns and varies:
+        raise _wrong(operator, "must have numbers as keys, which all tuples have, to take turns")

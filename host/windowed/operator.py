@@ -63,7 +63,7 @@ class WindowedOperator:
         a left and a right tuple.
     in_turns : bool
         Whether a joined tuple is stored under one of its keys, in turns, as in ScaleJoin, rather
-        than under each of them.
+        than under each of them. The keys must then be numbers, so that all tuples have them.
 
     Raises
     ------

@@ -89,6 +89,17 @@ def test_with_checks_again():
             "can store in turns only as a join, and with keys",
         ),
         (
+            {
+                "reductions": [],
+                "instances": "single",
+                "right_fields": [X],
+                "match": "l.x > r.x",
+                "keys": [Key("x")],
+                "in_turns": True,
+            },
+            "must have numbers as keys, which all tuples have, to take turns",
+        ),
+        (
             {"reductions": [Reduction("n", "count"), Reduction("n", "max", "x")]},
             "must call each part of a key or reduction by a name of its own, not 'n'",
         ),
