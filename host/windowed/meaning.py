@@ -129,18 +129,22 @@ class _Aggregate(_Meaning):
         return [values if window.state is None else self._combined(window, values)], []
 
     def _combined(self, window: WindowInstance, values: States) -> States:
-        states = tuple(
+        return tuple(
             int(evaluate(one.combine, {"a": a, "b": b}))
             for one, a, b in zip(self._reductions(), window.state, values, strict=True)
         )
-        for one, state in zip(self._reductions(), states, strict=True):
+
+    def _require_states(self, window: WindowInstance) -> None:
+        """Raise for a state that does not fit its field when its window ends.
+
+        On the way there it may leave the field: how far depends on the order of the tuples.
+        """
+        for one, state in zip(self._reductions(), window.state, strict=True):
             if not one.range.low <= state <= one.range.high:
-                end = window.left + self.operator.size
                 raise AggregateOverflowError(
                     one.name, state, one.range.low, one.range.high,
-                    start=window.left, end=end, key=_key(window),
+                    start=window.left, end=window.left + self.operator.size, key=_key(window),
                 )  # fmt: skip
-        return states
 
     def _output_of_tuples(self, windows: tuple[WindowInstance, ...]) -> list[Any]:
         (window,) = windows
@@ -154,6 +158,7 @@ class _Aggregate(_Meaning):
     def _output(self, windows: tuple[WindowInstance, ...]) -> list[Any]:
         (window,) = windows
         operator = self.operator
+        self._require_states(window)
         names = {
             "start": window.left,
             "end": window.left + operator.size,

@@ -42,12 +42,14 @@ class Reduction:
         What a tuple contributes: a text or a function of the tuple. A count needs none.
     combine : Expression, optional
         For ``"reduce"``: text over two states ``a`` and ``b``, or a function of them. It must be
-        associative and commutative, for the tuples of a window may be combined in any order.
+        associative and commutative, for the tuples of a window may be combined in any order, and
+        must give a state again.
     inverse : Expression, optional
         For ``"reduce"``, if there is one: ``a`` without ``b``, in the same form. With an inverse,
         a window slides by what leaves it.
     bits, signed : int and bool, optional
-        The state's field. By default that of the value, with 32 more bits for a sum.
+        The state's field. By default that of the value, with 32 more bits for a sum. A sum that is
+        too large for it when its window ends is an error.
     """
 
     name: str
@@ -137,13 +139,18 @@ class Reduction:
         return at
 
     def _check_functions(self) -> None:
-        """Raise for functions that leave 64 bits, or for which tried numbers are against a rule."""
-        states = {"a": self.range, "b": self.range}
-        for part in (self.combine, self.inverse):
-            if part is not None and self.function == "reduce":
-                interval(part, states)
+        """Raise for functions that leave the state, or that tried numbers show to be wrong."""
         if self.function != "reduce":
             return
+        states = {"a": self.range, "b": self.range}
+        for part in (self.combine, self.inverse):
+            found = self.range if part is None else interval(part, states)
+            if not self.range.holds(found):
+                raise OperatorError(
+                    f"Reduction {self.name!r} has states from {self.range.low} to "
+                    f"{self.range.high}, but {str(part)!r} of two states can be from {found.low} "
+                    f"to {found.high}; use function 'sum', or limit it with & or %."
+                )
         tried = [value for value in _TRIED if self.range.low <= value <= self.range.high]
         for a, b, c in product(tried, repeat=3):
             ab = self._joined(a, b)

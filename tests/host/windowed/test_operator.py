@@ -120,8 +120,16 @@ def test_with_checks_again():
             "Reduction 's' must be commutative, but its function 'a + 0 * b' is not: for -7, -2",
         ),
         (
-            {"reductions": [Reduction("s", "reduce", "x", combine="a * b + 1")]},
-            "Reduction 's' must be associative, but its function 'a * b + 1' is not",
+            {"reductions": [Reduction("s", "reduce", "x & 63", combine="a * b + 1 & 63")]},
+            "Reduction 's' must be associative, but its function 'a * b + 1 & 63' is not",
+        ),
+        (
+            {"reductions": [Reduction("s", "reduce", "x", combine="a + b")]},
+            "Reduction 's' has states from -128 to 127, but 'a + b' of two states can be from -256",
+        ),
+        (
+            {"reductions": [Reduction("s", "reduce", "x", combine="a ^ b", inverse="a + (a ^ b)")]},
+            "but 'a + (a ^ b)' of two states can be from -256 to 254; use function 'sum', or limit",
         ),
         (
             {"reductions": [Reduction("s", "reduce", "x", combine="a | b", inverse="a ^ b")]},

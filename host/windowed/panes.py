@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windowed aggregation on arrays, by panes: every tuple is reduced once, every window from panes.
+
+A *cell* is the state of one key in one pane. The cells of a window are neighbours among those of
+its key, so its state is a reduction over a range of cells.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from host.windowed.sweep import Sweep
+
+__all__ = ["Cells", "Combine", "WindowStates", "cells_of", "merge_cells", "reduce_segments"]
+
+Array: TypeAlias = npt.NDArray[Any]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+#: Combination of two arrays of states, element by element; associative and commutative.
+Combine: TypeAlias = Callable[[Array, Array], Array]
+
+
+#: Most panes of a window that a sweep combines.
+_MOST_PANES = 64
+#: Largest number of keys and windows for each cell with which a sweep is worth while.
+_SPARSEST = 32
+
+
+@dataclass(frozen=True)
+class WindowStates:
+    """States of windows, sorted by (window, key).
+
+    Parameters
+    ----------
+    window : array of int64
+        Number n of the window ``[n * advance, n * advance + size)``.
+    key : array of int64
+        Code of the key.
+    states : tuple of array
+        The state of each reduction.
+    """
+
+    window: Int64s
+    key: Int64s
+    states: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """States of keys in panes, sorted by (key, pane); each pair of them once.
+
+    Parameters
+    ----------
+    key, pane : array of int64
+        Code of the key, and number of the pane: time divided by its length, rounded down.
+    states : tuple of array
+        The state of each reduction.
+    """
+
+    key: Int64s
+    pane: Int64s
+    states: tuple[Array, ...]
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.key)
+
+    def after(self, pane: int) -> "Cells":
+        """Return the cells from ``pane`` on."""
+        kept = self.pane >= pane
+        return Cells(self.key[kept], self.pane[kept], tuple(at[kept] for at in self.states))
+
+    def windows(
+        self,
+        length: int,
+        advance: int,
+        combines: Sequence[Combine],
+        *,
+        first: int | None = None,
+        last: int | None = None,
+    ) -> WindowStates:
+        """Return the states of all windows that hold a cell.
+
+        Parameters
+        ----------
+        length, advance : int
+            Panes of a window, and panes that the next one begins later.
+        combines : sequence of Combine
+            Combination of each reduction's states.
+        first, last : int, optional
+            Windows with a lower and with a higher number are left out.
+        """
+        if not len(self):
+            return WindowStates(self.key, self.key, self.states)
+        lowest = (int(self.pane.min()) - length) // advance + 1
+        highest = int(self.pane.max()) // advance
+        lowest = lowest if first is None else max(lowest, first)
+        highest = highest if last is None else min(highest, last)
+        if self._fill(length, advance, highest - lowest + 1):
+            sweep = Sweep(self.key, self.pane, self.states, combines, length, advance)
+            return WindowStates(*sweep.windows(lowest, highest))
+        window, key, begin, end = self._ranges(length, advance, lowest, highest)
+        states = tuple(
+            _reduce_ranges(values, begin, end, combine)
+            for values, combine in zip(self.states, combines, strict=True)
+        )
+        order = np.lexsort((key, window))
+        return WindowStates(window[order], key[order], tuple(at[order] for at in states))
+
+    def _fill(self, length: int, advance: int, windows: int) -> bool:
+        """Return whether windows hold so many keys that a sweep over them is worth while."""
+        if windows < 1 or length > _MOST_PANES or any(at.dtype == object for at in self.states):
+            return False
+        keys = int(self.key.max()) + 1
+        return keys * windows <= _SPARSEST * len(self) and windows <= len(self)
+
+    def _ranges(
+        self, length: int, advance: int, first: int, last: int
+    ) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+        """Return (window, key, first cell, cell behind the last) of each window of each key."""
+        lowest = np.maximum((self.pane - length) // advance + 1, first)
+        highest = np.minimum(self.pane // advance, last)
+        # A cell adds the windows that no earlier cell of its key is in.
+        same = np.flatnonzero(self.key[1:] == self.key[:-1]) + 1
+        lowest[same] = np.maximum(lowest[same], highest[same - 1] + 1)
+        added = np.maximum(highest - lowest + 1, 0)
+        cell = np.repeat(np.arange(len(self), dtype=np.int64), added)
+        place = np.arange(len(cell), dtype=np.int64) - np.repeat(np.cumsum(added) - added, added)
+        window = lowest[cell] + place
+        # The first cell of a window is the one that adds it: earlier cells are before the window,
+        # unless the window was left out for them, and then for this one too.
+        panes, rank = np.unique(self.pane, return_inverse=True)
+        places = self.key * (len(panes) + 1) + rank
+        behind = np.searchsorted(panes, window * advance + length)
+        end = np.searchsorted(places, self.key[cell] * (len(panes) + 1) + behind)
+        return window, self.key[cell], cell, end.astype(np.int64)
+
+
+def cells_of(
+    keys: Int64s, panes: Int64s, values: Sequence[Array], combines: Sequence[Combine]
+) -> Cells:
+    """Return the cells of tuples.
+
+    Parameters
+    ----------
+    keys, panes : array of int64
+        Code of a tuple's key, not negative, and the number of its pane. Codes times panes must fit
+        64 bits, as those that count distinct keys do.
+    values : sequence of array
+        What each tuple contributes to each reduction.
+    combines : sequence of Combine
+        Combination of each reduction's states.
+    """
+    low = int(panes.min()) if len(panes) else 0
+    span = (int(panes.max()) - low + 1) if len(panes) else 1
+    if len(keys) and (int(keys.max()) + 1) * span < 1 << 62:
+        place = keys * span + (panes - low)
+        order = np.argsort(place, kind="stable")
+        place = place[order]
+        begins = _begins(place[1:] != place[:-1], len(place))
+    else:
+        order = np.lexsort((panes, keys))
+        key, pane = keys[order], panes[order]
+        begins = _begins((key[1:] != key[:-1]) | (pane[1:] != pane[:-1]), len(order))
+    first = order[begins]
+    states = tuple(
+        reduce_segments(column[order], begins, combine)
+        for column, combine in zip(values, combines, strict=True)
+    )
+    return Cells(keys[first], panes[first], states)
+
+
+def merge_cells(one: Cells, other: Cells, combines: Sequence[Combine]) -> Cells:
+    """Return the cells of the tuples of both."""
+    if not len(one) or not len(other):
+        return one if len(one) else other
+    states = [np.concatenate(pair) for pair in zip(one.states, other.states, strict=True)]
+    keys, panes = np.concatenate([one.key, other.key]), np.concatenate([one.pane, other.pane])
+    return cells_of(keys, panes, states, combines)
+
+
+def reduce_segments(values: Array, begins: Int64s, combine: Combine) -> Array:
+    """Return the reduction of each segment of an array.
+
+    Parameters
+    ----------
+    values : array
+    begins : array of int64
+        Where segments begin: rising, from 0 on; none is empty.
+    combine : Combine
+        NumPy's own functions take their own way, others about log2 of the longest segment calls.
+    """
+    if not len(begins):
+        return values[:0]
+    if isinstance(combine, np.ufunc):
+        reduced: Array = combine.reduceat(values, begins)
+        return reduced
+    lengths = np.diff(begins, append=len(values))
+    while lengths.max() > 1:
+        place = np.arange(len(values)) - np.repeat(begins, lengths)
+        paired = np.flatnonzero((place % 2 == 0) & (place + 1 < np.repeat(lengths, lengths)))
+        values = values.copy()
+        values[paired] = combine(values[paired], values[paired + 1])
+        values = values[place % 2 == 0]
+        lengths = (lengths + 1) // 2
+        begins = np.cumsum(lengths) - lengths
+    return values
+
+
+def _reduce_ranges(values: Array, begin: Int64s, end: Int64s, combine: Combine) -> Array:
+    """Return the reduction of each range of an array; ranges may overlap, and none is empty.
+
+    A range is put together from runs of 1, 2, 4, … elements, one for each bit of its length, so
+    any associative function needs a logarithmic number of calls.
+    """
+    length, at = end - begin, begin.copy()
+    state = np.zeros(len(begin), values.dtype)
+    started = np.zeros(len(begin), np.bool_)
+    runs, width = values, 1
+    while len(begin) and width <= int(length.max()):
+        some = np.flatnonzero(length & width)
+        found = runs[at[some]]
+        going = started[some]
+        found[going] = combine(state[some[going]], found[going])
+        state[some], started[some] = found, True
+        at[some] += width
+        runs = combine(runs[: max(len(runs) - width, 0)], runs[width:])
+        width *= 2
+    return state
+
+
+def _begins(changes: npt.NDArray[np.bool_], count: int) -> Int64s:
+    """Return where segments begin, of so many elements, if they change after some."""
+    return np.flatnonzero(np.concatenate([[True], changes])[:count]).astype(np.int64)
