@@ -16,6 +16,7 @@ FORBIDDEN = {
     "spark_offload": {"amaranth", "cocotb", "hdl", "sim", "tests"},
     "hdl": {"cocotb", "host", "pyspark", "sim", "spark_offload", "tests"},
     "sim": {"pyspark", "spark_offload", "tests"},
+    "examples": {"amaranth", "cocotb", "hdl", "pyspark", "sim", "spark_offload", "tests"},
 }
 
 # Imports every module of the packages named on the command line; those of the first are blocked.
