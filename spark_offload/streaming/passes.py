@@ -20,6 +20,7 @@ from host.join.driver import TableJoin
 from host.reference.join_type import JoinType
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import microseconds
+from spark_offload.streaming.reduction import Reduction
 from spark_offload.streaming.task import StreamTask
 
 __all__ = ["NewPairs", "Rows", "reach"]
@@ -100,6 +101,7 @@ class NewPairs:
         self._right = right
         self._how = task.query.how
         self._query = replace(task.query, how=JoinType.INNER)
+        self._reduction = Reduction(task.query, task.left, task.right)
         self.matched = (np.zeros(left.count, np.bool_), np.zeros(right.count, np.bool_))
         self.results = 0
         self.cycles = 0
@@ -117,6 +119,12 @@ class NewPairs:
     def _pass(self, left: "_Part", right: "_Part") -> Iterator[pa.RecordBatch]:
         lefts, left_rows = self._within_reach(left, LEFT, right.rows, RIGHT)
         rights, right_rows = self._within_reach(right, RIGHT, lefts, LEFT)
+        # The larger side first: the rows that are kept, by those that have come.
+        for side in (LEFT, RIGHT) if lefts.num_rows > rights.num_rows else (RIGHT, LEFT):
+            if side == LEFT:
+                lefts, left_rows = self._with_partners(lefts, left_rows, LEFT, rights)
+            else:
+                rights, right_rows = self._with_partners(rights, right_rows, RIGHT, lefts)
         if not lefts.num_rows or not rights.num_rows:
             return
         join = self._join(lefts, rights)
@@ -153,6 +161,15 @@ class NewPairs:
         times = microseconds(table, self._task.order(side))
         near: Bools = (times >= span[0]) & (times <= span[1])
         return (table, numbers) if near.all() else (table.filter(pa.array(near)), numbers[near])
+
+    def _with_partners(
+        self, rows: pa.Table, numbers: Int64s, side: int, others: pa.Table
+    ) -> tuple[pa.Table, Int64s]:
+        """Return the rows that can have a partner among those of the other side."""
+        chosen = self._reduction.may_match(rows, side, others)
+        if chosen is None or chosen.all():
+            return rows, numbers
+        return rows.filter(pa.array(chosen)), numbers[chosen]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that can have a partner among others, found before a device is sent any: a semi-join.
+
+A micro-batch brings few rows, and of the many that are kept only those matter that share a value
+with one of them. The values of all terms are cut into cells as wide as a term's range of
+differences, so that the partners of a row lie in at most two cells of a field. The cells that new
+rows reach are marked in a table of bits, by a hash; a kept row whose own cell is not marked has no
+partner. A few rows remain that have none either, which does no harm.
+
+So what a device is sent, and what it finds, goes by what a micro-batch brings, and not by what is
+kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.contiguous import contiguous
+from host.encode.fields import TermTypes, bounds_of
+from host.encode.kinds import column_type, integer_view, validity
+from host.encode.scale import common_tick
+from host.query.join_query import JoinQuery
+
+__all__ = ["Reduction"]
+
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+
+_FARTHEST = 1 << 61
+"""Values and bounds below this have cells; sums of two fit into 64 bits."""
+
+_CELLS = 64
+"""Bits of the table for every cell that is marked, at least: about one in so many is by chance."""
+
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+"""Odd factors of the hash, one for each field; further terms tell nothing more."""
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A term whose values are cut into cells; bounds and values in ticks."""
+
+    types: TermTypes
+    factors: tuple[int, int]
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        """Of a cell."""
+        return self.high - self.low + 1
+
+    def values(self, table: pa.Table, side: int) -> tuple[Int64s, Bools | None] | None:
+        """Return the values of a side, and which are not null; None if one has no cell."""
+        column = self.types.columns[side]
+        array = column.comparable(contiguous(table.column(column.column)))
+        view, valid = integer_view(array), validity(array)
+        known = view if valid is None else view[valid]
+        factor = self.factors[side]
+        if len(known) and max(-int(known.min()), int(known.max())) * factor >= _FARTHEST:
+            return None
+        return view.astype(np.int64) * np.int64(factor), valid
+
+    def reached(self, values: Int64s, side: int) -> tuple[Int64s, ...]:
+        """Return the cells, one or two for each row of a side, in which its partners lie."""
+        first = values + np.int64(-self.high if side == 0 else self.low)
+        if self.width == 1:
+            return (first,)
+        return first // self.width, (first + (self.width - 1)) // self.width
+
+
+class Reduction:
+    """Tells which rows of one side can have a partner among rows of the other one.
+
+    Terms that compare text, floating-point numbers, or with an open bound are left to the device.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        The join.
+    left, right : Schema
+        Columns of both sides.
+    """
+
+    def __init__(self, query: JoinQuery, left: pa.Schema, right: pa.Schema) -> None:
+        fields = []
+        for term in query.terms:
+            types = TermTypes(
+                term, column_type(left, term.left, "left"), column_type(right, term.right, "right")
+            )
+            if types.left.kind.is_coded or term.low is None or term.high is None:
+                continue
+            tick, factors = common_tick(*types.columns)
+            bounds = bounds_of(types, tick, 1)
+            assert bounds.low is not None
+            assert bounds.high is not None
+            if bounds.low <= bounds.high and max(-bounds.low, bounds.high) < _FARTHEST:
+                fields.append(_Field(types, factors, bounds.low, bounds.high))
+        self._fields = fields[: len(_FACTORS)]
+
+    def may_match(self, rows: pa.Table, side: int, others: pa.Table) -> Bools | None:
+        """Return which of ``rows`` can have a partner among ``others``; None if nothing is known.
+
+        Parameters
+        ----------
+        rows, others : Table
+            Rows of a side, and of the other one.
+        side : int
+            Of ``rows``.
+        """
+        if not self._fields or not rows.num_rows or not others.num_rows:
+            return None
+        own = [field.values(rows, side) for field in self._fields]
+        met = [field.values(others, 1 - side) for field in self._fields]
+        cells, marks = [], []
+        for field, mine, theirs in zip(self._fields, own, met, strict=True):
+            if mine is None or theirs is None:
+                return None
+            marks.append(field.reached(theirs[0], 1 - side))
+            cells.append(mine[0] // field.width)
+        size = max(10, (_CELLS * len(marks[0][0]) << len(marks)).bit_length())
+        marked = np.zeros(1 << size, np.bool_)
+        for reached in product(*marks):
+            marked[_places(reached, size)] = True
+        found: Bools = marked[_places(cells, size)]
+        for _, valid in filter(None, own):
+            if valid is not None:
+                found &= valid
+        return found
+
+
+def _places(cells: Sequence[Int64s], size: int) -> npt.NDArray[np.uint64]:
+    """Return the places of cells in a table of ``2 ** size`` bits."""
+    mixed = np.zeros(len(cells[0]), np.uint64)
+    for cell, factor in zip(cells, _FACTORS, strict=False):
+        mixed = (mixed ^ cell.view(np.uint64)) * factor
+        mixed ^= mixed >> np.uint64(29)
+    return (mixed * _FACTORS[0]) >> np.uint64(64 - size)
