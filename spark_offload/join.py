@@ -13,7 +13,7 @@ from spark_offload.planning.batch_plan import make_plan
 from spark_offload.planning.fallback import can_fall_back, own_join_plan
 from spark_offload.planning.placement import PartitionBy
 from spark_offload.planning.plan import JoinPlan
-from spark_offload.planning.request import Bands, Equalities, Length, build_query
+from spark_offload.planning.request import Bands, Equalities, Within, build_query
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan
 
@@ -27,7 +27,7 @@ def stream_join(
     on: Equalities = None,
     band: Bands = None,
     order: str | tuple[str, str],
-    within: Length = None,
+    within: Within = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
     device: Devices = None,
@@ -82,8 +82,11 @@ def stream_join(
         :class:`datetime.timedelta` or text such as ``"-30min"``.
     order : str or (str, str)
         Columns, left and right, by which rows arrive: integers, dates or timestamps.
-    within : int, timedelta or str, optional
-        Time-based window: pairs whose order columns differ by at most this.
+    within : int, timedelta, str or (low, high), optional
+        Time-based window: pairs whose order columns differ by at most this, which is a whole
+        number, a duration such as ``"5s"`` or an interval as SQL writes it. Of a pair,
+        ``low <= left - right <= high``: with ``("-5s", "0s")`` the right row is up to five seconds
+        later.
     rows : int, optional
         Count-based window: the last so many rows of the other side, over all its rows. Exactly one
         of ``within`` and ``rows`` is given.
@@ -172,7 +175,7 @@ def plan_join(
     on: Equalities = None,
     band: Bands = None,
     order: str | tuple[str, str],
-    within: Length = None,
+    within: Within = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
     device: Devices = None,

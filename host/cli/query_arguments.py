@@ -10,6 +10,7 @@ from host.errors import UsageError
 from host.query.durations import Duration, parse_duration
 from host.query.join_query import Bound, JoinQuery, Term, Width
 from host.query.on_failure import OnFailure
+from host.query.one_sided import one_sided
 from host.query.ordering_text import FORMS, parse_ordering
 from host.reference.join_type import JoinType
 from host.reference.window import CountWindow, TimeWindow
@@ -47,7 +48,7 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     window.add_argument(
         "--within", metavar="DURATION|NUMBER",
         help="how far apart the order columns may be: 180min, 30s, 2h, 1d, 500ms for temporal "
-        "columns, a number for others",
+        "columns, a number for others; LO:HI for LO <= left - right <= HI, like --within=-5s:0s",
     )  # fmt: skip
     window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
     query.add_argument(
@@ -109,10 +110,12 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
     """
     terms = [Term(*column_pair(text, "--equal")) for text in options.equal]
     terms += [_band(text) for text in options.band]
+    order = column_pair(options.order, "--order")
+    window, ends = _window(options, order)
     return JoinQuery(
-        terms=tuple(terms),
-        order=column_pair(options.order, "--order"),
-        window=_window(options),
+        terms=(*terms, *ends),
+        order=order,
+        window=window,
         sorted=options.sorted,
         suffix=options.suffix,
         how=JoinType.of(options.how),
@@ -174,16 +177,26 @@ def _bound(text: str, what: str) -> Bound:
     return parse_length(text, what) if text.strip() else None
 
 
-def _window(options: argparse.Namespace) -> Width:
+def _window(options: argparse.Namespace, order: tuple[str, str]) -> tuple[Width, tuple[Term, ...]]:
     if options.rows is not None:
-        rows = positive_integer(options.rows, "--rows")
-        return CountWindow(rows)
+        return CountWindow(positive_integer(options.rows, "--rows")), ()
+    ends = options.within.split(":")
+    if len(ends) == 2:
+        low, high = (_end(text, f"In --within {options.within!r}, {text!r}") for text in ends)
+        return one_sided(low, high, order)
     width = parse_length(options.within, "--within")
     if isinstance(width, Duration):
-        return width
+        return width, ()
     if width < 0:
         raise UsageError(f"--within must not be negative, but is {options.within}.")
-    return TimeWindow(floor(width))
+    return TimeWindow(floor(width)), ()
+
+
+def _end(text: str, what: str) -> int | Duration:
+    end = parse_length(text, what)
+    if not isinstance(end, (int, Duration)):
+        raise UsageError(f"{what} is no whole number.")
+    return end
 
 
 def positive_integer(text: str, option: str) -> int:

@@ -10,8 +10,9 @@ from host.errors import UsageError
 
 __all__ = ["Duration", "as_duration", "parse_duration"]
 
-#: Nanoseconds in each unit, by its spellings; the first spelling is used for output.
+#: Nanoseconds in each unit, by its spellings; the first spelling is used for messages.
 UNITS: dict[tuple[str, ...], int] = {
+    ("w", "week", "weeks"): 604_800_000_000_000,
     ("d", "day", "days"): 86_400_000_000_000,
     ("h", "hour", "hours"): 3_600_000_000_000,
     ("min", "minute", "minutes"): 60_000_000_000,
@@ -24,6 +25,12 @@ UNITS: dict[tuple[str, ...], int] = {
 _SPELLED = {name: size for names, size in UNITS.items() for name in names}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)")
 _NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
+#: What SQL writes around a length: INTERVAL 5 SECONDS, INTERVAL '5' SECONDS, INTERVAL '5 seconds'.
+_INTERVAL = re.compile(r"interval\b\s*(.*)", re.DOTALL)
+#: SQL's own form, INTERVAL '1 02:03:04.5' DAY TO SECOND, in which Spark prints intervals.
+_DAY_TO_SECOND = re.compile(r"'([+-]?)(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)'\s*day to second")
+#: Units whose length depends on the date.
+_CALENDAR = re.compile(r"\d\s*'?\s*(months?|years?)\b")
 
 
 @dataclass(frozen=True, order=True)
@@ -43,7 +50,7 @@ class Duration:
 
     def __str__(self) -> str:
         """Return the duration in the largest unit that divides it."""
-        for names, size in UNITS.items():
+        for names, size in list(UNITS.items())[1:]:  # in days rather than in weeks
             if self.nanoseconds % size == 0 and self.nanoseconds:
                 return f"{self.nanoseconds // size}{names[0]}"
         return "0s"
@@ -56,7 +63,8 @@ def as_duration(length: timedelta) -> Duration:
 
 
 def parse_duration(text: str, what: str = "") -> Duration:
-    """Read a duration such as ``180min``, ``1h30min``, ``-2.5 s`` or ``3 minutes``.
+    """Read a duration such as ``180min``, ``1h30min``, ``-2.5 s``, ``3 minutes`` or, as SQL writes
+    it, ``INTERVAL 5 SECONDS``, ``INTERVAL '5' SECONDS`` or ``INTERVAL '0 00:00:05' DAY TO SECOND``.
 
     Parameters
     ----------
@@ -71,6 +79,11 @@ def parse_duration(text: str, what: str = "") -> Duration:
         If the text is not a duration, or is finer than a nanosecond.
     """
     body = text.strip().lower()
+    if interval := _INTERVAL.fullmatch(body):
+        if parts := _DAY_TO_SECOND.fullmatch(interval[1].strip()):
+            lengths = map("".join, zip(parts.groups()[1:], ("d", "h", "min", "s"), strict=True))
+            return parse_duration(parts[1] + "".join(lengths), what)
+        body = interval[1].replace("'", "").strip()
     sign = -1 if body.startswith("-") else 1
     body = body[1:] if body[:1] in ("-", "+") else body
     total, position = Fraction(0), 0
@@ -83,6 +96,11 @@ def parse_duration(text: str, what: str = "") -> Duration:
     if not body or position != len(body) or total.denominator != 1:
         units = ", ".join(names[0] for names in UNITS)
         given = f"{what} {text!r}".strip()
+        if calendar := _CALENDAR.search(body):
+            raise UsageError(
+                f"{given} is not a duration: a {calendar[1].rstrip('s')} has no fixed length; "
+                f"write days, like 30d."
+            )
         if _NUMBER.fullmatch(body):
             raise UsageError(
                 f"{given} is not a duration, as it has no unit: for columns of time append one out "

@@ -7,18 +7,22 @@ from typing import Any, TypeAlias
 
 from host import CountWindow, Ordering, TimeWindow, UsageError
 from host.elastic import Controller, controller_of
-from host.query.durations import Duration, parse_duration
+from host.query.durations import Duration, as_duration, parse_duration
 from host.query.join_query import Bound, JoinQuery, Term, Width
 from host.query.on_failure import OnFailure
+from host.query.one_sided import one_sided
 from host.reference.join_type import JoinType
 
-__all__ = ["Bands", "Equalities", "Length", "build_query", "column_pair", "equal_columns"]
+__all__ = ["Bands", "Equalities", "Length", "Within", "build_query", "column_pair", "equal_columns"]
 
 Equalities: TypeAlias = "str | Sequence[str | tuple[str, str]] | None"
 """Equal columns: one name, or a list of names and of (left, right) pairs."""
 
 Length: TypeAlias = "int | str | timedelta | Duration | None"
 """A number, a duration, or a duration as text (``"180min"``); None leaves a bound open."""
+
+Within: TypeAlias = "Length | tuple[Length, Length]"
+"""The width of a window, or the two ends of the difference left - right."""
 
 Bands: TypeAlias = (
     "Mapping[str | tuple[str, str], tuple[Length, Length]]"
@@ -32,7 +36,7 @@ def build_query(
     on: Equalities,
     band: Bands,
     order: str | tuple[str, str],
-    within: Length,
+    within: Within,
     rows: int | None,
     sorted: bool,
     suffix: str,
@@ -42,13 +46,16 @@ def build_query(
     elastic: Controller | bool | None = None,
 ) -> JoinQuery:
     """Return the query that the arguments ask for, or raise naming the one that is wrong."""
+    columns = column_pair(order, "order")
+    window, ends = _window(within, rows, columns)
     return JoinQuery(
         terms=(
             *(Term(left, right) for left, right in equal_columns(on, "on")),
             *_bands(band),
+            *ends,
         ),
-        order=column_pair(order, "order"),
-        window=_window(within, rows),
+        order=columns,
+        window=window,
         ordering=Ordering.outer() if ordering is None else ordering,
         sorted=bool(sorted),
         suffix=suffix,
@@ -139,7 +146,8 @@ def _bound(value: Any, what: str) -> Bound:
     return parse_duration(value, what) if isinstance(value, str) else value
 
 
-def _window(within: Any, rows: Any) -> Width:
+def _window(within: Any, rows: Any, order: tuple[str, str]) -> tuple[Width, tuple[Term, ...]]:
+    """Return the window, and a term on the order columns if it reaches less far on one side."""
     if (within is None) == (rows is None):
         given = "neither" if rows is None else f"both within={within!r} and rows={rows!r}"
         raise UsageError(
@@ -149,16 +157,41 @@ def _window(within: Any, rows: Any) -> Width:
     if rows is not None:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise UsageError(f"rows must be a whole number of at least 1, not {rows!r}.")
-        return CountWindow(rows)
-    if isinstance(within, str):
-        return parse_duration(within, "within")
-    if isinstance(within, (timedelta, Duration)):
-        return within
-    if isinstance(within, bool) or not isinstance(within, int) or within < 0:
-        raise UsageError(
-            f"within must be a whole number of at least 0 or a duration, not {within!r}."
-        )
-    return TimeWindow(int(within))
+        return CountWindow(rows), ()
+    if isinstance(within, (tuple, list)):
+        if len(within) != 2:
+            raise UsageError(
+                f"within is one length, or (low, high) for low <= left - right <= high, not "
+                f"{within!r}."
+            )
+        low, high = (_length(end, within) for end in within)
+        return one_sided(low, high, order)
+    width = _length(within, within)
+    if isinstance(width, Duration):
+        return width, ()
+    if width < 0:
+        raise _no_length(within)
+    return TimeWindow(width), ()
+
+
+def _length(value: Any, within: Any) -> int | Duration:
+    """Return a whole number or a duration that ``within`` is, or is made of."""
+    if isinstance(value, str):
+        return parse_duration(value, "within")
+    if isinstance(value, timedelta):
+        return as_duration(value)
+    if isinstance(value, Duration):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _no_length(within)
+    return int(value)
+
+
+def _no_length(within: Any) -> UsageError:
+    return UsageError(
+        f"within must be a whole number of at least 0 or a duration, or (low, high) of such that "
+        f"may be negative, not {within!r}."
+    )
 
 
 def _is_pair(value: object) -> bool:
