@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions that a PySpark program calls."""
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
 
 from host import JoinError, Ordering, UsageError
 from host.elastic import Controller
 from host.query.on_failure import OnFailure
 from host.reference.join_type import JoinType
+from spark_offload.conditions.terms import split_conditions, terms_of
 from spark_offload.devices.sources import Devices
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.batch_plan import make_plan
@@ -19,13 +23,16 @@ from spark_offload.streaming.plan import make_stream_plan
 
 __all__ = ["plan_join", "stream_join"]
 
+EqualitiesOrCondition: TypeAlias = "Equalities | Column | Sequence[Column]"
+BandsOrCondition: TypeAlias = "Bands | Column | Sequence[Column]"
+
 
 def stream_join(
     left: DataFrame,
     right: DataFrame,
     *,
-    on: Equalities = None,
-    band: Bands = None,
+    on: EqualitiesOrCondition = None,
+    band: BandsOrCondition = None,
     order: str | tuple[str, str],
     within: Within = None,
     rows: int | None = None,
@@ -74,9 +81,11 @@ def stream_join(
     ----------
     left, right : DataFrame
         Both batch frames or both streaming ones.
-    on : str or list, optional
-        Columns that must be equal: a name, or a list of names and (left, right) pairs.
-    band : mapping or list, optional
+    on : str, Column or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs. Or a
+        condition, as Spark's own join takes it: comparisons of a left column with a right one,
+        joined by ``&``, such as ``(l.symbol == r.symbol) & (l.price - r.price).between(-10, 10)``.
+    band : mapping, Column or list, optional
         ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
         ``low <= l - r <= high``. None is an open bound. Temporal columns take
         :class:`datetime.timedelta` or text such as ``"-30min"``.
@@ -172,8 +181,8 @@ def plan_join(
     left: DataFrame,
     right: DataFrame,
     *,
-    on: Equalities = None,
-    band: Bands = None,
+    on: EqualitiesOrCondition = None,
+    band: BandsOrCondition = None,
     order: str | tuple[str, str],
     within: Within = None,
     rows: int | None = None,
@@ -203,9 +212,17 @@ def plan_join(
     progress : str, optional
         Folder of :func:`spark_offload.session.progress.show_progress`.
     """
+    equal, conditions = split_conditions(on, "on")
+    bounded, others = split_conditions(band, "band")
+    terms = [
+        term
+        for argument, column in (*conditions, *others)
+        for term in terms_of(left, right, column, argument)
+    ]
     query = build_query(
-        on=on,
-        band=band,
+        on=equal,
+        band=bounded,
+        terms=terms,
         order=order,
         within=within,
         rows=rows,

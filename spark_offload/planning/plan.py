@@ -14,9 +14,10 @@ from host.query.asof_query import AsofQuery
 from host.query.join_query import JoinQuery
 from spark_offload.failures.translation import kit_errors
 from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.derived import JoinsByColumn
 from spark_offload.planning.explanation import Explanation
 
-__all__ = ["JoinPlan", "explain", "metrics", "plan_of", "remember"]
+__all__ = ["JoinPlan", "explain", "metrics", "plan_behind", "plan_of", "remember"]
 
 _ATTRIBUTE = "_splitjoin_plan"
 
@@ -100,12 +101,17 @@ class JoinPlan(ABC):
         """Return the answer, and the function that reads what was measured."""
 
 
+_JOINS: JoinsByColumn[JoinPlan] = JoinsByColumn()
+"""All joins whose frames are there."""
+
+
 def remember(frame: DataFrame, plan: JoinPlan) -> None:
     """Let :func:`plan_of` find the plan of a frame.
 
     The frame itself holds the plan, so the two, which know each other, are freed together.
     """
     vars(frame)[_ATTRIBUTE] = plan
+    _JOINS.note(frame, plan)
 
 
 def plan_of(frame: DataFrame) -> JoinPlan:
@@ -114,10 +120,35 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     plan = vars(frame).get(_ATTRIBUTE) if isinstance(frame, DataFrame) else None
     if not isinstance(plan, JoinPlan):
         raise UsageError(
-            "This DataFrame is not one that stream_join returned; frames derived from one do not "
-            "know its plan."
+            "This is not a DataFrame that stream_join or asof_join returned; give that one, and "
+            "none derived from it."
         )
     return plan
+
+
+def plan_behind(frame: DataFrame) -> JoinPlan:
+    """Return the plan of the join that a frame is, or that it is derived from.
+
+    Raises
+    ------
+    UsageError
+        If there is no such join, its frame is gone, or there are several.
+    """
+    if not isinstance(frame, DataFrame) or _ATTRIBUTE in vars(frame):
+        return plan_of(frame)
+    found = _JOINS.behind(frame)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(
+            f"This DataFrame is derived from {len(found)} joins; give the frame that stream_join "
+            f"or asof_join returned for one of them."
+        )
+    raise UsageError(
+        "No join is behind this DataFrame, or the frame that stream_join or asof_join returned is "
+        "gone; keep that frame in a variable, for its plan is kept with it. (Spark Connect does "
+        "not show what a frame is derived from: give the frame of the join itself.)"
+    )
 
 
 def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
@@ -126,15 +157,19 @@ def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
     Parameters
     ----------
     frame : DataFrame
-        What :func:`~spark_offload.stream_join` returned.
+        What :func:`~spark_offload.stream_join` or :func:`~spark_offload.asof_join` returned, or a
+        frame derived from it.
     count : bool
         Whether to let Spark read the order columns of both inputs, for the number of rows and an
         estimate of the cycles, unless that has been done for the sake of the join. Of streams it
         has no meaning.
     """
-    return plan_of(frame).explain(count=count)
+    return plan_behind(frame).explain(count=count)
 
 
 def metrics(frame: DataFrame) -> JoinMetrics:
-    """Return what the tasks of the join behind ``frame`` have measured so far."""
-    return plan_of(frame).metrics()
+    """Return what the tasks of the join behind ``frame`` have measured so far.
+
+    ``frame`` is a join, or derived from one.
+    """
+    return plan_behind(frame).metrics()

@@ -44,14 +44,19 @@ def build_query(
     how: str | JoinType = JoinType.INNER,
     on_failure: str | OnFailure = OnFailure.RAISE,
     elastic: Controller | bool | None = None,
+    terms: Sequence[Term] = (),
 ) -> JoinQuery:
-    """Return the query that the arguments ask for, or raise naming the one that is wrong."""
+    """Return the query that the arguments ask for, or raise naming the one that is wrong.
+
+    ``terms`` come besides those of ``on`` and ``band``.
+    """
     columns = column_pair(order, "order")
     window, ends = _window(within, rows, columns)
     return JoinQuery(
         terms=(
             *(Term(left, right) for left, right in equal_columns(on, "on")),
             *_bands(band),
+            *terms,
             *ends,
         ),
         order=columns,

@@ -2,14 +2,16 @@
 """A session that joins all day: plans, and all that the driver keeps for them, are freed."""
 
 import gc
+from importlib import import_module
 import tracemalloc
 from weakref import ref
 
+from pyspark.sql import functions as F
 import pytest
 
 from host import UsageError
-from spark_offload import metrics, stream_join
-from spark_offload.planning.plan import plan_of
+from spark_offload import asof_join, explain, metrics, stream_join
+from spark_offload.planning.plan import plan_behind, plan_of
 
 PER_JOIN = 5_000
 """Bytes that the driver may keep of a join that is over: 50 MB of 10,000 joins."""
@@ -30,8 +32,9 @@ def test_a_plan_lives_as_long_as_its_frame(spark):
     del frame
     gc.collect()
     assert plan_of(other) is plan()
-    with pytest.raises(UsageError, match="stream_join returned"):
+    with pytest.raises(UsageError, match="stream_join or asof_join returned"):
         plan_of(other.where("t > 1"))
+    assert plan_behind(other.where("t > 1")) is plan()
     del other
     gc.collect()
     assert plan() is None
@@ -44,9 +47,36 @@ def test_a_frame_derived_from_a_join_runs_when_its_plan_is_gone(spark):
     gc.collect()
     assert plan() is None
     assert derived.count() == 5
+    with pytest.raises(
+        UsageError, match="the frame that stream_join or asof_join returned is gone"
+    ):
+        explain(derived)
     again = joined(spark)
     again.collect()
     assert metrics(again).total("left_rows") == 20, "reports go to their own join"
+
+
+def test_frames_derived_from_a_join_know_it(spark):
+    frame = joined(spark)
+    other = spark.range(3)
+    derived = frame.where("t < 9").select("t_right", "t").alias("d").join(other, F.col("id") == 1)
+    derived = derived.groupBy("t").count()
+    assert derived.count() == 9
+    assert metrics(derived).total("results") == metrics(frame).total("results") > 0
+    assert explain(derived) == explain(frame)
+    lonely = asof_join(other, other, on="id")
+    with pytest.raises(UsageError, match="derived from 2 joins"):
+        metrics(frame.crossJoin(lonely))
+    with pytest.raises(UsageError, match="No join is behind this DataFrame"):
+        metrics(other)
+
+
+def test_methods_of_frames_by_import(spark):
+    import_module("spark_offload.methods")
+    rows = spark.range(20).withColumnRenamed("id", "t")
+    joined = rows.streamJoin(rows, order="t", within=0, device="software:")
+    assert (joined.count(), metrics(joined).total("results")) == (20, 20)
+    assert rows.asofJoin(rows, on="t", allow_exact_matches=False, how="inner").count() == 19
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.long)])
