@@ -43,10 +43,11 @@ setup: $(STAMP) ## Make .venv and install the locked versions
 	    echo 'Set-up is done; what is missing above is needed by `make demo` and `make test`.'
 
 .PHONY: setup-fpga
-setup-fpga: need-python ## Also install synthesis, route, proofs, mutation (280 MB more; optional)
+setup-fpga: need-python ## Also install synthesis, route, proofs, mutation (280 MB and minutes more; optional)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --require-hashes -r requirements-fpga.lock
 	@touch $(STAMP)
+	$(PY) -m hdl.boards.first_use
 
 # An existing .venv is brought up to date in place; `make clean-venv` starts from nothing.
 $(STAMP): requirements.lock pyproject.toml
