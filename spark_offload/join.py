@@ -17,7 +17,7 @@ from spark_offload.planning.batch_plan import make_plan
 from spark_offload.planning.fallback import can_fall_back, own_join_plan
 from spark_offload.planning.placement import PartitionBy
 from spark_offload.planning.plan import JoinPlan
-from spark_offload.planning.request import Bands, Equalities, Within, build_query
+from spark_offload.planning.request import Bands, Equalities, Sortedness, Within, build_query
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan
 
@@ -39,7 +39,7 @@ def stream_join(
     how: str | JoinType = "inner",
     device: Devices = None,
     suffix: str = "_right",
-    sorted: bool = False,
+    sorted: Sortedness = False,
     ordering: Ordering | None = None,
     on_failure: str | OnFailure = OnFailure.RAISE,
     elastic: Controller | bool | None = None,
@@ -110,9 +110,10 @@ def stream_join(
         ``docs/spark-cluster.md``.
     suffix : str
         Appended to the name of a right column that the left input has too.
-    sorted : bool
+    sorted : bool or "partitions"
         Declares both inputs sorted by their order columns: a row that goes back in time becomes an
-        error. Otherwise rows are sorted, silently.
+        error. ``"partitions"`` declares each partition of an input sorted by itself: partitions are
+        sources of their own, and are merged. Otherwise rows are sorted, silently.
     ordering : Ordering, optional
         Other orders of the results of each partition than by arrival, or a precision that adapts
         itself to a required rate; ``docs/ordering.md`` says what each promises.
@@ -189,7 +190,7 @@ def plan_join(
     how: str | JoinType = "inner",
     device: Devices = None,
     suffix: str = "_right",
-    sorted: bool = False,
+    sorted: Sortedness = False,
     ordering: Ordering | None = None,
     on_failure: str | OnFailure = OnFailure.RAISE,
     elastic: Controller | bool | None = None,

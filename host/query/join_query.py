@@ -101,6 +101,9 @@ class JoinQuery:
     sorted : bool
         Whether both tables are declared sorted by their order columns; it is an error if they are
         not. Otherwise they are sorted first.
+    per_partition : bool
+        Whether ``sorted`` is declared of each partition of an input by itself, which are then
+        merged. A table is one partition; the frames of Spark have several.
     suffix : str
         Text appended to the name of a right column if a left column has the same name.
     how : JoinType or str
@@ -121,6 +124,7 @@ class JoinQuery:
     window: Width
     ordering: Ordering = field(default_factory=Ordering.outer)
     sorted: bool = False
+    per_partition: bool = False
     suffix: str = "_right"
     how: JoinType = JoinType.INNER
     on_failure: OnFailure = OnFailure.RAISE

@@ -63,6 +63,16 @@ class BatchJoinPlan(WindowPlan):
     def follows_time(self) -> bool:
         return self.placement.follows_time
 
+    @property
+    def _tasks_see_a_part(self) -> bool:
+        """Whether rows that should be in order may be in different tasks, none of which sees both.
+
+        By keys, a task sees the order of its own keys' rows only. A range begins with the last row
+        before it, which need not be of the same partition of the input.
+        """
+        ranges = self.query.per_partition and self.placement.partitions > 1
+        return any(self.placement.keys) or ranges
+
     def estimated(self, *, count: bool = False) -> Explanation:
         return self._estimated(
             self.placement.profile,
@@ -90,8 +100,8 @@ class BatchJoinPlan(WindowPlan):
         )
         named = arrow_function(task, self.explanation.name, report)
         joined = tagged.frame.mapInArrow(named, self.schema)
-        if self.query.sorted and any(self.placement.keys):
-            # A task sees the order of its own keys' rows only; a null it sees in any row.
+        if self.query.sorted and self._tasks_see_a_part:
+            # A null is seen in any row.
             joined = checked_for_disorder(joined, self.left, self.right, self.query)
         manifest = self.choice.manifest
         return joined, lambda: read().on_hardware(manifest)

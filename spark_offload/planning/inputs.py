@@ -120,7 +120,9 @@ class JoinInputs:
         if isinstance(self.query.window, CountWindow):
             return count_halos(times, starts, self.query.window.size, how)
         width = window_width(self.query, self.order_type)
-        return time_halos(times, starts, width, how, joined=self.query.sorted)
+        # The last row before a range may belong to another partition, and then says nothing.
+        joined = self.query.sorted and not self.query.per_partition
+        return time_halos(times, starts, width, how, joined=joined)
 
     def _tagged_inputs(
         self, keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())

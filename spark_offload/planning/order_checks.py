@@ -67,10 +67,14 @@ def checked_for_disorder(
     left, right : DataFrame
         The inputs. The order column of each is read once more.
     query : JoinQuery
-        Names the order columns.
+        Names the order columns, and tells whether each partition of an input is sorted by itself.
     """
     checks = [
-        _check(_suspects(frame, order), partial(SideCheck, side, order, True, (), 0), answer)
+        _check(
+            _suspects(frame, order),
+            partial(SideCheck, side, order, True, (), 0, per_partition=query.per_partition),
+            answer,
+        )
         for frame, side, order in _inputs(left, right, query)
     ]
     return _behind(checks, answer)

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from host import CountWindow, Ordering, TimeWindow, UsageError
 from host.elastic import Controller, controller_of
@@ -13,7 +13,17 @@ from host.query.on_failure import OnFailure
 from host.query.one_sided import one_sided
 from host.reference.join_type import JoinType
 
-__all__ = ["Bands", "Equalities", "Length", "Within", "build_query", "column_pair", "equal_columns"]
+__all__ = [
+    "PARTITIONS",
+    "Bands",
+    "Equalities",
+    "Length",
+    "Sortedness",
+    "Within",
+    "build_query",
+    "column_pair",
+    "equal_columns",
+]
 
 Equalities: TypeAlias = "str | Sequence[str | tuple[str, str]] | None"
 """Equal columns: one name, or a list of names and of (left, right) pairs."""
@@ -30,6 +40,12 @@ Bands: TypeAlias = (
 )
 """Bounds ``low <= left - right <= high``, by column pair or as a list of four-tuples."""
 
+PARTITIONS = "partitions"
+"""Declares each partition of an input sorted by itself."""
+
+Sortedness: TypeAlias = 'bool | Literal["partitions"]'
+"""What is declared sorted: the inputs, nothing, or each partition of the inputs."""
+
 
 def build_query(
     *,
@@ -38,7 +54,7 @@ def build_query(
     order: str | tuple[str, str],
     within: Within,
     rows: int | None,
-    sorted: bool,
+    sorted: Sortedness,
     suffix: str,
     ordering: Ordering | None = None,
     how: str | JoinType = JoinType.INNER,
@@ -62,12 +78,22 @@ def build_query(
         order=columns,
         window=window,
         ordering=Ordering.outer() if ordering is None else ordering,
-        sorted=bool(sorted),
+        sorted=_is_declared(sorted),
+        per_partition=sorted == PARTITIONS,
         suffix=suffix,
         how=JoinType.of(how),
         on_failure=OnFailure.of(on_failure),
         elastic=controller_of(elastic),
     )
+
+
+def _is_declared(sorted: object) -> bool:
+    if isinstance(sorted, str) and sorted != PARTITIONS:
+        raise UsageError(
+            f"sorted is True, False or {PARTITIONS!r}, which declares each partition of an input "
+            f"sorted by itself, not {sorted!r}."
+        )
+    return bool(sorted)
 
 
 def column_pair(columns: object, argument: str) -> tuple[str, str]:

@@ -53,7 +53,7 @@ def check_streams(
         )
     if query.sorted:
         raise UsageError(
-            "sorted=True cannot be kept by streams, whose rows come in the order in which their "
+            "sorted cannot be kept by streams, whose rows come in the order in which their "
             "sources are read; leave it out: rows are sorted in every micro-batch."
         )
     # Left out, the ordering is `outer`, so that one cannot be told from the other.

@@ -98,7 +98,14 @@ class PartitionRows:
         shared = f"{SHARED}0" in self._schema.names
         middle = 0 if shared else len(left)
         self._checks = [
-            SideCheck(side, order, query.sorted, columns.names, len(TAG_COLUMNS) + first)
+            SideCheck(
+                side,
+                order,
+                query.sorted,
+                columns.names,
+                len(TAG_COLUMNS) + first,
+                per_partition=query.per_partition,
+            )
             for side, order, columns, first in zip(
                 ("left", "right"), query.order, (left, right), (0, middle), strict=True
             )

@@ -3,11 +3,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import DisorderError, NullOrderError
 
 __all__ = ["SideCheck"]
+
+Int64s = npt.NDArray[np.int64]
 
 _ROW_BITS = 33
 """Bits of an input row's number that count within its Spark partition."""
@@ -18,7 +22,8 @@ class SideCheck:
 
     Row numbers must rise with the times where an input was declared sorted. A range of time begins
     with the last rows before it, as halo rows, so a row that goes back in time is found in some
-    range, wherever it stands.
+    range, wherever it stands. Where each partition of the input was declared sorted by itself, row
+    numbers must rise within each partition.
 
     Parameters
     ----------
@@ -32,17 +37,27 @@ class SideCheck:
         Its columns, to show a row with.
     first : int
         Place of the first of them in the batches.
+    per_partition : bool
+        Whether that was declared of each partition of the input by itself.
     """
 
     def __init__(
-        self, side: str, order: str, is_sorted: bool, columns: Sequence[str], first: int
+        self,
+        side: str,
+        order: str,
+        is_sorted: bool,
+        columns: Sequence[str],
+        first: int,
+        *,
+        per_partition: bool = False,
     ) -> None:
         self._side = side
         self._columns = columns
         self._first = first
         self._order = order
         self._is_sorted = is_sorted
-        self._last: tuple[int, object] | None = None
+        self._per_partition = per_partition
+        self._last: dict[int, tuple[int, object]] = {}  # by partition, 0 for a whole input
 
     def see(self, batch: pa.RecordBatch, mask: pa.Array) -> None:
         """Check the rows of ``batch`` that ``mask`` selects; they come sorted by order and row.
@@ -60,19 +75,27 @@ class SideCheck:
             # Spark's row numbers say nothing to a user, so the row itself is shown. Nulls sort
             # first, by the numbers of their rows.
             raise NullOrderError(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
-        if self._is_sorted and len(rows):
-            self._require_rising(rows, order)
-
-    def _require_rising(self, rows: pa.Array, order: pa.Array) -> None:
-        """Raise if a later time belongs to an earlier row."""
+        if not self._is_sorted or not len(rows):
+            return
         numbers = rows.to_numpy()
-        if self._last is not None and numbers[0] < self._last[0]:
-            self._raise(self._last[0], self._last[1], order[0].as_py())
-        falls = (numbers[1:] < numbers[:-1]).nonzero()[0]
+        if not self._per_partition:
+            self._require_rising(0, numbers, order)
+            return
+        partitions = numbers >> _ROW_BITS
+        for partition in np.unique(partitions).tolist():
+            (own,) = np.nonzero(partitions == partition)
+            self._require_rising(partition, numbers[own], order.take(pa.array(own)))
+
+    def _require_rising(self, source: int, numbers: Int64s, order: pa.Array) -> None:
+        """Raise if a later time belongs to an earlier row of the same source."""
+        last = self._last.get(source)
+        if last is not None and numbers[0] < last[0]:
+            self._raise(last[0], last[1], order[0].as_py())
+        (falls,) = np.nonzero(numbers[1:] < numbers[:-1])
         if len(falls):
             at = int(falls[0])
             self._raise(int(numbers[at]), order[at].as_py(), order[at + 1].as_py())
-        self._last = int(numbers[-1]), order[len(order) - 1].as_py()
+        self._last[source] = int(numbers[-1]), order[len(order) - 1].as_py()
 
     def _row(self, batch: pa.RecordBatch) -> dict[str, object]:
         """Return the first row of ``batch`` by the names of its columns."""
@@ -89,5 +112,5 @@ class SideCheck:
             within,
             later,
             earlier,
-            partition=partition or None,
+            partition=partition if partition or self._per_partition else None,
         )

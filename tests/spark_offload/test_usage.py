@@ -27,6 +27,7 @@ GOOD = {"order": "t", "within": 5, "device": "software:"}
     ("change", "words"),
     [
         ({"order": "time"}, ["'time'", "left", "'price'"]),
+        ({"sorted": "files"}, ["sorted", "'partitions'", "'files'"]),
         ({"order": ("t", "when")}, ["'when'", "right"]),
         ({"order": 5}, ["order", "5"]),
         ({"on": "Name"}, ["'Name'", "the left input", "write 'name'"]),
@@ -160,6 +161,23 @@ def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
     assert "left.t" in str(error)
     assert "row 2" in str(error)
     assert stream_join(left.orderBy("t").coalesce(1), rows, sorted=True, **GOOD).count() == 4
+
+
+@pytest.mark.parametrize("how", [{"partitions": 3}, {"on": "t", "partitions": 2}])
+def test_partitions_may_be_sources_that_are_sorted_by_themselves(spark, how):
+    def frame(*times):
+        """A frame of two partitions with as many rows."""
+        return spark.range(0, len(times), 1, 2).selectExpr(f"array{times}[int(id)] as t")
+
+    good, right = frame(1, 4, 9, 0, 4, 20), frame(2, 5, 4, 6)
+    asked = {"order": "t", "within": 2, "device": "software:", **how}
+    expected = sorted(map(tuple, stream_join(good, right, **asked).collect()))
+    joined = stream_join(good, right, sorted="partitions", **asked)
+    assert sorted(map(tuple, joined.collect())) == expected
+    bad = frame(1, 4, 5, 9, 9, 5)
+    error = failure(stream_join(bad, right, sorted="partitions", **asked))
+    assert isinstance(error, DisorderError)
+    assert "row 2 of the input's partition 1 (the first is 0) has 5 after 9" in str(error)
 
 
 def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bundle):

@@ -2,6 +2,8 @@
 from itertools import pairwise
 import random
 
+from hypothesis import given
+from hypothesis import strategies as st
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -14,10 +16,10 @@ LARGE = 1 << 33
 """Rows of one Spark partition are numbered from here on, those of the next one from twice that."""
 
 
-def check(table, cuts, *, side, is_sorted):
+def check(table, cuts, *, side, is_sorted, per_partition=False):
     """See the rows of one side of a table."""
     name = ("left", "right")[side]
-    checks = SideCheck(name, "t", is_sorted, ("t", "x"), 3)
+    checks = SideCheck(name, "t", is_sorted, ("t", "x"), 3, per_partition=per_partition)
     for batch in in_batches(table, cuts):
         checks.see(batch, pc.equal(batch.column("side"), pa.scalar(side, pa.int8())))
 
@@ -61,3 +63,32 @@ def test_a_row_without_a_time_is_shown(side, is_sorted):
     assert raised.value.column == ("left.t", "right.t")[side]
     assert "the row with t=null, x=5;" in str(raised.value)
     check(table, [], side=1 - side, is_sorted=is_sorted)  # the other side has all its times
+
+
+@given(st.data())
+def test_partitions_sorted_by_themselves_are_sources_of_their_own(data):
+    sources = data.draw(st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=4))
+    rows = sorted(
+        (time, LARGE * source + at)
+        for source, times in enumerate(sources)
+        for at, time in enumerate(times)
+    )
+    table = tagged_table([(0, time, number, 7, False) for time, number in rows])
+    cuts = data.draw(st.lists(st.integers(0, len(rows)), max_size=3))
+    backwards = {
+        (source, late)
+        for source, times in enumerate(sources)
+        for late in range(len(times))
+        if any(before > times[late] for before in times[:late])
+    }
+    if not backwards:
+        check(table, cuts, side=0, is_sorted=True, per_partition=True)
+        return
+    with pytest.raises(DisorderError) as raised:
+        check(table, cuts, side=0, is_sorted=True, per_partition=True)
+    error = raised.value
+    assert (error.partition, error.position) in backwards
+    times = sources[error.partition]
+    assert error.value == times[error.position] < error.previous
+    assert error.previous in times[: error.position]
+    assert f"of the input's partition {error.partition} " in str(error)
