@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Sequence
 import sys
 
-from host.cli import asof, devices, doctor, join, selftest, types
+from host.cli import aggregate, asof, devices, doctor, join, selftest, types
 from host.cli.endings import OutputFile, ending
 
 __all__ = ["main", "parser"]
@@ -18,6 +18,7 @@ def parser() -> argparse.ArgumentParser:
     doctor.add_parser(commands)
     join.add_parser(commands)
     asof.add_parser(commands)
+    aggregate.add_parser(commands)
     devices.add_parser(commands)
     selftest.add_parser(commands)
     types.add_parser(commands)

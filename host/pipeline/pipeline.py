@@ -21,6 +21,7 @@ from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag
 from host.pipeline.joining import Joined, Merged
 from host.pipeline.operations import (
+    Aggregated,
     Distinct,
     Lazy,
     Limited,
@@ -36,8 +37,10 @@ from host.pipeline.operations import (
 )
 from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
+from host.query.aggregate_query import AggregateQuery
 from host.query.join_query import JoinQuery
 from host.runtime import Governor
+from host.streams.aggregate import Aggregate
 from host.streams.device_join import JoinOptions, PreparedJoin
 
 __all__ = ["Pipeline"]
@@ -223,6 +226,23 @@ class Pipeline:
         """
         chosen = JoinOptions() if options is None else options
         return self._with(Joined(right, query, device, chosen, started))
+
+    def aggregate(
+        self, query: AggregateQuery, *, started: Callable[[Aggregate], None] | None = None
+    ) -> "Pipeline":
+        """Aggregate rows over windows of time, by keys, on the host.
+
+        The result has the boundaries of the window, the keys and the aggregates, in the order of
+        windows and keys. If rows are known to be SORTED by time, results leave as windows end.
+
+        Parameters
+        ----------
+        query : AggregateQuery
+            The aggregation.
+        started : callable, optional
+            Called with the stream of each execution, whose ``work`` has the counts.
+        """
+        return self._with(Aggregated(query, started))
 
     def then(self, operation: Lazy) -> "Pipeline":
         """Append any operation, including operations defined outside of the kit."""

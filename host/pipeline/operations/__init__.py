@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intermediate operations: their effects on the flags, and the streams that they become."""
 
+from host.pipeline.operations.aggregated import Aggregated
 from host.pipeline.operations.chained import Chained, Decision
 from host.pipeline.operations.distinct import Distinct
 from host.pipeline.operations.limited import Limited
@@ -19,6 +20,7 @@ from host.pipeline.operations.stateless import (
 from host.pipeline.operations.unordered import Unordered
 
 __all__ = [
+    "Aggregated",
     "Chained",
     "Decision",
     "Distinct",

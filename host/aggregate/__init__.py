@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregation of tables and streams of rows over windows of time, on the host."""

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The column of time of an aggregation: its values, its windows and their boundaries."""
+
+from collections.abc import Sequence
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.encode.kinds import ORDERED, Kind, column_type, row_at
+from host.errors import (
+    KeyRangeError,
+    NullOrderError,
+    UnsupportedTypeError,
+    UsageError,
+)
+from host.query.aggregate_query import AggregateQuery, Span
+from host.query.durations import Duration
+
+__all__ = ["TimeColumn"]
+
+Int64s = npt.NDArray[np.int64]
+
+#: Times are at most so far from 0, so that boundaries of windows fit 64 bits.
+_MOST = 1 << 62
+
+
+class TimeColumn:
+    """A column of time, in its own unit.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+    query : AggregateQuery
+
+    Attributes
+    ----------
+    window, advance, pane : int
+        Lengths in units of the column; a pane is the greatest common divisor of the others.
+    type : pa.DataType
+        Type of the boundaries of windows: that of the column, but int64 for all integers.
+
+    Raises
+    ------
+    UsageError
+        If there is no such column, it is no column of time, or the windows do not suit it.
+    """
+
+    def __init__(self, schema: pa.Schema, query: AggregateQuery) -> None:
+        found = column_type(schema, query.time, "input")
+        if not found.kind.is_order or found.kind in (Kind.BOOLEAN, Kind.TIME):
+            raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
+        self.name = found.column
+        self._kind = found.kind
+        self._tick = found.tick
+        self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
+        assert query.advance is not None
+        self.window = self._units("window", query.window)
+        self.advance = self._units("advance", query.advance)
+        self.pane = gcd(self.window, self.advance)
+
+    def read(self, batch: pa.RecordBatch, first_row: int) -> Int64s:
+        """Return the times of a batch, whose first row has this number in the whole input.
+
+        Raises
+        ------
+        NullOrderError, KeyRangeError
+            If a time is null, or too far from 0.
+        """
+        column = batch.column(self.name)
+        if column.null_count:
+            at = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+            raise NullOrderError(self.name, first_row + at, row_at(batch, at))
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if self._kind.is_temporal:
+            column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
+        low, high = _edges(column)
+        if low <= -_MOST or high >= _MOST:
+            raise KeyRangeError(
+                self.name, low if low <= -_MOST else high, 1 - _MOST, _MOST - 1,
+                remedy="use a coarser unit of time",
+            )  # fmt: skip
+        return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+    def boundaries(self, windows: Int64s) -> tuple[pa.Array, pa.Array]:
+        """Return the left and the right boundaries of windows by their numbers."""
+        starts = windows * self.advance
+        return self.values(starts), self.values(starts + self.window)
+
+    def values_of(self, times: Sequence[int]) -> list[object]:
+        """Return times, in the column's units, as Python values."""
+        values: list[object] = self.values(np.array(times, np.int64)).to_pylist()
+        return values
+
+    def units(self, value: object) -> int:
+        """Return a time that is given in the column's type, in its units.
+
+        Raises
+        ------
+        UsageError
+            If it is no value of the column's type.
+        """
+        try:
+            array = pa.array([value], self.type)
+            return int(self._integers(array)[0].as_py())
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise UsageError(
+                f"A time of column {self.name!r} is of type {self.type}, not {value!r}."
+            ) from error
+
+    def _integers(self, array: pa.Array) -> pa.Array:
+        return array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+
+    def values(self, times: Int64s) -> pa.Array:
+        """Return times, in the column's units, in its type."""
+        array = pa.array(times)
+        if self._kind is Kind.INTEGER:
+            return array
+        if self.type.bit_width == 32:
+            array = array.cast(pa.int32())
+        return array.cast(self.type)
+
+    def _units(self, what: str, span: Span) -> int:
+        if isinstance(span, Duration) != self._kind.is_temporal:
+            needed = "a duration, such as 5min" if self._kind.is_temporal else "a whole number"
+            raise UsageError(
+                f"The {what} over column {self.name!r} of type {self.type} must be {needed}, not "
+                f"{span}."
+            )
+        if not isinstance(span, Duration):
+            return span
+        units, rest = divmod(span.nanoseconds, self._tick)
+        if rest:
+            raise UsageError(
+                f"The {what} of {span} is no whole number of the units of column {self.name!r} "
+                f"({self.type}, {Duration(self._tick)}); choose a multiple of that."
+            )
+        return units
+
+
+def _edges(column: pa.Array) -> tuple[int, int]:
+    """Return the least and the greatest value of a column without nulls; 0 if it is empty."""
+    if not len(column):
+        return 0, 0
+    edges = pc.min_max(column).as_py()
+    return int(edges["min"]), int(edges["max"])

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The states of windows that the aggregates of a query need, and their values in the end.
+
+Nulls do not count: each column has the number of its values beside what is computed of them, once
+it has had a null. Sums of integers are exact; those that 64 bits cannot hold are refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.encode.kinds import Kind, column_type
+from host.errors import KeyRangeError, UnsupportedTypeError
+from host.query.aggregate_query import Aggregate, AggregateQuery
+from host.query.column_names import require_column
+from host.windowed.panes import Combine
+
+__all__ = ["ROWS", "AggregateStates"]
+
+Array: TypeAlias = npt.NDArray[Any]
+#: A state: a function and a column, ``("count", None)`` for the number of rows.
+State: TypeAlias = tuple[str, str | None]
+
+#: The number of rows, which every query keeps.
+ROWS: State = ("count", None)
+_COMBINES: dict[str, Combine] = {
+    "count": np.add,
+    "sum": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_INT64 = np.iinfo(np.int64)
+#: Kinds of which sums and means are computed.
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT)
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    dtype: pa.DataType
+    kind: Kind
+
+
+class AggregateStates:
+    """What is kept for each key and pane, and how rows become it.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        Columns of the input.
+    query : AggregateQuery
+
+    Attributes
+    ----------
+    schema : pa.Schema
+        Columns of the aggregates in a result.
+
+    Raises
+    ------
+    UsageError
+        If there is no such column, or an aggregate cannot be computed of its type.
+    """
+
+    def __init__(self, schema: pa.Schema, query: AggregateQuery) -> None:
+        self._aggregates = dict(query.aggregates)
+        self._columns = {name: _aggregated(schema, name, query) for name in query.columns}
+        self._states = list(dict.fromkeys([ROWS, *self._needed()]))
+        self._largest = dict.fromkeys(self._columns, 0)
+        self._rows = 0
+        self.schema = pa.schema(
+            [(name, self._type(aggregate)) for name, aggregate in query.aggregates.items()]
+        )
+
+    @property
+    def combines(self) -> list[Combine]:
+        """How each state is combined."""
+        return [self._combine(function, column) for function, column in self._states]
+
+    def of_rows(self, batch: pa.RecordBatch) -> list[Array]:
+        """Return what each row contributes to each state."""
+        self._rows += batch.num_rows
+        given = {name: self._read(batch, column) for name, column in self._columns.items()}
+        return [self._contribution(state, given, batch.num_rows) for state in self._states]
+
+    def results(self, states: Sequence[Array]) -> list[pa.Array]:
+        """Return the columns of the aggregates of windows with these states.
+
+        Raises
+        ------
+        KeyRangeError
+            If a sum does not fit 64 bits.
+        """
+        known = dict(zip(self._states, states, strict=True))
+        return [self._result(one, name, known) for name, one in self._aggregates.items()]
+
+    def _needed(self) -> list[State]:
+        found: list[State] = []
+        for one in self._aggregates.values():
+            if one.column is not None:
+                found.append(("count", one.column))
+                if one.function != "count":
+                    found.append(("sum" if one.function == "mean" else one.function, one.column))
+        return found
+
+    def _combine(self, function: str, column: str | None) -> Combine:
+        if function == "min" and column is not None and self._columns[column].kind is Kind.FLOAT:
+            return np.fmin  # NaN is the greatest number, as in Spark and in Arrow's order
+        return _COMBINES[function]
+
+    def _read(self, batch: pa.RecordBatch, column: _Column) -> tuple[Array, Array | None]:
+        """Return the values of a column, and which are not null (None if none is)."""
+        array = batch.column(column.name)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        valid = None
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+        if column.kind is Kind.FLOAT:
+            return array.cast(pa.float64()).to_numpy(zero_copy_only=False), valid
+        if column.kind not in (Kind.INTEGER, Kind.BOOLEAN) and not column.kind.is_temporal:
+            return np.zeros(len(array), np.int64), valid  # its values are only counted
+        if column.kind.is_temporal:
+            array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
+        if column.kind is Kind.BOOLEAN:
+            array = array.cast(pa.uint8())
+        array = array.fill_null(0) if valid is not None else array
+        values = array.to_numpy(zero_copy_only=False)
+        if values.dtype == np.uint64 and len(values) and int(values.max()) > _INT64.max:
+            raise KeyRangeError(
+                column.name, int(values.max()), 0, _INT64.max, remedy="cast it to a float"
+            )
+        return values.astype(np.int64, copy=False), valid
+
+    def _contribution(
+        self, state: State, given: Mapping[str, tuple[Array, Array | None]], rows: int
+    ) -> Array:
+        function, name = state
+        if name is None:
+            return np.ones(rows, np.int64)
+        values, valid = given[name]
+        if function == "count":
+            return np.ones(rows, np.int64) if valid is None else valid.astype(np.int64)
+        if valid is not None:
+            values = np.where(valid, values, _neutral(function, values.dtype))
+        if function == "sum" and values.dtype == np.int64 and rows:
+            edges = abs(int(values.min())), abs(int(values.max()))
+            self._largest[name] = max(self._largest[name], *edges)
+            if self._largest[name] * self._rows > _INT64.max:
+                return values.astype(object)  # a sum of all could wrap in 64 bits
+        return values
+
+    def _result(self, one: Aggregate, name: str, known: Mapping[State, Array]) -> pa.Array:
+        counts = known["count", one.column]
+        if one.function == "count":
+            return pa.array(counts)
+        values = known["sum" if one.function == "mean" else one.function, one.column]
+        empty = counts == 0
+        mask = empty if empty.any() else None
+        if one.function == "mean":
+            means = np.divide(values.astype(np.float64), np.maximum(counts, 1))
+            return pa.array(means, mask=mask)
+        if values.dtype == object:
+            values = _narrowed(values, name)
+        assert one.column is not None
+        array = pa.array(values, mask=mask)
+        return array if one.function == "sum" else _typed(array, self._columns[one.column])
+
+    def _type(self, one: Aggregate) -> pa.DataType:
+        if one.function == "count" or one.column is None:
+            return pa.int64()
+        column = self._columns[one.column]
+        if one.function == "mean":
+            return pa.float64()
+        if one.function == "sum":
+            return pa.float64() if column.kind is Kind.FLOAT else pa.int64()
+        return column.dtype
+
+
+def _aggregated(schema: pa.Schema, name: str, query: AggregateQuery) -> _Column:
+    """Return the column to aggregate, if its type suits all that is computed of it."""
+    require_column(schema.names, name, "the input table")
+    functions = {one.function for one in query.aggregates.values() if one.column == name}
+    if functions == {"count"}:
+        return _Column(name, schema.field(name).type, Kind.TEXT)
+    found = column_type(schema, name, "input")
+    sums = bool(functions & {"sum", "mean"})
+    if sums and found.kind not in _NUMBERS:
+        raise UnsupportedTypeError(name, found.dtype, "integers, floats (for a sum or a mean)")
+    if (found.kind.is_coded and found.kind is not Kind.FLOAT) or found.kind is Kind.DECIMAL:
+        raise UnsupportedTypeError(
+            name, found.dtype, "integers, floats, booleans, dates, times (for min or max)"
+        )
+    return _Column(name, found.dtype, found.kind)
+
+
+def _neutral(function: str, dtype: np.dtype[Any]) -> Any:
+    """Return what a null contributes, which changes no state that has a value."""
+    if function == "sum":
+        return dtype.type(0)
+    if dtype == np.float64:
+        return np.nan if function == "min" else -np.inf
+    return _INT64.max if function == "min" else _INT64.min
+
+
+def _narrowed(sums: Array, name: str) -> Array:
+    wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
+    if wrong:
+        raise KeyRangeError(
+            name, wrong[0], _INT64.min, _INT64.max, remedy="cast its column to a float"
+        )
+    return sums.astype(np.int64)
+
+
+def _typed(array: pa.Array, column: _Column) -> pa.Array:
+    """Return values in the type of their column."""
+    if column.kind.is_temporal and column.dtype.bit_width == 32:
+        array = array.cast(pa.int32())
+    # A value at the place of a null is meaningless, and need not fit.
+    return array.cast(column.dtype, safe=not array.null_count)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the result of an aggregation with the reference operator, which takes row by row."""
+
+from collections.abc import Sequence
+import math
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from host.aggregate.time_column import TimeColumn
+from host.query.aggregate_query import Aggregate, AggregateQuery
+from host.reference.general_operator import GeneralOperator, OperatorInstance
+from host.reference.window_state import Arrival, WindowInstance
+
+__all__ = ["compare_with_reference", "reference_rows"]
+
+Row: TypeAlias = dict[str, Any]
+
+#: Largest relative difference of floats: sums depend on the order of their terms.
+_TOLERANCE = 1e-9
+
+
+def compare_with_reference(
+    table: pa.Table, query: AggregateQuery, result: pa.Table
+) -> tuple[bool, str]:
+    """Return whether a result is that of the reference operator, and what was found, in words."""
+    expected = reference_rows(table, query)
+    got = {_place(row, query): row for row in result.to_pylist()}
+    missing = [place for place in expected if place not in got]
+    if len(got) != result.num_rows:
+        return False, f"{result.num_rows - len(got)} results come twice"
+    if missing:
+        return False, f"{len(missing)} results are missing, such as the one of {missing[0]}"
+    if len(got) > len(expected):
+        extra = next(place for place in got if place not in expected)
+        return False, f"{len(got) - len(expected)} results are too many, such as that of {extra}"
+    for place, row in expected.items():
+        for name, value in row.items():
+            if not _same(got[place][name], value):
+                return False, f"{name!r} of {place} is {got[place][name]}, but should be {value}"
+    return True, f"all {len(got)} results agree with the reference operator"
+
+
+def reference_rows(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ...], Row]:
+    """Return the aggregates of each (left boundary, *keys), by the reference operator."""
+    time = TimeColumn(table.schema, query)
+    rows: list[tuple[int, Row]] = []
+    first = 0
+    for batch in table.to_batches():
+        times = time.read(batch, first).tolist()
+        rows += zip(times, batch.to_pylist(), strict=True)
+        first += batch.num_rows
+    rows.sort(key=lambda row: row[0])
+    operator = GeneralOperator(
+        size=time.window,
+        advance=time.advance,
+        keys=lambda arrival: ["all"],
+        output=lambda windows: _groups(windows[0], query),
+    )
+    instance = OperatorInstance(operator)
+    results = [one for at, row in rows for one in instance.process(Arrival(at, row))]
+    results += instance.finish()
+    found = {}
+    for result in results:
+        keys, values = result.payload
+        start = time.values_of([result.timestamp - time.window])[0]
+        found[start, *keys] = values
+    return found
+
+
+def _groups(window: WindowInstance, query: AggregateQuery) -> list[Any]:
+    """Return the keys and the aggregates of the rows of a window.
+
+    The window holds rows of all keys, because keys of rows may be null and then have no order.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for arrival in window.state:
+        key = tuple(_canonical(arrival.payload[name]) for name in query.keys)
+        groups.setdefault(key, []).append(arrival.payload)
+    return [
+        (key, {name: _value(rows, one) for name, one in query.aggregates.items()})
+        for key, rows in groups.items()
+    ]
+
+
+def _value(rows: Sequence[Row], one: Aggregate) -> Any:
+    if one.column is None:
+        return len(rows)
+    values = [row[one.column] for row in rows if row[one.column] is not None]
+    if one.function == "count":
+        return len(values)
+    if not values:
+        return None
+    if one.function in ("sum", "mean"):
+        total = math.fsum(values) if isinstance(values[0], float) else sum(values)
+        return total if one.function == "sum" else total / len(values)
+    numbers = [value for value in values if not _is_nan(value)]
+    if one.function == "min":
+        return min(numbers, default=math.nan)
+    return max(numbers) if len(numbers) == len(values) else math.nan
+
+
+def _place(row: Row, query: AggregateQuery) -> tuple[Any, ...]:
+    return row["window_start"], *(_canonical(row[name]) for name in query.keys)
+
+
+def _canonical(value: Any) -> Any:
+    """Return a value that equals what SQL groups with it."""
+    return "NaN" if _is_nan(value) else value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, (int, float)):
+        both_nan = _is_nan(one) and _is_nan(other)
+        return both_nan or math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(one == other)

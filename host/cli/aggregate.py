@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host aggregate`: aggregate the rows of a file over windows of time."""
+
+import argparse
+from pathlib import Path
+import sys
+import time
+
+import pyarrow as pa
+
+from host.aggregate.verification import compare_with_reference
+from host.cli.query_arguments import parse_length
+from host.cli.status import Status
+from host.errors import FailureError, UsageError
+from host.files.folders import files_of
+from host.files.formats import format_of, write_table
+from host.files.outputs import require_outputs
+from host.join.inputs import read_input
+from host.pipeline import Pipeline
+from host.query.aggregate_query import FUNCTIONS, AggregateQuery, Span
+from host.query.durations import Duration
+from host.streams.aggregate import Aggregate
+
+__all__ = ["add_parser", "main"]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the subcommand ``aggregate`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "aggregate",
+        help="aggregate the rows of a file over windows of time",
+        description="Aggregate the rows of a file over windows of time, by keys, as Spark's "
+        "groupBy(window(...)) does. The result has the boundaries of the window, the keys and the "
+        "aggregates, in the order of windows and keys. It is computed on the host, without an "
+        "accelerator.",
+    )
+    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
+    files.add_argument(
+        "--input", required=True, metavar="FILE",
+        help="the table, or a folder of files that are its parts",
+    )  # fmt: skip
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not the input; the file appears whole or not at all",
+    )  # fmt: skip
+    query = parser.add_argument_group("query")
+    query.add_argument("--time", required=True, metavar="COLUMN", help="the column of time")
+    query.add_argument(
+        "--window", required=True, metavar="DURATION|NUMBER",
+        help="how long a window is: 1h, 90s, 500ms for temporal columns, a number for others",
+    )  # fmt: skip
+    query.add_argument(
+        "--advance", metavar="DURATION|NUMBER",
+        help="how much later the next window begins; default: as long as a window is",
+    )  # fmt: skip
+    query.add_argument(
+        "--by", action="append", default=[], metavar="COLUMN",
+        help="a column that rows are grouped by; may be repeated",
+    )  # fmt: skip
+    query.add_argument(
+        "--aggregate", action="append", required=True, metavar="NAME=FUNCTION[:COLUMN]",
+        help=f"what is computed, such as n=count or total=sum:price; {', '.join(FUNCTIONS)}; may "
+        "be repeated",
+    )  # fmt: skip
+    query.add_argument(
+        "--sorted",
+        action="store_true",
+        help="the table is sorted by time already; an error if not. The files of a folder are "
+        "sorted one by one, and are merged",
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument("--verify", action="store_true", help="compare with the reference operator")
+    run.add_argument("--explain", action="store_true", help="say what is computed, and how")
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the aggregation; return the exit code."""
+    query = _query(options)
+    format_of(options.output)
+    require_outputs({"--output": options.output}, {"--input": Path(options.input)})
+    started: list[Aggregate] = []
+    with Status("aggregate") as status:
+        with status.stage(f"reading {options.input}"):
+            table, source = _source(options, query)
+        pipeline = source.aggregate(query, started=started.append)
+        if options.explain:
+            print(f"query    {query}\n{pipeline.explain()}")
+        began = time.monotonic()
+        with status.stage("aggregating"):
+            execution = pipeline.execution()
+            batches = execution.batches()
+            if table is not None:
+                result = pa.Table.from_batches(batches, execution.schema)
+                _verify(table, query, result, status)
+                batches = iter(result.to_batches())
+            rows = write_table(batches, execution.schema, options.output)
+        print(
+            f"{started[-1].work.rows} rows, {rows} results, {time.monotonic() - began:.2f} s, "
+            f"written to {options.output}",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _source(options: argparse.Namespace, query: AggregateQuery) -> tuple[pa.Table | None, Pipeline]:
+    """Return the rows as a table, if they are verified later, and as a pipeline."""
+    files = files_of(options.input)
+    if (
+        query.sorted
+        and not options.verify
+        and len(files) == 1
+        and format_of(files[0]) == ".parquet"
+    ):
+        return None, Pipeline.of_parquet(files)
+    table = read_input(options.input, query.time, is_sorted=query.sorted)
+    return table if options.verify else None, Pipeline.of_table(table)
+
+
+def _verify(table: pa.Table, query: AggregateQuery, result: pa.Table, status: Status) -> None:
+    with status.stage("comparing with the reference operator"):
+        agrees, found = compare_with_reference(table, query, result)
+    print(f"verify: {found}", file=sys.stderr)
+    if not agrees:
+        raise FailureError(f"Verification failed: {found}.")
+
+
+def _query(options: argparse.Namespace) -> AggregateQuery:
+    """Return the query that the options describe."""
+    aggregates = {}
+    for text in options.aggregate:
+        name, separator, given = text.partition("=")
+        if not separator or not name or not given:
+            raise UsageError(
+                f"--aggregate takes NAME=FUNCTION or NAME=FUNCTION:COLUMN, not {text!r}."
+            )
+        if name in aggregates:
+            raise UsageError(f"--aggregate names {name!r} twice; choose another name for one.")
+        aggregates[name] = given
+    return AggregateQuery(
+        time=options.time,
+        window=_length(options.window, "--window"),
+        advance=None if options.advance is None else _length(options.advance, "--advance"),
+        keys=options.by,
+        aggregates=aggregates,
+        sorted=options.sorted,
+    )
+
+
+def _length(text: str, option: str) -> Span:
+    length = parse_length(text, option)
+    if not isinstance(length, (int, Duration)):
+        raise UsageError(f"{option} takes a whole number, not {text}.")
+    return length

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+import pyarrow as pa
+from pyarrow import csv
+import pyarrow.parquet as pq
+import pytest
+
+from host.__main__ import main
+from host.aggregate import stream
+
+TRADES = (
+    "time,item,price\n2026-01-01 10:00:01,A,5\n2026-01-01 10:00:03,B,7\n"
+    "2026-01-01 10:00:59,A,\n2026-01-01 10:01:10,A,4\n"
+)
+ROWS = [
+    ("10:00:00", "A", 2, 5, 5.0),
+    ("10:00:00", "B", 1, 7, 7.0),
+    ("10:01:00", "A", 1, 4, 4.0),
+]
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """The options of an aggregation, but for its output."""
+    (tmp_path / "trades.csv").write_text(TRADES)
+    values = ["n=count", "total=sum:price", "mean=mean:price"]
+    options = [text for value in values for text in ("--aggregate", value)]
+    where = ["--input", str(tmp_path / "trades.csv"), "--time", "time", "--window", "1min"]
+    return [*where, "--by", "item", *options, "--output"]
+
+
+def rows_of(path):
+    rows = pq.read_table(path).to_pylist()
+    return [(str(row["window_start"])[11:], *list(row.values())[2:]) for row in rows]
+
+
+def test_a_file_is_aggregated_and_verified(asked, tmp_path, capsys):
+    output = str(tmp_path / "out.parquet")
+    assert main(["aggregate", *asked, output, "--verify", "--explain"]) == 0
+    said = capsys.readouterr()
+    assert "n = count(*), total = sum(price), mean = mean(price) by item over 1min" in said.out
+    assert "results leave at the end: its input is not known to be sorted by time" in said.out
+    assert "verify: all 3 results agree with the reference operator" in said.err
+    assert "4 rows, 3 results" in said.err
+    assert rows_of(output) == ROWS
+
+
+def test_sorted_files_stream_and_folders_merge(asked, tmp_path, capsys):
+    table = csv.read_csv(tmp_path / "trades.csv")
+    pq.write_table(table, tmp_path / "trades.parquet")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in (0, 1):
+        pq.write_table(table.take(pa.array([part, part + 2])), folder / f"{part}.parquet")
+    output = str(tmp_path / "out.parquet")
+    for place in ("trades.parquet", "parts"):
+        asked[1] = str(tmp_path / place)
+        assert main(["aggregate", *asked, output, "--sorted", "--explain"]) == 0
+        assert "results leave as windows end" in capsys.readouterr().out
+        assert rows_of(output) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--window", "5"], "must be a duration, such as 5min, not 5"),
+        (["--window", "0.5"], "--window takes a whole number, not 0.5"),
+        (["--advance", "soon"], "--advance 'soon' is not a duration"),
+        (["--advance", "2min"], "must advance by at most that"),
+        (["--aggregate", "count"], "--aggregate takes NAME=FUNCTION or NAME=FUNCTION:COLUMN, not"),
+        (["--aggregate", "n=sum:price"], "--aggregate names 'n' twice"),
+        (["--aggregate", "x=sum:item"], "Column 'item' has type string, which cannot be used here"),
+        (["--by", "what"], "There is no column 'what' in the input table"),
+        (["--time", "item"], "Column 'item' has type string"),
+    ],
+)
+def test_wrong_options_are_named_and_write_nothing(asked, tmp_path, capsys, options, said):
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, str(output), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_rows_that_are_not_sorted_are_named(asked, tmp_path, capsys):
+    lines = TRADES.splitlines()
+    (tmp_path / "trades.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n")
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, str(output), "--sorted"]) == 2
+    assert "column 'time': row 1 (the first is 0) has 2026-01-01 10:00:59" in (
+        capsys.readouterr().err
+    )
+    assert not output.exists()
+
+
+def test_the_input_is_not_overwritten(asked, tmp_path, capsys):
+    assert main(["aggregate", *asked, str(tmp_path / "trades.csv")]) == 2
+    assert "is the same file as --input" in capsys.readouterr().err
+
+
+def test_a_wrong_answer_is_found_out(asked, tmp_path, capsys, monkeypatch):
+    cells_of = stream.cells_of
+    monkeypatch.setattr(
+        stream, "cells_of", lambda keys, panes, values, how: cells_of(keys, panes * 0, values, how)
+    )
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, str(output), "--verify"]) == 1
+    assert "Verification failed: 3 results are missing, such as the one of" in (
+        capsys.readouterr().err
+    )
+    assert not output.exists()
