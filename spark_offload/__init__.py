@@ -6,6 +6,7 @@ from spark_offload.asof import asof_join, plan_asof_join
 from spark_offload.failures.translation import task_error
 from spark_offload.join import plan_join, stream_join
 from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
+from spark_offload.overlap import overlap_join
 from spark_offload.planning.explanation import Explanation, TermExplanation
 from spark_offload.planning.plan import JoinPlan, explain, metrics
 from spark_offload.planning.verification import Verification, verify
@@ -31,6 +32,7 @@ __all__ = [
     "asof_join",
     "explain",
     "metrics",
+    "overlap_join",
     "plan_asof_join",
     "plan_join",
     "read_progress",

@@ -18,8 +18,10 @@ __all__ = [
     "Bands",
     "Equalities",
     "Length",
+    "Limit",
     "Sortedness",
     "Within",
+    "as_length",
     "build_query",
     "column_pair",
     "equal_columns",
@@ -34,9 +36,12 @@ Length: TypeAlias = "int | str | timedelta | Duration | None"
 Within: TypeAlias = "Length | tuple[Length, Length]"
 """The width of a window, or the two ends of the difference left - right."""
 
+Limit: TypeAlias = "Bound | str"
+"""A bound of a difference: a number or a duration, also as text; None leaves it open."""
+
 Bands: TypeAlias = (
-    "Mapping[str | tuple[str, str], tuple[Length, Length]]"
-    " | Sequence[tuple[str, str, Length, Length]] | None"
+    "Mapping[str | tuple[str, str], tuple[Limit, Limit]]"
+    " | Sequence[tuple[str, str, Limit, Limit]] | None"
 )
 """Bounds ``low <= left - right <= high``, by column pair or as a list of four-tuples."""
 
@@ -195,33 +200,40 @@ def _window(within: Any, rows: Any, order: tuple[str, str]) -> tuple[Width, tupl
                 f"within is one length, or (low, high) for low <= left - right <= high, not "
                 f"{within!r}."
             )
-        low, high = (_length(end, within) for end in within)
+        low, high = (as_length(end, "within", within) for end in within)
         return one_sided(low, high, order)
-    width = _length(within, within)
+    width = as_length(within, "within")
     if isinstance(width, Duration):
         return width, ()
     if width < 0:
-        raise _no_length(within)
+        raise _no_length("within", within)
     return TimeWindow(width), ()
 
 
-def _length(value: Any, within: Any) -> int | Duration:
-    """Return a whole number or a duration that ``within`` is, or is made of."""
+def as_length(value: Any, argument: str, given: Any = None) -> int | Duration:
+    """Return a whole number or a duration that an argument is, or is made of.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; the error shows ``given``, all of the argument.
+    """
+    given = value if given is None else given
     if isinstance(value, str):
-        return parse_duration(value, "within")
+        return parse_duration(value, argument)
     if isinstance(value, timedelta):
         return as_duration(value)
     if isinstance(value, Duration):
         return value
     if isinstance(value, bool) or not isinstance(value, int):
-        raise _no_length(within)
+        raise _no_length(argument, given)
     return int(value)
 
 
-def _no_length(within: Any) -> UsageError:
+def _no_length(argument: str, given: Any) -> UsageError:
+    ends = ", or (low, high) of such that may be negative" if argument == "within" else ""
     return UsageError(
-        f"within must be a whole number of at least 0 or a duration, or (low, high) of such that "
-        f"may be negative, not {within!r}."
+        f"{argument} must be a whole number of at least 0 or a duration{ends}, not {given!r}."
     )
 
 

@@ -18,10 +18,10 @@ from spark_offload import (
     explain,
     metrics,
     plan_asof_join,
-    task_error,
     verify,
 )
 from spark_offload.own_join.asof import own_asof
+from tests.spark_offload.actions import act
 
 SCHEMA = "t bigint, k string, d double, n int"
 
@@ -178,17 +178,9 @@ def test_what_will_not_do_is_named_before_anything_runs(frames, given, error, sa
 def test_a_row_without_a_place_in_time_is_shown(spark, frames):
     left = spark.createDataFrame([(1, "a", 0.0, 1), (None, "b", 0.0, 2)], SCHEMA)
     with pytest.raises(NullOrderError, match="left.t.*null in the row with t=null, k='b'"):
-        _act(asof_join(left, frames[1], on="t"))
+        act(asof_join(left, frames[1], on="t"))
 
 
 def test_a_false_claim_of_order_is_found_out(frames):
     with pytest.raises(DisorderError, match=r"Time goes backwards in column '\w+\.t'"):
-        _act(asof_join(*frames, on="t", by="k", sorted=True))
-
-
-def _act(frame):
-    """Run a frame; raise the error of this kit that its task stopped with."""
-    try:
-        frame.collect()
-    except Exception as error:
-        raise task_error(error) from error
+        act(asof_join(*frames, on="t", by="k", sorted=True))

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intervals that overlap, as the terms and the window of a join.
+
+A left and a right interval overlap if the left one starts before the right one ends and the other
+way round: two bounded differences. The row that starts later then starts within the other one, so
+the starts differ by no more than the longest interval: that is the window.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from host.encode.canonical import DECIMAL_DIGITS
+from host.encode.kinds import DAY, Kind, column_type
+from host.errors import UsageError
+from host.join.intervals import longest_interval
+from host.query.durations import Duration
+from host.query.join_query import JoinQuery, Term
+from host.reference.window import TimeWindow
+
+__all__ = ["overlap_query", "overlap_terms"]
+
+
+def overlap_query(
+    tables: tuple[pa.Table, pa.Table],
+    left: tuple[str, str],
+    right: tuple[str, str],
+    *,
+    by: Sequence[tuple[str, str]] = (),
+    touching: bool = True,
+    **options: Any,
+) -> JoinQuery:
+    """Return the join of all pairs of rows whose intervals overlap.
+
+    The meaning is that of :func:`host.reference.overlap.reference_overlap`. The window is as wide
+    as the longest interval of these two tables.
+
+    Parameters
+    ----------
+    tables : tuple of pa.Table
+        The left and the right rows.
+    left, right : (str, str)
+        Columns with the start and the end of each interval.
+    by : sequence of (str, str)
+        Left and right columns that must be equal.
+    touching : bool
+        Whether intervals of which one ends where the other one starts overlap.
+    options
+        Further parameters of the query, such as ``how``.
+
+    Raises
+    ------
+    UsageError
+        If a column will not do, or an interval ends before it starts.
+    """
+    terms = overlap_terms((tables[0].schema, tables[1].schema), left, right, touching=touching)
+    lengths = [
+        longest_interval(table, interval, side)
+        for table, interval, side in zip(tables, (left, right), ("left", "right"), strict=True)
+    ]
+    return JoinQuery(
+        terms=(*(Term(*pair) for pair in by), *terms),
+        order=(left[0], right[0]),
+        window=_window(lengths),
+        **options,
+    )
+
+
+def overlap_terms(
+    schemas: tuple[pa.Schema, pa.Schema],
+    left: tuple[str, str],
+    right: tuple[str, str],
+    *,
+    touching: bool = True,
+) -> tuple[Term, Term]:
+    """Return the terms of intervals that overlap.
+
+    Parameters
+    ----------
+    schemas : tuple of pa.Schema
+        Columns of the left and of the right table.
+    left, right : (str, str)
+        Columns with the start and the end of each interval.
+    touching : bool
+        Whether intervals of which one ends where the other one starts overlap.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing, or touching intervals of floating-point numbers are left out, which
+        have no next number.
+    """
+    kinds = {
+        column_type(schema, name, side).kind
+        for schema, names, side in zip(schemas, (left, right), ("left", "right"), strict=True)
+        for name in names
+    }
+    step: int | Fraction | Duration = 0
+    if not touching:
+        if Kind.FLOAT in kinds:
+            raise UsageError(
+                "Intervals of floating-point numbers that only touch cannot be left out, for there "
+                "is no next number to an end; leave touching=False out."
+            )
+        step = _step(kinds)
+    # A bound that is no whole number of units is rounded inwards, so a step may be too small.
+    return Term(left[0], right[1], None, -step), Term(left[1], right[0], step, None)
+
+
+def _window(lengths: Sequence[int | Duration]) -> TimeWindow | Duration:
+    """Return the window of the longest interval."""
+    if all(isinstance(length, Duration) for length in lengths):
+        return Duration(
+            max(length.nanoseconds for length in lengths if isinstance(length, Duration))
+        )
+    numbers = [length for length in lengths if isinstance(length, int)]
+    if len(numbers) != len(lengths):
+        raise UsageError(
+            "The intervals of one side are temporal and those of the other are not; cast one of "
+            "them."
+        )
+    return TimeWindow(max(numbers))
+
+
+def _step(kinds: set[Kind]) -> int | Fraction | Duration:
+    """Return a difference that no two different values are nearer than, or an even smaller one."""
+    if kinds == {Kind.DATE}:
+        return Duration(DAY)
+    if any(kind.is_temporal for kind in kinds):
+        return Duration(1)
+    return Fraction(1, 10**DECIMAL_DIGITS) if Kind.DECIMAL in kinds else 1

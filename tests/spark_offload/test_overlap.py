@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Overlap joins of frames give the pairs that the reference names."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+import random
+import re
+
+import pytest
+
+from host import UsageError
+from host.errors import NullOrderError, UnknownColumnError
+from host.reference.overlap import reference_overlap
+from spark_offload import explain, overlap_join, verify
+from tests.spark_offload.actions import act
+
+START = datetime(2026, 11, 2)
+
+
+def random_rows(seed, count):
+    """Rows of a start, an end that may be null, a key and a number."""
+    rng = random.Random(seed)
+    rows = []
+    for number in range(count):
+        start = rng.randrange(60)
+        end = rng.choice([start + rng.randrange(9), start + rng.randrange(9), None])
+        rows.append((start, end, rng.choice("ab"), number))
+    return rows
+
+
+LEFT, RIGHT = random_rows(3, 50), random_rows(4, 40)
+SIDES = {"left_interval": ("start", "end"), "device": "software:", "partitions": 1}
+
+
+def frames(spark, *, temporal=False):
+    def value(number):
+        if not temporal or number is None:
+            return number
+        return START + timedelta(seconds=number)
+
+    kind = "timestamp" if temporal else "int"
+    schema = f"start {kind}, end {kind}, k string, n int"
+    return [
+        spark.createDataFrame([(value(a), value(b), k, n) for a, b, k, n in rows], schema)
+        for rows in (LEFT, RIGHT)
+    ]
+
+
+def numbers(frame):
+    return [(row["n"], row["n_right"]) for row in frame.collect()]
+
+
+@pytest.mark.parametrize(
+    ("temporal", "touching", "longest"), [(True, False, "8 seconds"), (False, True, None)]
+)
+def test_pairs_are_those_of_the_reference(spark, temporal, touching, longest):
+    joined = overlap_join(
+        *frames(spark, temporal=temporal), on="k", touching=touching, longest=longest, **SIDES
+    )
+    expected = reference_overlap(
+        [row[:3] for row in LEFT], [row[:3] for row in RIGHT], touching=touching
+    )
+    assert numbers(joined) == expected
+    assert f"<= {'8s' if temporal else 8}" in explain(joined).window
+    assert verify(joined).agrees
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "said"),
+    [
+        ((5, 4, "a", 0), UsageError, "interval of the right input has start=5 and end=4; it must"),
+        ((0, 30, "a", 0), UsageError, "start=0 and end=30; .* nor be longer than 8"),
+        ((None, 3, "a", 0), NullOrderError, "right.start.*null"),
+    ],
+)
+def test_an_interval_that_breaks_the_rules_fails_the_action(spark, row, error, said):
+    left, _ = frames(spark)
+    right = spark.createDataFrame([row], left.schema)
+    joined = overlap_join(left, right, longest=8, **SIDES)
+    with pytest.raises(error, match=said):
+        act(joined)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"left_interval": ("start", "stop")}, UnknownColumnError, "no column 'stop'"),
+        ({"within": 5}, UsageError, "An overlap join has no within"),
+        ({"longest": "5s"}, UsageError, "5s is a duration, but column"),
+        ({"longest": 1.5}, UsageError, "longest must be a whole number.*not 1.5"),
+        ({"left_interval": "start"}, None, ""),
+    ],
+)
+def test_what_will_not_do_is_named_before_anything_runs(spark, given, error, said):
+    left, right = frames(spark)
+    arguments = {**SIDES, "longest": 5, **given}
+    if error is None:  # one column for both: points in time
+        assert overlap_join(left, right, **arguments).columns[:2] == ["start", "end"]
+        return
+    with pytest.raises(error, match=said):
+        overlap_join(left, right, **arguments)
+
+
+def test_streams_need_the_longest_interval_to_be_named(spark):
+    rows = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    rows = rows.selectExpr("timestamp as start", "timestamp + INTERVAL 5 SECONDS as end", "value")
+    given = {"left_interval": ("start", "end"), "device": "software:"}
+    with pytest.raises(UsageError, match="An overlap join of streams needs longest"):
+        overlap_join(rows, rows, **given)
+    said = explain(overlap_join(rows, rows, longest="5s", **given))
+    assert said.offloaded
+    assert "<= 5s" in said.window
+
+
+def test_the_example_of_the_page_runs(spark):
+    page = Path(__file__).resolve().parents[2] / "docs" / "overlap.md"
+    block = re.search(r"```python\n(.*?)```", page.read_text(), re.DOTALL)[1]
+    exec(compile(block, str(page), "exec"), {})
