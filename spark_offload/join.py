@@ -62,9 +62,9 @@ def stream_join(
     join every other one, both with the left columns only. A row that comes alone stands where it
     leaves the window: before the pairs of the row that pushes it out, or at the end.
 
-    If the inputs are large, or their size is not known, and there is no equal column to partition
-    by, this reads the order columns, to cut them into ranges of time; with ``build`` it counts the
-    rows of time-based windows; all else waits for an action.
+    No job of Spark runs before an action, with two exceptions: ``build`` counts the rows of
+    time-based windows, and ranges of time for a count-based window take the ranks of rows, for
+    which the order columns are read.
 
     Nulls in compared columns match nothing, as in SQL, so outer and anti joins keep such rows. A
     null in an order column is an error.

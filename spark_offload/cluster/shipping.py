@@ -6,6 +6,7 @@ one, and nothing is shipped twice.
 """
 
 from collections.abc import Iterator
+from functools import cache
 import hashlib
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -25,8 +26,7 @@ PACKAGES = ("host", "spark_offload")
 
 def ship_packages(cluster: Cluster) -> str:
     """Send ``host`` and ``spark_offload`` to the executors; return the name of the archive."""
-    content = dict(_package_files())
-    name = f"splitjoin-{_digest(content)}.zip"
+    name, content = _packages()
 
     def send(folder: Path) -> None:
         _fill_archive(folder / name, content)
@@ -38,7 +38,7 @@ def ship_packages(cluster: Cluster) -> str:
 
 def write_packages(path: Path) -> int:
     """Write ``host`` and ``spark_offload`` as an archive for ``--py-files``; return its files."""
-    content = dict(_package_files())
+    _, content = _packages()
     path.parent.mkdir(parents=True, exist_ok=True)
     _fill_archive(path, content)
     return len(content)
@@ -85,6 +85,17 @@ def local_device_uri(uri: str) -> str:
     """Return the address of a shipped device as a path of this executor."""
     scheme, marker, name = uri.partition(":spark-files:")
     return f"{scheme}:{SparkFiles.get(name)}" if marker else uri
+
+
+@cache
+def _packages() -> tuple[str, dict[str, bytes]]:
+    """Return the name of the archive and its files.
+
+    They are read once: executors run what the driver runs, whatever has been written over its
+    sources since.
+    """
+    content = dict(_package_files())
+    return f"splitjoin-{_digest(content)}.zip", content
 
 
 def _package_files() -> Iterator[tuple[str, bytes]]:

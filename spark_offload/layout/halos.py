@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from host.reference.join_type import JoinType
 from host.reference.side import Side
 from spark_offload.layout.order_axis import LEAST
-from spark_offload.layout.steps import steps_reached
+from spark_offload.layout.steps import literals, steps_reached
 
 __all__ = ["HaloCounts", "Halos", "count_halos", "time_halos"]
 
@@ -72,41 +72,23 @@ class Halos:
     departures: tuple[int, ...] | None = None
 
 
-def time_halos(
-    times: DataFrame, starts: Sequence[int], width: int, how: JoinType, *, joined: bool
-) -> Halos:
+def time_halos(starts: Sequence[int], width: int, how: JoinType) -> Halos:
     """Return the halos of a time-based window.
 
     Parameters
     ----------
-    times : DataFrame
-        Columns ``side`` and ``time``.
     starts : sequence of int
         Of all ranges but the first.
     width : int
         Of the window.
     how : JoinType
         Of the join.
-    joined : bool
-        Whether every halo is to hold the last row before its range at least, so that each row
-        stands in some partition with the one before it. This reads the order columns.
     """
-    held = [max(LEAST, start - width) for start in starts]
-    reaches = [
-        [max(LEAST, start - 2 * width) for start in starts] if how.tracks(side.other) else held
-        for side in Side
-    ]
-    if joined and starts:
-        census = _census(times, starts)
-        reaches = [
-            [
-                reach if before is None else min(reach, before)
-                for reach, before in zip(own, _last_before(census, side, starts), strict=True)
-            ]
-            for side, own in enumerate(reaches)
-        ]
-    departures = None if how is JoinType.INNER else tuple(held)
-    return Halos(tuple(starts), (tuple(reaches[0]), tuple(reaches[1])), departures=departures)
+    held = tuple(max(LEAST, start - width) for start in starts)
+    twice = tuple(max(LEAST, start - 2 * width) for start in starts)
+    left, right = (twice if how.tracks(side.other) else held for side in Side)
+    departures = None if how is JoinType.INNER else held
+    return Halos(tuple(starts), (left, right), departures=departures)
 
 
 def count_halos(times: DataFrame, starts: Sequence[int], size: int, how: JoinType) -> Halos:
@@ -166,36 +148,26 @@ def _rows_back_again(
     return tuple(reached.get(mark, LEAST) for mark in held)
 
 
-Census = Mapping[tuple[int, int], tuple[int, int]]
+Census = Mapping[tuple[int, int], int]
 
 
 def _in_ranges(times: DataFrame, starts: Sequence[int]) -> DataFrame:
     known = times.where(F.col("time").isNotNull())
-    return known.withColumn("part", steps_reached("time", starts))
+    return known.withColumn("part", F.expr(steps_reached("time", literals(starts))))
 
 
 def _census(times: DataFrame, starts: Sequence[int]) -> Census:
-    """Return by side and range: how many rows there are, and the last time."""
+    """Return by side and range how many rows there are."""
     groups = _in_ranges(times, starts).groupBy("side", "part")
-    found = groups.agg(F.count("*").alias("rows"), F.max("time").alias("last")).collect()
-    return {(group.side, group.part): (group.rows, group["last"]) for group in found}
-
-
-def _last_before(census: Census, side: int, starts: Sequence[int]) -> list[int | None]:
-    """Return for each start the last time of the side before it, if there is one."""
-    last: int | None = None
-    found = []
-    for part in range(len(starts)):
-        last = census[side, part][1] if (side, part) in census else last
-        found.append(last)
-    return found
+    found = groups.agg(F.count("*").alias("rows")).collect()
+    return {(group.side, group.part): group.rows for group in found}
 
 
 def _ends(census: Census, side: int, starts: int) -> list[int]:
     """Return how many rows of the side come before each range; a last one: all rows."""
     ends = [0]
     for part in range(starts + 1):
-        ends.append(ends[-1] + census.get((side, part), (0, 0))[0])
+        ends.append(ends[-1] + census.get((side, part), 0))
     return ends
 
 
@@ -234,7 +206,8 @@ def _times_at(
 def _sent(times: DataFrame, starts: Sequence[int], reaches: Sequence[int], side: int) -> list[int]:
     """Return how many rows of the side lie in the halo of each range, the first one included."""
     rows = _in_ranges(times.where(F.col("side") == side), starts)
-    groups = rows.groupBy("part", steps_reached("time", reaches).alias("last")).count()
+    last = F.expr(steps_reached("time", literals(reaches))).alias("last")
+    groups = rows.groupBy("part", last).count()
     sent = [0] * (len(starts) + 1)
     for part, last, count in groups.collect():
         for place in range(part + 1, last + 1):

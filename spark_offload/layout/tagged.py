@@ -13,14 +13,13 @@ made up, so no name of the user's can clash or need quoting.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_offload.layout.halos import Halos
 from spark_offload.layout.key_types import partition_key
 from spark_offload.layout.order_axis import order_number
-from spark_offload.layout.steps import steps_reached
+from spark_offload.layout.steps import elements, steps_reached
 
 __all__ = [
     "ALONE_COLUMN",
@@ -126,13 +125,16 @@ def tagged_ranges(
     right: TaggedInput,
     *,
     order_type: DataType,
-    halos: Halos,
+    cuts: Column,
+    ranges: int,
     partitions: int,
+    alone: bool = False,
 ) -> DataFrame:
     """Return the union of both sides, cut into ranges of time, each partition in arrival order.
 
     The partitions follow one another in time. A row goes to the partition of its range, and as a
-    halo row to the following ones whose halos reach back to it.
+    halo row to the following ones whose halos reach back to it. A row without a time goes to the
+    first one, to be complained of.
 
     Parameters
     ----------
@@ -140,35 +142,43 @@ def tagged_ranges(
         The inputs; their keys do not matter.
     order_type : DataType
         Common type of the order columns.
-    halos : Halos
-        The ranges, and the halo of each.
+    cuts : Column
+        Where the ranges and their halos begin (:data:`~spark_offload.layout.cuts.CUTS`).
+    ranges : int
+        How many ranges there are at most.
     partitions : int
         Number of partitions; those that have no range are empty.
+    alone : bool
+        Whether to say which rows leave the window in the partition's range.
     """
-    sides = []
     letters = _letters(left, right)
-    for side, own in enumerate((left, right)):
-        rows = _one_side(own, letters[side], side, order_type, ())
-        rows = rows.withColumn("time", order_number(F.col("order"), order_type))
-        first, last = (
-            steps_reached("time", steps) for steps in (halos.starts, halos.reaches[side])
+    rows = _united(
+        *(
+            _one_side(own, letters[side], side, order_type, ())
+            for side, own in enumerate((left, right))
         )
-        # A row without a time stays, to be complained of.
-        ranges = F.when(F.col("time").isNull(), F.array(F.lit(0)))
-        sent = rows.select(
-            "*",
-            first.alias("own"),
-            F.explode(ranges.otherwise(F.sequence(first, last))).alias("part"),
-        )
-        sent = sent.withColumn("halo", F.col("part") > F.col("own"))
-        if halos.departures is not None:
-            leaves = steps_reached("time", halos.departures)
-            sent = sent.withColumn(ALONE_COLUMN, F.col("part") == leaves)
-        sides.append(sent.drop("own", "time"))
-    placed = _united(*sides).repartitionById(partitions, F.col("part"))
-    behind = [name for name in (*HALO_COLUMNS, ALONE_COLUMN) if name in placed.columns]
-    columns = [name for name in placed.columns if name not in behind]
-    return placed.sortWithinPartitions("order", "side", "row").select(*columns, *behind)
+    )
+    payload = [name for name in rows.columns if name not in TAG_COLUMNS]
+    rows = rows.select("*", order_number(F.col("order"), order_type).alias("time"))
+    own, first_left, first_right, departures = (
+        steps_reached("time", elements(f"cuts.{name}", ranges - 1))
+        for name in ("starts", "left", "right", "departures")
+    )
+    last = f"if(side = {LEFT}, {first_left}, {first_right})"
+    leaves = [f"{departures} AS leaves"] if alone else []
+    # Behind a projection of its own, so that Spark asks for the cuts once and not for every step.
+    rows = rows.withColumn("cuts", cuts).selectExpr(
+        *TAG_COLUMNS, *payload, f"{own} AS own", f"{last} AS last", *leaves
+    )
+    rows = rows.select("*", F.expr("explode(sequence(own, last)) AS part"))
+    behind = [
+        "part",
+        "part > own AS halo",
+        *([f"part = leaves AS {ALONE_COLUMN}"] if alone else []),
+    ]
+    placed = rows.selectExpr(*TAG_COLUMNS, *payload, *behind)
+    placed = placed.repartitionById(partitions, F.col("part"))
+    return placed.sortWithinPartitions("order", "side", "row")
 
 
 def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:

@@ -2,7 +2,7 @@
 """The join of batch frames on an accelerator as a plan."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -67,19 +67,27 @@ class BatchJoinPlan(WindowPlan):
     def _tasks_see_a_part(self) -> bool:
         """Whether rows that should be in order may be in different tasks, none of which sees both.
 
-        By keys, a task sees the order of its own keys' rows only. A range begins with the last row
-        before it, which need not be of the same partition of the input.
+        A task sees the order of the rows of its own keys, or of its own range of time, only. A
+        range for a count-based window begins with the last row before it, which need not be of the
+        same partition of the input.
         """
-        ranges = self.query.per_partition and self.placement.partitions > 1
-        return any(self.placement.keys) or ranges
+        placement = self.placement
+        apart = self.query.per_partition and placement.partitions > 1
+        return any(placement.keys) or placement.rule is not None or apart
 
     def estimated(self, *, count: bool = False) -> Explanation:
-        return self._estimated(
-            self.placement.profile,
-            count=count,
+        profile, rule = self.placement.profile, self.placement.rule
+        if profile is None and count:
+            ranges = 1 if rule is None else rule.ranges
+            profile = JoinInputs(self.left, self.right, self.query).profile(ranges)
+        found = self._estimated(
+            profile,
             manifest=self.choice.manifest if self.choice.has_clock else None,
             devices=devices_of(self.placement),
         )
+        if rule is None or profile is None:
+            return found
+        return replace(found, partitioning=f"{found.partitioning}: {rule.cut(profile).note}")
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.left.sparkSession)
@@ -122,9 +130,10 @@ def make_plan(
 ) -> BatchJoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
-    Ranges of time are cut by what the order columns hold: then those are read, in a job of Spark.
-    So are the columns of the order and of equalities if ``build`` asks for an accelerator that
-    holds the windows, to count these.
+    Jobs of Spark run for what an answer or an accelerator would be wrong without. Ranges of time
+    for a count-based window are cut by the ranks of rows, so the order columns are read. If
+    ``build`` asks for an accelerator that holds the windows, these are counted, so the columns of
+    the order and of equalities are read.
 
     Raises
     ------
@@ -148,13 +157,9 @@ def make_plan(
     inputs = JoinInputs(left, right, query)
     facts = inputs.facts()
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
-    if device is None and facts.width is not None:
-        tuples = 0
-        if placement.profile is not None:
-            tuples = placement.profile.largest_window(facts.width)
-        elif build:
-            ship_packages(cluster_of(session))
-            tuples = count_windows(inputs.tagged(placement).frame, facts.width)
+    if device is None and build and facts.width is not None:
+        ship_packages(cluster_of(session))
+        tuples = count_windows(inputs.tagged(placement).frame, facts.width)
         if tuples > choice.manifest.capacity:
             choice = choose_device(None, query, session, tuples=tuples, build=build)
             terms = check_query(query, choice, *schemas)

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from spark_offload.cluster import is_connect
 
-__all__ = ["NO_ESTIMATE", "estimated_bytes", "is_plain_read"]
+__all__ = ["NO_ESTIMATE", "estimated_bytes", "estimated_rows", "is_plain_read"]
 
 NO_ESTIMATE = (1 << 63) - 1
 """Bytes of a frame of which Spark knows nothing."""
@@ -24,6 +24,18 @@ def estimated_bytes(frame: DataFrame) -> int:
     if is_connect(frame):
         return NO_ESTIMATE
     return int(_optimized(frame).stats().sizeInBytes())
+
+
+def estimated_rows(frame: DataFrame) -> int | None:
+    """Return about how many rows a frame has, by Spark's estimate of its bytes; None without one.
+
+    Files are compressed, and filters leave fewer rows than Spark expects, so there may be several
+    times as many, or hardly any.
+    """
+    size = estimated_bytes(frame)
+    if size >= NO_ESTIMATE:
+        return None
+    return size // max(1, int(frame._jdf.schema().defaultSize()))
 
 
 def is_plain_read(frame: DataFrame) -> bool:

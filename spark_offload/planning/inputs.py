@@ -8,13 +8,21 @@ from pyspark.sql.types import DataType
 
 from host import CountWindow
 from host.query.join_query import JoinQuery
+from host.reference.join_type import JoinType
 from host.reference.side import Side
 from spark_offload.cluster import cluster_of
-from spark_offload.layout.halos import HaloCounts, Halos, count_halos, time_halos
+from spark_offload.layout.cuts import cuts_literal
+from spark_offload.layout.halos import HaloCounts, count_halos
 from spark_offload.layout.key_types import common_type
 from spark_offload.layout.order_axis import can_be_cut, window_width
 from spark_offload.layout.tagged import TaggedInput, order_frame, tagged_frame, tagged_ranges
-from spark_offload.planning.input_plan import NO_ESTIMATE, estimated_bytes, is_plain_read
+from spark_offload.planning.input_plan import (
+    NO_ESTIMATE,
+    estimated_bytes,
+    estimated_rows,
+    is_plain_read,
+)
+from spark_offload.planning.lazy_cuts import lazy_cuts
 from spark_offload.planning.placement import Facts, Placement
 from spark_offload.planning.profile import OrderProfile, profile_order
 
@@ -71,13 +79,20 @@ class JoinInputs:
             width=window_width(self.query, order_type) if cut and self.query.is_timed else None,
             order_type=None if cut else order_type.simpleString(),
             profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
+            rows=self._estimated_rows,
         )
 
-    def profile(self) -> OrderProfile | None:
-        """Read how the rows of both inputs lie in time; None if their times cannot be cut."""
+    def profile(self, ranges: int = 1) -> OrderProfile | None:
+        """Read how the rows of both inputs lie in time; None if their times cannot be cut.
+
+        Parameters
+        ----------
+        ranges : int
+            Most ranges that the profile will be asked for.
+        """
         if not can_be_cut(self.order_type):
             return None
-        return profile_order(order_frame(*self._tagged_inputs(), self.order_type), 1)
+        return profile_order(order_frame(*self._tagged_inputs(), self.order_type), ranges)
 
     def known_bytes(self) -> tuple[int | None, int | None]:
         """Return Spark's estimates of the bytes of both inputs, where it has any."""
@@ -87,17 +102,8 @@ class JoinInputs:
 
     def tagged(self, placement: Placement) -> Tagged:
         """Return the tagged frame, placed as chosen; ranges of rows are counted out here."""
-        if placement.starts is not None:
-            left, right = self._tagged_inputs()
-            halos = self._halos(placement.starts)
-            frame = tagged_ranges(
-                left,
-                right,
-                order_type=self.order_type,
-                halos=halos,
-                partitions=placement.partitions,
-            )
-            return Tagged(frame, halos.counts)
+        if placement.rule is not None or placement.starts is not None:
+            return self._cut(placement)
         left, right = self._tagged_inputs(placement.keys)
         key_types = [
             common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
@@ -114,15 +120,34 @@ class JoinInputs:
             )
         )
 
-    def _halos(self, starts: tuple[int, ...]) -> Halos:
-        times = order_frame(*self._tagged_inputs(), self.order_type)
-        how = self.query.how
-        if isinstance(self.query.window, CountWindow):
-            return count_halos(times, starts, self.query.window.size, how)
-        width = window_width(self.query, self.order_type)
-        # The last row before a range may belong to another partition, and then says nothing.
-        joined = self.query.sorted and not self.query.per_partition
-        return time_halos(times, starts, width, how, joined=joined)
+    def _cut(self, placement: Placement) -> Tagged:
+        """Return the tagged frame in ranges of time."""
+        left, right = self._tagged_inputs()
+        order_type, query = self.order_type, self.query
+        times = order_frame(left, right, order_type)
+        counts = None
+        if placement.rule is not None:
+            cuts = lazy_cuts(times, placement.rule, window_width(query, order_type))
+            ranges = placement.rule.ranges
+        else:
+            assert placement.starts is not None
+            assert isinstance(query.window, CountWindow)  # others are cut when an action runs
+            halos = count_halos(times, placement.starts, query.window.size, query.how)
+            cuts, ranges, counts = cuts_literal(halos), len(halos.starts) + 1, halos.counts
+        frame = tagged_ranges(
+            left,
+            right,
+            order_type=order_type,
+            cuts=cuts,
+            ranges=ranges,
+            partitions=placement.partitions,
+            alone=query.is_timed and query.how is not JoinType.INNER,
+        )
+        return Tagged(frame, counts)
+
+    def _estimated_rows(self) -> int | None:
+        left, right = (estimated_rows(frame) for frame in (self.left, self.right))
+        return None if left is None or right is None else left + right
 
     def _tagged_inputs(
         self, keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())

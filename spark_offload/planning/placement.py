@@ -7,10 +7,9 @@ from typing import Literal, TypeAlias
 
 from host import UsageError
 from host.query.join_query import JoinQuery
-from host.reference.side import Side
-from host.reference.window import CountWindow
 from spark_offload.planning.input_plan import NO_ESTIMATE
 from spark_offload.planning.profile import OrderProfile
+from spark_offload.planning.range_rule import PAYING_ROWS, RangeRule
 
 __all__ = [
     "Facts",
@@ -27,12 +26,6 @@ PartitionBy: TypeAlias = Literal["key", "range"] | None
 SMALL_BYTES = 1 << 16
 """An input of fewer bytes, by Spark's estimate, is not worth a look."""
 
-PAYING_ROWS = 250_000
-"""Rows of both inputs for which a partition pays: they take longer than cutting ranges does."""
-
-MOST_HALO = 0.5
-"""Most rows in the halo of a range, for each row of its own, if it is cut unasked."""
-
 
 @dataclass(frozen=True)
 class Placement:
@@ -46,8 +39,11 @@ class Placement:
         What the rows are partitioned by, and why.
     keys : tuple of tuple of str
         Columns, left and right, whose equal values meet in a partition.
+    rule : RangeRule or None
+        How the rows are cut into ranges of time when an action runs; None: there are no ranges, or
+        they have been cut.
     starts : tuple of int or None
-        First order numbers of all ranges of time but the first; None: there are no ranges.
+        First order numbers of all ranges of time but the first, if they have been cut.
     profile : OrderProfile or None
         What the order columns hold, if they were read.
     direct : bool
@@ -57,6 +53,7 @@ class Placement:
     partitions: int
     reason: str
     keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    rule: RangeRule | None = None
     starts: tuple[int, ...] | None = None
     profile: OrderProfile | None = None
     direct: bool = False
@@ -64,7 +61,7 @@ class Placement:
     @property
     def follows_time(self) -> bool:
         """Whether the partitions, one after another, are in the order of arrival."""
-        return self.starts is not None or self.partitions == 1
+        return self.rule is not None or self.starts is not None or self.partitions == 1
 
 
 @dataclass(frozen=True)
@@ -84,6 +81,8 @@ class Facts:
         That type, if it cannot be cut.
     profile : callable
         Reads the order columns, for so many ranges.
+    rows : callable
+        Tells about how many rows both inputs have, by Spark's estimate; None if it has none.
     plain : callable
         Tells whether both inputs are plain reads
         (:func:`~spark_offload.planning.input_plan.is_plain_read`).
@@ -94,6 +93,7 @@ class Facts:
     width: int | None
     order_type: str | None
     profile: Callable[[int], OrderProfile]
+    rows: Callable[[], int | None] = lambda: None
     plain: Callable[[], bool] = lambda: False
 
 
@@ -130,7 +130,7 @@ def _placement(
     if partitions == 1:
         return Placement(1, f"{why}; as asked for")
     if partitions is not None:
-        return _as_asked(query, facts, partitions, why)
+        return _ranges(query, facts, partitions, why, asked=True)
     return _unasked(query, facts, why)
 
 
@@ -175,77 +175,39 @@ def _why_no_keys(query: JoinQuery, partition_by: PartitionBy) -> str:
     return "no column must be equal, and the last rows of a side are counted over all its rows"
 
 
-def _as_asked(query: JoinQuery, facts: Facts, partitions: int, why: str) -> Placement:
-    profile = facts.profile(partitions)
-    starts = profile.starts(partitions)
-    reason = f"by ranges of the order columns, as {why}; the number as asked for; " + _halo_text(
-        _halo_share(query, facts, profile, starts)
-    )
-    empty = partitions - len(starts) - 1
-    if empty:
-        reason += f"; {empty} of them empty, since rows of one time stay together"
-    return Placement(partitions, reason, starts=starts, profile=profile)
+def _ranges(query: JoinQuery, facts: Facts, count: int, why: str, *, asked: bool) -> Placement:
+    """Return ranges of time: to be cut when an action runs, unless the window counts rows.
+
+    Which rows are the last ones before a range, and how many, nobody knows without counting them.
+    """
+    rule = RangeRule(query, facts.width, count, asked)
+    if facts.width is not None:
+        number = "the number as asked for" if asked else "at most one for each core that Spark has"
+        reason = f"by ranges of the order columns, as {why}; {number}; cut when an action runs"
+        return Placement(count, reason, rule=rule)
+    profile = facts.profile(count)
+    cut = rule.cut(profile)
+    if not asked and not cut.starts:
+        return Placement(1, f"{why}; {cut.note}", profile=profile)
+    partitions = count if asked else len(cut.starts) + 1
+    reason = f"by ranges of the order columns, as {why}; {cut.note}"
+    return Placement(partitions, reason, starts=cut.starts, profile=profile)
 
 
 def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
-    profile: OrderProfile | None = None
-
-    def one(because: str) -> Placement:
-        return Placement(1, f"{why}; {because}", profile=profile)
-
     if facts.order_type is not None:
-        return one(f"order columns of type {facts.order_type} cannot be cut into ranges of time")
+        because = f"order columns of type {facts.order_type} cannot be cut into ranges of time"
+        return Placement(1, f"{why}; {because}")
     if facts.cores < 2:
-        return one("Spark has one core")
+        return Placement(1, f"{why}; Spark has one core")
     smaller = min(facts.sizes())
     if smaller < SMALL_BYTES:
-        return one(f"an input of {smaller:,} bytes is too small for ranges of time to pay")
+        because = f"an input of {smaller:,} bytes is too small for ranges of time to pay"
+        return Placement(1, f"{why}; {because}")
     if smaller == NO_ESTIMATE:
-        why += "; rows were counted, as Spark tells no sizes here"
-    profile = facts.profile(facts.cores)
-    count = min(facts.cores, profile.total // PAYING_ROWS)
-    if count < 2:
-        return one(f"{profile.total:,} rows are too few for ranges of time to pay")
-    starts = profile.starts(count)
-    share = _halo_share(query, facts, profile, starts)
-    while starts and share * (len(starts) + 1) / len(starts) > MOST_HALO:
-        count = max(2, count // 2) if count > 2 else 1
-        starts = profile.starts(count)
-        share = _halo_share(query, facts, profile, starts) if starts else share
-    if not starts:
-        if profile.least == profile.greatest:
-            return one("all rows have one time")
-        return one(f"halos would dominate: two ranges of time would add {share:.0%} of the rows")
-    number = "one for each core that Spark has" if count == facts.cores else "as many as pay"
-    reason = f"by ranges of the order columns, as {why}; {number}; {_halo_text(share)}"
-    if len(starts) + 1 < count:
-        reason += f"; {len(starts) + 1} instead of {count}, since rows of one time stay together"
-    return Placement(len(starts) + 1, reason, starts=starts, profile=profile)
-
-
-def _halo_share(
-    query: JoinQuery, facts: Facts, profile: OrderProfile, starts: tuple[int, ...]
-) -> float:
-    total = max(1, profile.total)
-    if facts.width is not None:
-        return sum(
-            rows / total * profile.halo_share(starts, facts.width * reach)
-            for rows, reach in zip(profile.rows, _reaches(query), strict=True)
-        )
-    size = query.window.size if isinstance(query.window, CountWindow) else 0
-    halo = 0.0
-    for rows, others, reach in zip(profile.rows, profile.rows[::-1], _reaches(query), strict=True):
-        # While the other side has so many rows, this one has more or fewer.
-        met = size * rows / max(1, others) if reach > 1 else 0
-        halo += min(size + met, rows)
-    return len(starts) * halo / total
-
-
-def _reaches(query: JoinQuery) -> tuple[int, int]:
-    """How many widths of the window the halos of either side reach back."""
-    left, right = (2 if query.how.tracks(side.other) else 1 for side in Side)
-    return left, right
-
-
-def _halo_text(share: float) -> str:
-    return f"halos add about {share:.1%} of the rows"
+        why += "; Spark tells no sizes here"
+    rows = facts.rows()
+    if rows is not None and rows < 2 * PAYING_ROWS:
+        because = f"about {rows:,} rows, by Spark's estimate, are too few for ranges of time to pay"
+        return Placement(1, f"{why}; {because}")
+    return _ranges(query, facts, facts.cores, why, asked=False)

@@ -5,17 +5,17 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-import math
 
 from pyspark.sql import DataFrame
 
-__all__ = ["OrderProfile", "profile_order"]
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.shipping import ship_packages
+from spark_offload.layout.order_summary import SUMMARY, OrderSummary, splitjoin_order_summary
+
+__all__ = ["OrderProfile", "order_profile", "profile_order"]
 
 LEAST_QUANTILES = 256
 """Quantiles that are asked for, at least: enough to judge halos narrower than a partition."""
-
-RANK_ERROR = 10_000
-"""Quantiles are off by one row in so many, at most."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,6 @@ class OrderProfile:
         """Estimate the rows within ``width`` before a row, on average, as a share of all rows."""
         return self.halo_share(self.quantiles, width) / max(1, len(self.quantiles))
 
-    def largest_window(self, width: int) -> int:
-        """Estimate the most rows of one side within ``width`` before a row, rather too many."""
-        shares = len(self.quantiles) + 1
-        edges = (*self.quantiles, self.greatest)
-        most = max(self._below(edge + 1) - self._below(edge - width) for edge in edges)
-        return min(max(self.rows), math.ceil((most + 1) / shares * max(self.rows)))
-
     @cached_property
     def _edges(self) -> tuple[int, ...]:
         """Order numbers between which equal shares of the rows lie, about."""
@@ -90,46 +83,31 @@ class OrderProfile:
         return at + (number - edges[at]) / (edges[at + 1] - edges[at])
 
 
+def order_profile(summary: OrderSummary, ranges: int) -> OrderProfile:
+    """Return the profile of the rows that a summary tells of.
+
+    Parameters
+    ----------
+    summary : OrderSummary
+        Of the rows of both inputs.
+    ranges : int
+        Most ranges that will be asked for.
+    """
+    shares = -(-LEAST_QUANTILES // ranges) * ranges
+    quantiles = summary.quantiles(shares)
+    return OrderProfile(summary.rows, summary.least, summary.greatest, quantiles)
+
+
 def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
     """Read the order columns of both inputs once.
-
-    ``times`` is a :func:`~spark_offload.layout.tagged.order_frame`.
 
     Parameters
     ----------
     times : DataFrame
-        Columns ``side`` and ``time``.
+        A :func:`~spark_offload.layout.tagged.order_frame`, of columns ``side`` and ``time``.
     ranges : int
         Most ranges that will be asked for.
     """
-    quantiles = -(-LEAST_QUANTILES // ranges) * ranges
-    row = times.selectExpr(
-        *(f"count(CASE WHEN side = {side} THEN time END) AS rows{side}" for side in (0, 1)),
-        "min(time) AS least",
-        "max(time) AS greatest",
-        f"{_quantiles('time', quantiles)} AS quantiles",
-    ).first()
-    assert row is not None  # an aggregate of everything is one row
-    if row.least is None:
-        return OrderProfile((0, 0), 0, 0, (0,) * (quantiles - 1))
-    found = row.quantiles
-    # Spark computes with doubles, which are too coarse for a narrow span far from zero.
-    step = math.ulp(float(max(abs(row.least), abs(row.greatest))))
-    if step > 1 and step * quantiles * 16 > row.greatest - row.least:
-        nearer = times.selectExpr(
-            f"{_quantiles(f'time - ({row.least}L)', quantiles)} AS quantiles"
-        ).first()
-        assert nearer is not None
-        found = [row.least + number for number in nearer.quantiles]
-    return OrderProfile((row.rows0, row.rows1), row.least, row.greatest, tuple(found))
-
-
-def _quantiles(number: str, count: int) -> str:
-    """Return an expression in SQL for the quantiles of another one.
-
-    As one text for Spark to parse: a literal from Python costs a trip to the JVM of half a
-    millisecond, and there are hundreds.
-    """
-    shares = ", ".join(f"{place / count!r}D" for place in range(1, count))
-    error = max(RANK_ERROR, 10 * count)
-    return f"percentile_approx({number}, array({shares}), {error})"
+    ship_packages(cluster_of(times.sparkSession))
+    summaries = times.mapInArrow(splitjoin_order_summary, SUMMARY).toArrow()
+    return order_profile(OrderSummary(summaries.to_batches()), ranges)

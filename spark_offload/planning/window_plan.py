@@ -24,7 +24,8 @@ class WindowPlan(JoinPlan):
     query: JoinQuery
 
     def estimated(self, *, count: bool = False) -> Explanation:
-        return self._estimated(None, count=count)
+        inputs = JoinInputs(self.left, self.right, self.query)
+        return self._estimated(inputs.profile() if count else None)
 
     def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
         return own_join(left, right, self.query)
@@ -33,14 +34,11 @@ class WindowPlan(JoinPlan):
         self,
         profile: OrderProfile | None,
         *,
-        count: bool,
         manifest: Manifest | None = None,
         devices: int = 1,
     ) -> Explanation:
         """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
         inputs = JoinInputs(self.left, self.right, self.query)
-        if profile is None and count:
-            profile = inputs.profile()
         size = None if profile is None else join_size(self.query, profile, inputs.facts().width)
         return replace(
             self.explanation,

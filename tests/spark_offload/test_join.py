@@ -249,7 +249,7 @@ def test_the_plan_of_spark_shows_the_join(spark, capsys):
     assert "MapInArrow splitjoin(all rows, within" in capsys.readouterr().out
     explanation = plan.explain()
     text = capsys.readouterr().out
-    assert explanation.partitions == 1
+    assert explanation.partitions == 2
     assert "no column must be equal" in text
     assert "software:" in text
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from spark_offload import stream_join
+from spark_offload import explain, metrics, stream_join
 from tests.spark_offload.oracle import join_rows
 
 WIDE = "id AS t", "id * 1000000007 AS x"
@@ -39,3 +39,17 @@ def test_a_band_over_wide_columns_reads_nothing(spark, simulated_bundle, window)
         return band["x"][0] <= left["x"] - right["x"] <= band["x"][1]
 
     assert found == join_rows(rows, rows, near, order="t", **window)
+
+
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_ranges_of_time_are_cut_when_an_action_runs(spark, software_bundle, how):
+    left, right = (spark.range(60).selectExpr("id AS t", "id % 5 AS x") for _ in range(2))
+    query = {"band": {"x": (0, 1)}, "order": "t", "within": 7, "how": how, "sorted": True}
+    with jobs_of(spark) as jobs:
+        joined = stream_join(left, right, device=software_bundle, partitions=3, **query)
+        assert "cut when an action runs" in explain(joined).partitioning
+        assert list(jobs()) == []
+        found = joined.collect()
+    whole = stream_join(left, right, device=software_bundle, partitions=1, **query)
+    assert found == whole.collect()
+    assert [task.left_rows for task in metrics(joined).tasks if task.left_rows] == [20, 20, 20]

@@ -69,24 +69,6 @@ def test_the_share_of_a_halo_is_that_of_the_rows_before_the_starts():
     assert profile.mean_window(4) == pytest.approx(4 / 1024, rel=0.01)
 
 
-@given(TIMES, TIMES, st.integers(0, 120), st.integers(4, 32))
-def test_the_largest_window_is_estimated_rather_too_large(left, right, width, shares):
-    profile = profile_of(left, right, shares)
-    estimate = profile.largest_window(width)
-    assert 0 < estimate <= max(len(left), len(right))
-    times = sorted(left + right)
-    held = max(sum(time - width <= then <= time for then in times) for time in times)
-    share = held / len(times)
-    assert estimate >= min(1, share - 2 / shares) * max(len(left), len(right)) - 1
-
-
-def test_the_largest_window_of_even_rows_is_near():
-    times = list(range(1024))
-    profile = profile_of(times, times, 256)
-    # Of the 256 shares, 225 lie within 899 before a row, and one more, to be sure.
-    assert profile.largest_window(899) == 904
-    assert profile.largest_window(99) == 104
-    assert profile.largest_window(5_000) == 1024
-    assert OrderProfile((0, 0), 0, 0, (0,) * 7).largest_window(3) == 0
+def test_the_mean_window_of_few_rows():
     assert OrderProfile((3, 1), 5, 5, ()).mean_window(3) == 0
     assert OrderProfile((4, 4), 0, 7, (3,)).mean_window(2) == pytest.approx(2 / 8)

@@ -11,6 +11,7 @@ from spark_offload.planning.profile import OrderProfile
 
 BAND = (Term("x", "x", -1, 1),)
 EQUAL = (Term("k", "k"),)
+COUNT = CountWindow(10)
 
 
 def profile(rows, span, *, crowd=0.0):
@@ -35,6 +36,7 @@ def placed(
     by=None,
     plain=False,
     how="inner",
+    rows=None,
 ):
     window = TimeWindow(10) if window is None else window
     query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=how)
@@ -50,17 +52,26 @@ def placed(
         width=window.lifespan if isinstance(window, TimeWindow) and cut else None,
         order_type=None if cut else "interval day",
         profile=read,
+        rows=lambda: rows,
         plain=lambda: plain,
     )
     return choose_placement(query, facts, partitions=partitions, partition_by=by)
 
 
+def cut(found, **changes):
+    """Cut rows by time as an action would; until then nothing has been read."""
+    return placed(None, **changes).rule.cut(found)
+
+
 def test_large_inputs_get_a_range_for_each_core():
-    placement = placed(profile(10_000_000, 10_000))
+    placement = placed(None)
     assert placement.partitions == 8
-    assert len(placement.starts) == 7
-    assert "one for each core" in placement.reason
-    assert "halos add about 0.7% of the rows" in placement.reason
+    assert placement.starts is None
+    assert "at most one for each core" in placement.reason
+    found = placement.rule.cut(profile(10_000_000, 10_000))
+    assert len(found.starts) == 7
+    assert "one for each core" in found.note
+    assert "halos add about 0.7% of the rows" in found.note
 
 
 def test_an_equality_is_partitioned_by_its_columns():
@@ -71,7 +82,7 @@ def test_an_equality_is_partitioned_by_its_columns():
 
 
 def test_an_equality_is_cut_into_ranges_if_asked_for_or_rows_are_counted():
-    assert placed(profile(10_000_000, 10_000), terms=EQUAL, by="range").starts
+    assert cut(profile(10_000_000, 10_000), terms=EQUAL, by="range").starts
     counted = placed(profile(10_000_000, 10_000), terms=EQUAL, window=CountWindow(1_000))
     assert counted.partitions == 8
     assert "whatever their keys" in counted.reason
@@ -84,16 +95,17 @@ def test_an_equality_is_cut_into_ranges_if_asked_for_or_rows_are_counted():
         (None, {"cores": 1}, "one core"),
         (None, {"cut": False}, "interval day cannot be cut"),
         (None, {"partitions": 1}, "as asked for"),
-        (profile(9_000, 10_000), {}, "9,000 rows are too few"),
-        (profile(10_000_000, 10_000), {"window": TimeWindow(9_000)}, "halos would dominate"),
+        (None, {"rows": 9_000}, "about 9,000 rows, by Spark's estimate, are too few"),
+        (profile(9_000, 10_000), {"window": COUNT}, "9,000 rows are too few"),
         (profile(10_000_000, 10_000), {"window": CountWindow(6_000_000)}, "halos would dominate"),
-        (profile(10_000_000, 0), {}, "all rows have one time"),
+        (profile(10_000_000, 0), {"window": COUNT}, "all rows have one time"),
     ],
 )
 def test_one_partition_has_its_reason(found, changes, reason):
     placement = placed(found, **changes)
     assert placement.partitions == 1
     assert placement.starts is None
+    assert placement.rule is None
     assert reason in placement.reason
 
 
@@ -102,22 +114,22 @@ def test_the_only_task_reads_what_is_a_plain_read():
     assert placement.direct
     assert "as asked for; its task reads the inputs itself" in placement.reason
     assert not placed(partitions=1).direct
-    assert not placed(profile(10_000_000, 10_000), plain=True).direct
+    assert not placed(None, plain=True).direct
     assert placed(terms=EQUAL, cores=1, plain=True).direct
     assert not placed(terms=EQUAL, plain=True).direct
     assert not placed(terms=EQUAL, cores=2, plain=True).direct
 
 
 def test_fewer_ranges_are_taken_where_halos_would_dominate():
-    placement = placed(profile(10_000_000, 10_000), window=TimeWindow(1_000))
-    assert placement.partitions == 4
-    assert "as many as pay" in placement.reason
+    found = cut(profile(10_000_000, 10_000), window=TimeWindow(1_000))
+    assert len(found.starts) == 3
+    assert "as many as pay" in found.note
 
 
 def test_a_burst_counts_by_its_rows_not_by_its_time():
     # Half of all rows lie in a time that is far shorter than the window.
-    placement = placed(profile(10_000_000, 10_000, crowd=0.5), window=TimeWindow(700))
-    assert placement.partitions < 8
+    found = cut(profile(10_000_000, 10_000, crowd=0.5), window=TimeWindow(700))
+    assert len(found.starts) < 7
 
 
 def test_a_crowd_at_one_time_gets_a_range_to_itself():
@@ -127,10 +139,11 @@ def test_a_crowd_at_one_time_gets_a_range_to_itself():
 
 
 def test_the_number_asked_for_is_kept():
-    placement = placed(profile(100, 10), partitions=40)
+    placement = placed(None, partitions=40)
     assert placement.partitions == 40
-    assert len(placement.starts) <= 10
-    assert "of them empty" in placement.reason
+    found = placement.rule.cut(profile(100, 10))
+    assert len(found.starts) <= 10
+    assert "of them empty" in found.note
 
 
 LARGE = profile(10_000_000, 10_000)
@@ -140,6 +153,7 @@ NO_KEY_COUNTED = (
 )
 COUNTED = "the last rows of a side are counted over all its rows, whatever their keys"
 RANGES = f"by ranges of the order columns, as {NO_KEY}"
+MOST = "at most one for each core that Spark has"
 TOGETHER = "since rows of one time stay together"
 
 
@@ -183,53 +197,30 @@ TOGETHER = "since rows of one time stay together"
             f"{NO_KEY}; an input of 65,535 bytes is too small for ranges of time to pay",
         ),
         (
-            profile(499_999, 10_000),
-            {"sizes": (65_536, 1 << 40)},
-            f"{NO_KEY}; 499,999 rows are too few for ranges of time to pay",
+            None,
+            {"sizes": (65_536, 1 << 40), "rows": 499_999},
+            (
+                f"{NO_KEY}; about 499,999 rows, by Spark's estimate, "
+                "are too few for ranges of time to pay"
+            ),
         ),
-        (profile(10_000_000, 0), {}, f"{NO_KEY}; all rows have one time"),
+        (None, {"rows": 500_000}, f"{RANGES}; {MOST}; cut when an action runs"),
         (
-            LARGE,
-            {"window": TimeWindow(9_000)},
-            f"{NO_KEY}; halos would dominate: two ranges of time would add 50% of the rows",
-        ),
-        (
-            LARGE,
-            {},
-            f"{RANGES}; one for each core that Spark has; halos add about 0.7% of the rows",
-        ),
-        (
-            LARGE,
+            None,
             {"sizes": (NO_ESTIMATE, NO_ESTIMATE), "cores": 2},
-            (
-                f"{RANGES}; rows were counted, as Spark tells no sizes here; "
-                "one for each core that Spark has; halos add about 0.1% of the rows"
-            ),
+            f"{RANGES}; Spark tells no sizes here; {MOST}; cut when an action runs",
         ),
         (
-            profile(500_000, 10_000),
-            {},
-            f"{RANGES}; as many as pay; halos add about 0.1% of the rows",
+            None,
+            {"partitions": 8},
+            f"{RANGES}; the number as asked for; cut when an action runs",
         ),
         (
             LARGE,
-            {"partitions": 8},
-            f"{RANGES}; the number as asked for; halos add about 0.7% of the rows",
-        ),
-        (
-            profile(100, 3),
-            {"partitions": 8},
+            {"window": CountWindow(1_000), "partitions": 8},
             (
-                f"{RANGES}; the number as asked for; "
-                f"halos add about 199.2% of the rows; 4 of them empty, {TOGETHER}"
-            ),
-        ),
-        (
-            profile(10_000_000, 3),
-            {"window": TimeWindow(0)},
-            (
-                f"{RANGES}; one for each core that Spark has; "
-                f"halos add about 0.0% of the rows; 4 instead of 8, {TOGETHER}"
+                f"by ranges of the order columns, as {NO_KEY_COUNTED}; the number as asked for; "
+                "halos add about 0.1% of the rows"
             ),
         ),
     ],
@@ -239,6 +230,53 @@ def test_the_reason_is_told_whole(found, changes, reason):
     assert placement.reason == reason
     assert placement.profile is found
     assert placement.follows_time == (not any(placement.keys) or placement.partitions == 1)
+
+
+@pytest.mark.parametrize(
+    ("found", "changes", "note"),
+    [
+        (profile(499_999, 10_000), {}, "499,999 rows are too few for ranges of time to pay"),
+        (profile(10_000_000, 0), {}, "all rows have one time"),
+        (
+            LARGE,
+            {"window": TimeWindow(9_000)},
+            "halos would dominate: two ranges of time would add 50% of the rows",
+        ),
+        (
+            LARGE,
+            {},
+            "one for each core that Spark has; halos add about 0.7% of the rows",
+        ),
+        (
+            profile(500_000, 10_000),
+            {},
+            "as many as pay; halos add about 0.1% of the rows",
+        ),
+        (
+            LARGE,
+            {"partitions": 8},
+            "the number as asked for; halos add about 0.7% of the rows",
+        ),
+        (
+            profile(100, 3),
+            {"partitions": 8},
+            (
+                "the number as asked for; "
+                f"halos add about 199.2% of the rows; 4 of them empty, {TOGETHER}"
+            ),
+        ),
+        (
+            profile(10_000_000, 3),
+            {"window": TimeWindow(0)},
+            (
+                "one for each core that Spark has; "
+                f"halos add about 0.0% of the rows; 4 instead of 8, {TOGETHER}"
+            ),
+        ),
+    ],
+)
+def test_the_note_on_ranges_is_told_whole(found, changes, note):
+    assert cut(found, **changes).note == note
 
 
 @pytest.mark.parametrize(
@@ -256,7 +294,7 @@ def test_halos_of_a_count_based_window_reach_back_twice_where_rows_come_alone(ho
 )
 def test_halos_by_time_reach_back_twice_where_rows_come_alone(how, share):
     found = OrderProfile((3_000_000, 7_000_000), 0, 10_000, LARGE.quantiles)
-    assert placed(found, how=how).reason.endswith(f"halos add about {share} of the rows")
+    assert cut(found, how=how).note.endswith(f"halos add about {share} of the rows")
 
 
 def test_a_halo_holds_no_more_rows_than_there_are():
@@ -270,23 +308,22 @@ def test_a_halo_holds_no_more_rows_than_there_are():
     placement = placed(few, window=CountWindow(1), partitions=2, how="full")
     assert placement.reason.endswith("100.0% of the rows")
     one = OrderProfile((1, 0), 0, 256, tuple(range(1, 256)))
-    placement = placed(one, window=TimeWindow(64), partitions=2)
-    assert placement.reason.endswith("25.0% of the rows")
+    note = cut(one, window=TimeWindow(64), partitions=2).note
+    assert note.endswith("25.0% of the rows")
     empty = OrderProfile((0, 0), 0, 0, (0,) * 7)
     assert placed(empty, window=CountWindow(5), partitions=2, how="full").reason.count("0.0%") == 1
 
 
 def test_ranges_are_halved_until_their_halos_pay():
-    for width, partitions in ((400, 8), (600, 8), (800, 4), (1_600, 2), (2_400, 2), (2_600, 1)):
-        assert placed(LARGE, window=TimeWindow(width)).partitions == partitions
-    assert placed(LARGE, cores=3, window=TimeWindow(1_700)).partitions == 2
+    for width, ranges in ((400, 8), (600, 8), (800, 4), (1_600, 2), (2_400, 2), (2_600, 1)):
+        assert len(cut(LARGE, window=TimeWindow(width)).starts) == ranges - 1
+    assert len(cut(LARGE, cores=3, window=TimeWindow(1_700)).starts) == 1
     even = OrderProfile((5_000_000, 5_000_000), 0, 255, tuple(range(255)))
-    for width, partitions in ((64, 2), (65, 1)):  # half of the rows, and more
-        placement = placed(even, cores=2, window=TimeWindow(width))
-        assert placement.partitions == partitions
+    for width, ranges in ((64, 2), (65, 1)):  # half of the rows, and more
+        assert len(cut(even, cores=2, window=TimeWindow(width)).starts) == ranges - 1
     crowd = OrderProfile((5_000_000, 5_000_000), 0, 255, (*range(32), *[32] * 64, *range(96, 255)))
-    placement = placed(crowd, window=TimeWindow(0))
-    assert placement.reason.endswith("7 instead of 8, since rows of one time stay together")
+    note = cut(crowd, window=TimeWindow(0)).note
+    assert note.endswith("7 instead of 8, since rows of one time stay together")
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, False, 1.5, "2"])
@@ -295,7 +332,7 @@ def test_partitions_are_a_whole_number_from_one_on(wrong):
         require_partitions(wrong)
     assert str(raised.value) == f"partitions must be a whole number of at least 1, not {wrong!r}."
     with pytest.raises(UsageError, match="whole number"):
-        placed(LARGE, partitions=wrong)
+        placed(None, partitions=wrong)
     for right in (None, 1, 2):
         require_partitions(right)
 

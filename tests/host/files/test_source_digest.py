@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file is read again if it may have changed, and only then."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from host.files.source_digest import file_digest
+
+LONG_AGO = 1_600_000_000
+
+
+def test_every_change_is_seen_at_once(tmp_path):
+    path = tmp_path / "source.py"
+    for text in ("one", "two", "six"):
+        path.write_text(text)
+        assert file_digest(path) == hashlib.sha256(text.encode()).digest()
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        file_digest(path)
+
+
+def test_a_settled_file_is_read_once(tmp_path, monkeypatch):
+    path = tmp_path / "source.py"
+    path.write_text("one")
+    monkeypatch.setattr("time.time_ns", lambda: path.stat().st_ctime_ns + 3_000_000_000)
+    first = file_digest(path)
+    with monkeypatch.context() as unreadable:
+        unreadable.setattr(Path, "read_bytes", lambda _: pytest.fail("read again"))
+        assert file_digest(path) == first
+    os.utime(path, (LONG_AGO, LONG_AGO))
+    path.write_text("two")
+    os.utime(path, (LONG_AGO, LONG_AGO))  # restored, as by an archive: its own change tells
+    assert file_digest(path) == hashlib.sha256(b"two").digest()
