@@ -40,7 +40,7 @@ class JoinProcessor(StatefulProcessor):
         self._stores = (
             handle.getValueState("question", "question string"),
             handle.getValueState("directory", "length bigint, timer bigint, slices binary"),
-            handle.getMapState("rows", "side int, slice bigint", "rows binary"),
+            handle.getMapState("rows", "side int, slice bigint, part int", "rows binary"),
             handle,
         )
 

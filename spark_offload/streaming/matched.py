@@ -24,7 +24,8 @@ class MatchedBits:
     Parameters
     ----------
     store : MapStore
-        By side and number of the slice, as that of the rows.
+        By side, number of the slice and number of the part, as that of the rows; bits have one
+        part.
     """
 
     def __init__(self, store: MapStore) -> None:
@@ -73,5 +74,5 @@ class MatchedBits:
         return np.unpackbits(packed, count=count).astype(np.bool_)
 
 
-def _key(place: Slice) -> Slice:
-    return place[0] + _SIDES, place[1]
+def _key(place: Slice) -> tuple[int, int, int]:
+    return place[0] + _SIDES, place[1], 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["question_of", "question_of_groups", "require_group", "require_question"]
 
-FORMAT = "1"
+FORMAT = "2"
 """Of the state."""
 
 _REMEDY = (

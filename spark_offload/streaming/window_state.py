@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kept rows of a group in Spark's state store: a directory, and a blob for each slice of time.
+"""The kept rows of a group in Spark's state store: a directory, and the blobs of slices of time.
 
-A micro-batch reads the slices that its rows can meet, rewrites those that its rows fall into, and
-removes those that no row can meet any more; the others are not touched. Where rows come alone, a
-slice is read again when it goes.
+A micro-batch reads the slices that its rows can meet, appends its rows to the slices that they fall
+into, and removes the slices that no row can meet any more; the others are not touched. A slice has
+parts, a blob each. Rows are appended as a new part, unless the last part is small: that one is
+rewritten, so that small micro-batches do not leave many small blobs. Where rows come alone, a slice
+is read again when it goes.
 """
 
 from collections.abc import Iterator
@@ -23,6 +25,9 @@ __all__ = ["WindowState"]
 Bools = npt.NDArray[np.bool_]
 Slice = tuple[int, int]
 
+PART_ROWS = 4096
+"""Rows of a part from which on it is not rewritten any more."""
+
 
 class WindowState:
     """The kept rows of the group that Spark is calling for; to be made anew for every call.
@@ -33,9 +38,9 @@ class WindowState:
         What is joined.
     directory : ValueStore
         ``length, timer, slices``: microseconds of a slice, the timer that is set (0: none), and
-        side, number and rows of every slice.
+        side, number of the slice and rows of every part, the parts of a slice in their order.
     rows : MapStore
-        The blobs by side and number of the slice.
+        The blobs by side, number of the slice and number of the part.
     timers : Timers
         Where the timer is set that removes rows although none come.
 
@@ -54,7 +59,7 @@ class WindowState:
         self._directory = directory
         self._rows = rows
         self._timers = timers
-        self._slices: dict[Slice, int] = {}
+        self._slices: dict[Slice, list[int]] = {}  # rows of each part
         self._length, self._timer = task.slice_length, 0
         found = directory.get()
         if found is not None:
@@ -64,7 +69,7 @@ class WindowState:
             assert isinstance(slices, (bytes, bytearray))
             self._length, self._timer = length, timer
             for side, number, count in np.frombuffer(slices, np.int64).reshape(-1, 3).tolist():
-                self._slices[side, number] = count
+                self._slices.setdefault((side, number), []).append(count)
         self._bits = MatchedBits(rows)
         self._near: dict[int, list[Slice]] = {}
         self.stored = 0
@@ -91,7 +96,7 @@ class WindowState:
             return
         begin = 0
         for place in self._near[side]:
-            end = begin + self._slices[place]
+            end = begin + sum(self._slices[place])
             self._bits.mark(place, matched[begin:end])
             begin = end
 
@@ -107,29 +112,36 @@ class WindowState:
         ends = [*begins[1:].tolist(), len(numbers)]
         for number, begin, end in zip(found.tolist(), begins.tolist(), ends, strict=True):
             place = (side, number)
-            old = list(self._read(place)) if place in self._slices else []
-            blob = to_blob([*old, *rows.slice(begin, end - begin).to_batches()], schema)
-            self._rows.updateValue(place, (blob,))
-            before = self._slices.get(place, 0)
+            parts = self._slices.setdefault(place, [])
             if self._tracks(side):
-                self._bits.add(place, before, matched[begin:end])
-            self._slices[place] = before + end - begin
+                self._bits.add(place, sum(parts), matched[begin:end])
+            old: list[pa.RecordBatch] = []
+            if parts and parts[-1] < PART_ROWS:
+                old.extend(self._read_part(place, len(parts) - 1))
+                parts[-1] += end - begin
+            else:
+                parts.append(end - begin)
+            blob = to_blob([*old, *rows.slice(begin, end - begin).to_batches()], schema)
+            self._rows.updateValue((*place, len(parts) - 1), (blob,))
         self.stored += rows.num_rows
 
     def expire(self, watermark: int) -> None:
         """Remove the slices whose rows are all older than ``watermark - width``, microseconds."""
         for place in [place for place in self._slices if self._end(place) <= watermark]:
-            count = self._slices.pop(place)
+            parts = self._slices[place]
             if self._tracks(place[0]):
-                self._leave(place, count)
-            self._rows.removeKey(place)
-            self.expired += count
+                self._leave(place)
+            for part in range(len(parts)):
+                self._rows.removeKey((*place, part))
+            del self._slices[place]
+            self.expired += sum(parts)
 
     def _tracks(self, side: int) -> bool:
         return self._task.query.how.tracks(Side(side))
 
-    def _leave(self, place: Slice, count: int) -> None:
+    def _leave(self, place: Slice) -> None:
         """Find the rows of a slice that come alone, now that nothing can match them."""
+        count = sum(self._slices[place])
         wanted = self._bits.of(place, count) == self._task.query.how.wants_matched
         self._bits.remove(place)
         if wanted.any():
@@ -155,7 +167,9 @@ class WindowState:
             if timer:
                 self._timers.registerTimer(timer)
         if self._slices:
-            table = [[*place, count] for place, count in sorted(self._slices.items())]
+            table = [
+                [*place, count] for place, parts in sorted(self._slices.items()) for count in parts
+            ]
             slices = np.array(table, np.int64).tobytes()
             self._directory.update((self._length, timer, slices))
         else:
@@ -167,9 +181,13 @@ class WindowState:
         return (place[1] + 1) * self._length + self._task.width
 
     def _read(self, place: Slice) -> Iterator[pa.RecordBatch]:
-        value = self._rows.getValue(place)
+        for part in range(len(self._slices[place])):
+            yield from self._read_part(place, part)
+
+    def _read_part(self, place: Slice, part: int) -> Iterator[pa.RecordBatch]:
+        value = self._rows.getValue((*place, part))
         if value is None:
-            raise RuntimeError(f"The state store has lost slice {place} of a group")
+            raise RuntimeError(f"The state store has lost part {part} of slice {place} of a group")
         blob = value[0]
         assert isinstance(blob, (bytes, bytearray))
         yield from from_blob(bytes(blob), self._task.schema(place[0]))

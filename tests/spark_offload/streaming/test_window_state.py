@@ -10,6 +10,7 @@ import pytest
 
 from host.reference.join_type import JoinType
 from host.reference.side import Side
+from spark_offload.streaming import window_state as module
 from spark_offload.streaming.matched import MatchedBits
 from spark_offload.streaming.window_state import WindowState
 from tests.spark_offload.stream_model import SCHEMA, stream_task
@@ -83,6 +84,32 @@ def test_what_is_kept_and_what_leaves_is_what_a_list_of_rows_says(how, length):
         keep(how, length, np.random.default_rng(seed))
 
 
+@pytest.mark.parametrize("how", ["inner", "full"])
+def test_parts_of_any_size_hold_the_same_rows(how, monkeypatch):
+    for seed in range(6):
+        monkeypatch.setattr(module, "PART_ROWS", 1 + seed)
+        keep(how, 40, np.random.default_rng(seed))
+
+
+def test_rows_are_appended_and_a_small_last_part_is_filled_up(monkeypatch):
+    monkeypatch.setattr(module, "PART_ROWS", 3)
+    state = GroupState()
+    written = []
+    for first, count in ((0, 2), (2, 2), (4, 1), (5, 9), (14, 1)):
+        window = WindowState(task(), state.directory, state.rows, state)
+        window.add(0, table([5] * count, first), np.zeros(count, np.bool_))
+        window.save()
+        written += state.rows.written
+        state.rows.written.clear()
+    assert written == [(0, 0, 0), (0, 0, 0), (0, 0, 1), (0, 0, 1), (0, 0, 2)]
+    assert kept(state, 0) == list(range(15))
+    window = WindowState(task(), state.directory, state.rows, state)
+    window.expire(10**6)
+    window.save()
+    assert window.expired == 15
+    assert state.rows.values == {}
+
+
 def keep(how, length, rng):
     """Keep random rows, and compare them with a list."""
     state, model, count = GroupState(), Model(how, length), 0
@@ -148,7 +175,7 @@ def test_only_the_slices_that_change_are_written():
     window.mark(0, np.array([True, True, False]))  # the second one had matched already
     window.add(0, table([46], first=3), np.array([False]))
     window.save()
-    assert sorted(state.rows.written) == [(0, 2), (2, 0), (2, 2)]
+    assert sorted(state.rows.written) == [(0, 2, 0), (2, 0, 0), (2, 2, 0)]
     assert kept(state, 0, "full") == [0, 1, 2, 3]
 
 
@@ -158,12 +185,15 @@ def test_a_side_whose_rows_do_not_come_alone_has_no_bits():
     for side in (0, 1):
         window.add(side, table([5], side=side), np.array([False]))
     window.save()
-    assert sorted(state.rows.values) == [(0, 0), (1, 0), (2, 0)]
+    assert sorted(state.rows.values) == [(0, 0, 0), (1, 0, 0), (2, 0, 0)]
 
 
 @pytest.mark.parametrize(
     ("key", "words"),
-    [((0, 2), r"lost slice \(0, 2\) of a group"), ((2, 2), r"lost the bits of slice \(0, 2\)")],
+    [
+        ((0, 2, 0), r"lost part 0 of slice \(0, 2\) of a group"),
+        ((2, 2, 0), r"lost the bits of slice \(0, 2\)"),
+    ],
 )
 def test_a_slice_that_the_state_store_has_lost_is_named(key, words):
     state = GroupState()
