@@ -11,7 +11,7 @@ from host.hardware.storage_segments import SEGMENTS
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 from host.runtime import Columns
-from host.streams.failed_cores import exclude, failed_cores, note_new
+from host.streams.failed_cores import NewTurns, exclude, failed_cores, note_new
 from host.streams.failure_record import CoreFailure, FailureRecord, LostTuples
 from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
@@ -76,6 +76,7 @@ class CoreFailures:
         self._episode: _Episode | None = None
         # By failed core: the places from which on pairs of each side's probes are dropped.
         self._dropped: dict[int, dict[Side, int]] = {}
+        self._new_turns: NewTurns | None = None
         self.marks = 0
         self.record = FailureRecord()
 
@@ -119,6 +120,11 @@ class CoreFailures:
         if not new and self._decoder.marks >= episode.mark:
             self._end(episode)
         return True
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        turns, self._new_turns = self._new_turns, None
+        return turns
 
     def limit(self, complete: int) -> int:
         """Return how many first arrivals can be handed on, of those whose results have come."""
@@ -172,12 +178,17 @@ class CoreFailures:
         """Stage the words that go on without the failed cores, behind all that is staged."""
         self._require_room()
         live, masks, segment = exclude(
-            self._device, new, self._decoder.segments[Side.R].live.tolist(), self._window
+            self._device,
+            new,
+            self._decoder.segments[Side.R].live.tolist(),
+            self._window,
+            others=range(self._device.manifest.storage.cores),
         )
         flush = self._codec.pack_control("FLUSH")
         self._staging.append(np.concatenate([masks, segment, flush]), marks=1)
         self._decoder.begin_segment(live)
         self._decoder.frozen = True
+        self._new_turns = NewTurns(tuple(live))
         self.marks += 1
         episode.mark = self.marks + flushed
 

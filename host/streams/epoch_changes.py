@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from host.encode import EncodingPlan
+from host.hardware.storage_segments import SEGMENTS
 from host.query.epochs import Epoch, EpochSchedule, ListedEpochs
 from host.query.segments import Segment
 from host.streams.epoch_rules import EpochRules
+from host.streams.failed_cores import NewTurns
 from host.streams.free_lists import FreeLists
 from host.streams.intake import NEVER, Arrived, SideTuples
 
@@ -34,6 +36,8 @@ class EpochChanges:
         See :meth:`host.streams.intake.Intake.floor`.
     rules : EpochRules
         What numbers epochs and refuses them.
+    lists : int
+        See :class:`~host.streams.free_lists.FreeLists`.
 
     Attributes
     ----------
@@ -51,9 +55,11 @@ class EpochChanges:
         plan: EncodingPlan,
         floor: Callable[[int], int],
         rules: EpochRules,
+        *,
+        lists: int = SEGMENTS,
     ) -> None:
         self._schedule, self._plan, self._floor, self._rules = schedule, plan, floor, rules
-        self._lists = FreeLists(plan.window)
+        self._lists = FreeLists(plan.window, lists)
         self._coming: Epoch | None = None  # its gamma has not passed
         self._due: Epoch | None = None  # its gamma has passed; it waits for a list
         self._asked = -1  # place of the last question
@@ -87,6 +93,14 @@ class EpochChanges:
                 break
         yield from self._advance(arrived, arrived.count)
 
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples so far.
+
+        It lasts until the next epoch, whose cores that have failed are left out.
+        """
+        self._rules.go_on(turns, self._lists.counts)
+        self._lists.go_on(turns)
+
     def _advance(self, arrived: Arrived, count: int) -> Generator[Arrived, None, Arrived]:
         """Yield and count the first tuples; return those behind them."""
         first, rest = arrived.split(count)
@@ -97,7 +111,7 @@ class EpochChanges:
 
     def _begin(self, epoch: Epoch) -> Segment:
         """Return the segment of an epoch that takes effect here."""
-        self._rules.begin(epoch, self._lists.counts)
+        epoch = self._rules.begin(epoch, self._lists.counts)
         self._lists.begin()
         segment = Segment(self._lists.staged, epoch.cores)
         self.begun.append(segment)

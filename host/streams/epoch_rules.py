@@ -2,16 +2,17 @@
 """The rules that every epoch of a join keeps, and the errors of those that do not."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from host.device import Device
 from host.errors import EpochCapacityError, EpochCoresError, EpochOrderError, UsageError
 from host.hardware.fullest_core import FullestCore
 from host.hardware.storage import StorageRule
-from host.manifest import Manifest
 from host.query.epochs import Epoch, ListedEpochs
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 from host.streams.accelerator_params import AcceleratorJoinParams
-from host.streams.failed_cores import failed_cores
+from host.streams.failed_cores import NewTurns, failed_cores
 
 __all__ = ["EpochRules", "require_epochs"]
 
@@ -21,28 +22,21 @@ class EpochRules:
 
     Parameters
     ----------
-    manifest : Manifest
-        The accelerator.
+    device : Device
+        The accelerator. Its cores that have failed take no turns, whichever epoch names them.
     window : CountWindow or TimeWindow
         Window of either side.
-    failed : iterable of int
-        Cores that have failed; they take no turns, whichever epoch names them.
     """
 
-    def __init__(self, manifest: Manifest, window: Window, failed: Iterable[int] = ()) -> None:
-        self._storage = manifest.storage
+    def __init__(self, device: Device, window: Window) -> None:
+        self._device = device
+        self._storage = device.manifest.storage
         self._window = window
-        self._failed = frozenset(failed)
+        self._failed = failed_cores(device)
         self._last = 0
+        self._rule = StorageRule.of(device.manifest)
         self._fullest: dict[Side, FullestCore] = {}
-        if isinstance(window, CountWindow):
-            rule = StorageRule.of(manifest)
-            for side in Side:
-                self._fullest[side] = fullest = FullestCore(
-                    rule, int(window.size), self._storage.sub_window
-                )
-                if self._failed:
-                    fullest.begin(0, self._live(range(self._storage.cores)))
+        self._weigh_anew(self._live(range(self._storage.cores)), dict.fromkeys(Side, 0))
 
     def admit(self, epoch: Epoch, place: int | None = None) -> Epoch:
         """Return an epoch that has been decided, with its number and the cores that can store.
@@ -77,8 +71,10 @@ class EpochRules:
         self._last = number
         return Epoch(live, epoch.after, epoch.beyond, number)
 
-    def begin(self, epoch: Epoch, counts: dict[Side, int]) -> None:
-        """Weigh an epoch at the place where it is to take effect.
+    def begin(self, epoch: Epoch, counts: dict[Side, int]) -> Epoch:
+        """Weigh an epoch at the place where it is to take effect; return it as it does.
+
+        Cores that have failed since it was admitted are left out.
 
         Parameters
         ----------
@@ -89,15 +85,49 @@ class EpochRules:
 
         Raises
         ------
+        EpochCoresError
+            If all of its cores have failed.
         EpochCapacityError
             If a core would not have room for what a count-based window has of this epoch and of
             those before it.
         """
         assert epoch.number is not None
+        place = sum(counts.values())
+        live = self._live(epoch.cores)
+        if not live:
+            raise EpochCoresError(epoch.number, epoch.cores, self._storage.cores, place)
         for side, fullest in self._fullest.items():
-            fullest.begin(counts[side], epoch.cores)
+            fullest.begin(counts[side], live)
             needed = fullest.needed(counts[side])
-            self._require_room(epoch.number, epoch.cores, needed, sum(counts.values()))
+            self._require_room(epoch.number, live, needed, place)
+        return replace(epoch, cores=live)
+
+    def go_on(self, turns: NewTurns, counts: dict[Side, int]) -> None:
+        """Take note of a failure: the cores of ``turns`` store from here on.
+
+        Parameters
+        ----------
+        turns : NewTurns
+            All cores but those that have failed, or those of them that the epoch in force has.
+        counts : dict of Side to int
+            Tuples of each side before this place.
+        """
+        self._failed = failed_cores(self._device)
+        if turns.first is not None:
+            self._weigh_anew(turns.live, turns.first)
+            return
+        for side, fullest in self._fullest.items():
+            fullest.begin(counts[side], turns.live)
+
+    def _weigh_anew(self, live: tuple[int, ...], first: dict[Side, int]) -> None:
+        """Weigh windows whose tuples from ``first`` on, by side, are in the cores of ``live``."""
+        if not isinstance(self._window, CountWindow):
+            return
+        for side in Side:
+            fullest = FullestCore(self._rule, int(self._window.size), self._storage.sub_window)
+            if first[side] or len(live) < self._storage.cores:
+                fullest.begin(first[side], live)
+            self._fullest[side] = fullest
 
     def _live(self, cores: Iterable[int]) -> tuple[int, ...]:
         return tuple(core for core in cores if core not in self._failed)
@@ -117,8 +147,8 @@ def require_epochs(params: AcceleratorJoinParams) -> None:
     Raises
     ------
     UsageError
-        If segments or another answer to failures are asked for as well, or if an epoch begins
-        beyond a value that the order column cannot hold.
+        If segments are asked for as well, or if an epoch begins beyond a value that the order
+        column cannot hold.
     EpochError
         If a listed epoch cannot take effect.
     """
@@ -128,15 +158,10 @@ def require_epochs(params: AcceleratorJoinParams) -> None:
         raise UsageError(
             "A join has either epochs or segments, not both: an epoch is a segment; give epochs."
         )
-    if params.survives:
-        raise UsageError(
-            "An elastic join ends when a core fails, so on_failure must be 'raise', not "
-            f"{params.on_failure.value!r}; leave out the epochs, or let a failure end the join."
-        )
     schedule = params.epoch_schedule
     if not isinstance(schedule, ListedEpochs):
         return
-    rules = EpochRules(params.device.manifest, params.plan.window, failed_cores(params.device))
+    rules = EpochRules(params.device, params.plan.window)
     for epoch in schedule.epochs:
         if epoch.beyond is not None:
             params.plan.times.ticks(epoch.beyond)

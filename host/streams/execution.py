@@ -8,6 +8,7 @@ from host.device.thread import DeviceThread, Finished
 from host.encode.recheck import Recheck
 from host.encode.values import FieldValues
 from host.errors import DisorderError, EpochError, IllegalWordError, WindowOverflowError
+from host.hardware.storage_segments import SEGMENTS
 from host.query.on_failure import OnFailure
 from host.query.segments import Segment
 from host.reference.exact import UInt64s
@@ -101,7 +102,7 @@ class Execution:
             self._begin_turns(live)
         self.failures = FailureResponse(params, self._staging, self._decoder)
         self.steering = Steering(params, self._staging, self._decoder, cores=live, marks=self._skip)
-        self.changes = self._changes(failed)
+        self.changes = self._changes()
         self.delivery = Delivery(params, completion)
         self.watch = DeviceWatch(device, params.deadline)
         self._memory = MemoryWatch(device)
@@ -131,14 +132,16 @@ class Execution:
             setup = np.concatenate([participation(params.device), setup])
         return setup
 
-    def _changes(self, failed: frozenset[int]) -> SegmentChanges | EpochChanges:
+    def _changes(self) -> SegmentChanges | EpochChanges:
         """Return what tells where other cores store than those that have failed."""
         params, elastic = self._params, self.steering.elastic
         if params.epochs == () and elastic is None:
             return SegmentChanges(params.schedule, params.plan.window)
-        rules = EpochRules(params.device.manifest, params.plan.window, failed)
+        rules = EpochRules(params.device, params.plan.window)
         schedule = elastic or params.epoch_schedule
-        return EpochChanges(schedule, params.plan, self._intake.floor, rules)
+        # A failure begins a segment at once, so a list of cores has to be free for it.
+        lists = SEGMENTS - params.survives
+        return EpochChanges(schedule, params.plan, self._intake.floor, rules, lists=lists)
 
     def _begin_turns(self, live: list[int]) -> None:
         """Let all cores take turns that have not failed."""
@@ -214,10 +217,12 @@ class Execution:
         self._intake.counters.moved_words = self._staging.moved
 
     def _change_turns(self, segment: Segment) -> None:
-        """Let other cores store the tuples that are staged from now on."""
+        """Let other cores store the tuples that are staged from now on, but for failed ones."""
         manifest, window = self._params.device.manifest, self._params.plan.window
-        self._staging.append(segment_words(manifest, segment.cores, window))
-        self._decoder.begin_segment(segment.cores)
+        failed = failed_cores(self._params.device)
+        cores = tuple(core for core in segment.cores if core not in failed)
+        self._staging.append(segment_words(manifest, cores, window))
+        self._decoder.begin_segment(cores)
         self.steering.begin(segment)
 
     def exchange(self) -> int:
@@ -294,6 +299,9 @@ class Execution:
         )
         if restart is not None:
             self._decoder, self._skip = restart.decoder, restart.skip
+        turns = self.failures.take_turns()
+        if turns is not None:
+            self.changes.go_on(turns)
         # Each change of the precision, and each failure, has a mark of its own.
         adaptive = self.steering.adaptive
         changed = 0 if adaptive is None else adaptive.record.changed

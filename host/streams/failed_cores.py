@@ -11,12 +11,15 @@ from host.device import Device
 from host.errors import CoreFailureError, UsageError
 from host.manifest import Manifest
 from host.reference.exact import UInt64s
+from host.reference.side import Side
 from host.reference.window import Window
+from host.streams.core_contents import fewest_cores
 from host.streams.turns import segment_words
 from host.words import WordCodec
 
 __all__ = [
     "Exclusion",
+    "NewTurns",
     "exclude",
     "failed_cores",
     "has_gates",
@@ -62,6 +65,22 @@ def note_new(device: Device, told: Iterable[int]) -> list[int]:
     return new
 
 
+class NewTurns(NamedTuple):
+    """Which cores take turns after a failure.
+
+    Attributes
+    ----------
+    live : tuple of int
+        The cores, in the order of their turns.
+    first : dict of Side to int or None
+        If the accelerator was cleared and tuples were sent again: the number of the first one of
+        each side.
+    """
+
+    live: tuple[int, ...]
+    first: dict[Side, int] | None = None
+
+
 class Exclusion(NamedTuple):
     """How an accelerator goes on without cores that have failed.
 
@@ -80,7 +99,14 @@ class Exclusion(NamedTuple):
     segment: UInt64s
 
 
-def exclude(device: Device, new: list[int], cores: Iterable[int], window: Window) -> Exclusion:
+def exclude(
+    device: Device,
+    new: list[int],
+    cores: Iterable[int],
+    window: Window,
+    *,
+    others: Iterable[int] = (),
+) -> Exclusion:
     """Return how a device goes on without the cores that have failed.
 
     Parameters
@@ -93,6 +119,8 @@ def exclude(device: Device, new: list[int], cores: Iterable[int], window: Window
         The cores that took turns so far.
     window : CountWindow or TimeWindow
         Window of either side.
+    others : iterable of int
+        Cores that took no turns, and take them from now on if those that are left do not suffice.
 
     Raises
     ------
@@ -101,6 +129,8 @@ def exclude(device: Device, new: list[int], cores: Iterable[int], window: Window
     """
     gone = failed_cores(device)
     live = [core for core in cores if core not in gone]
+    if len(live) < fewest_cores(device.manifest, window):
+        live += [core for core in others if core not in gone and core not in live]
     if not live:
         raise CoreFailureError(device.uri, min(gone), "No core is left; reset the device.")
     codec = WordCodec(device.manifest)

@@ -8,7 +8,7 @@ from host.runtime import Columns
 from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.core_failures import CoreFailures
 from host.streams.delivery import Delivery
-from host.streams.failed_cores import has_gates, note_failed
+from host.streams.failed_cores import NewTurns, has_gates, note_failed
 from host.streams.failure_record import FailureRecord, cause_of
 from host.streams.replay import Replay, Restart
 from host.streams.restartable_decoder import RestartableDecoder
@@ -60,6 +60,11 @@ class FailureResponse:
     def marks(self) -> int:
         """Number of marks that answer words inserted after a failure."""
         return 0 if self._report is None else self._report.marks
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        policy = self._report or self.replay
+        return None if policy is None else policy.take_turns()
 
     def limit(self, complete: int) -> int:
         """Return how many first arrivals can be handed on, of those whose results have come."""

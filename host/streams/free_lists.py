@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """When the ingress has a free list of cores, which every segment needs."""
 
+from host.hardware.storage_segments import SEGMENTS
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
+from host.streams.failed_cores import NewTurns
 from host.streams.intake import Arrived
 
 __all__ = ["FreeLists"]
@@ -12,12 +14,15 @@ class FreeLists:
     """Counts the tuples of both sides, and tells before which of them a segment may begin.
 
     The ingress keeps the lists of three segments. A segment can therefore begin only once no
-    count-based window holds tuples of the third segment before it.
+    count-based window holds tuples of the third segment before it. If fewer lists are used, the
+    ingress has one for a segment that cannot wait.
 
     Parameters
     ----------
     window : CountWindow or TimeWindow
         Window of either side.
+    lists : int
+        Lists that are used.
 
     Attributes
     ----------
@@ -27,12 +32,13 @@ class FreeLists:
         Tuples of each side so far.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, lists: int = SEGMENTS) -> None:
         self._size = int(window.size) if isinstance(window, CountWindow) else None
         self.staged = 0
         self.counts = dict.fromkeys(Side, 0)
-        # Tuples of each side before the last two segments.
-        self._before = dict.fromkeys(Side, (0, 0))
+        # Tuples of each side before the last segments, of which all lists but one are.
+        self._none = (0,) * (lists - 1)
+        self._before = dict.fromkeys(Side, self._none)
 
     def count(self, arrived: Arrived) -> None:
         """Count tuples, which come next."""
@@ -43,7 +49,18 @@ class FreeLists:
     def begin(self) -> None:
         """Begin a segment with the next tuple."""
         for side, count in self.counts.items():
-            self._before[side] = (self._before[side][1], count)
+            self._before[side] = (*self._before[side][1:], count)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Begin the segment that follows a failure.
+
+        If the accelerator was cleared, all lists are free, and the tuples of the windows are in
+        that segment.
+        """
+        if turns.first is None:
+            self.begin()
+        else:
+            self._before = dict.fromkeys(Side, self._none)
 
     def place(self, arrived: Arrived) -> int | None:
         """Return the first of the next tuples before which a segment may begin; None if none."""
@@ -59,7 +76,7 @@ class FreeLists:
 
     def _needed(self, side: Side) -> int:
         """Return how many tuples of a side must come before the next segment may begin."""
-        previous, _ = self._before[side]
+        previous = self._before[side][0]
         if self._size is None or not previous:
             return 0
         return previous + self._size - self.counts[side]

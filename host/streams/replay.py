@@ -10,7 +10,7 @@ from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.reference.window import Window
 from host.runtime import Columns
-from host.streams.failed_cores import Exclusion, exclude, note_new
+from host.streams.failed_cores import Exclusion, NewTurns, exclude, note_new
 from host.streams.failure_record import CoreFailure, FailureRecord
 from host.streams.replay_log import ReplayLog
 from host.streams.restartable_decoder import RestartableDecoder
@@ -75,6 +75,7 @@ class Replay:
         self.log = ReplayLog(self._codec)
         self.record = FailureRecord()
         self._skip = 0
+        self._new_turns: NewTurns | None = None
 
     def see(self, decoder: RestartableDecoder, cycle: int, *, flushed: bool) -> Restart | None:
         """Take what the decoder was told in its last batch of results.
@@ -104,6 +105,8 @@ class Replay:
         without = exclude(self._device, new, cores, self._window)
         restarted = decoder.restarted(again, answered, without.live)
         self._send(without, again.words)
+        first = {side: restarted.sent_from(side) for side in Side}
+        self._new_turns = NewTurns(tuple(without.live), first)
         if flushed:
             self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
             restarted.flush()
@@ -115,6 +118,11 @@ class Replay:
         return Restart(
             restarted, self._skip, {side: place for side, (_, place) in answered.items()}
         )
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        turns, self._new_turns = self._new_turns, None
+        return turns
 
     def _send(self, without: Exclusion, tuples: UInt64s) -> None:
         clear = self._codec.pack_control("CLEAR")

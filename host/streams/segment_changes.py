@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from host.query.segments import Segment, SegmentSchedule
 from host.reference.window import Window
+from host.streams.failed_cores import NewTurns
 from host.streams.free_lists import FreeLists
 from host.streams.intake import Arrived
 
@@ -52,6 +53,10 @@ class SegmentChanges:
             yield segment
         self._lists.count(arrived)
         yield arrived
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples so far."""
+        self._lists.go_on(turns)
 
     def _place(self, arrived: Arrived) -> int | None:
         """Return before which of some tuples a segment begins; None if before none of them."""
