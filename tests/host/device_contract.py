@@ -66,6 +66,11 @@ def ask(device, script, **options):
     )
 
 
+def same_keys(parameters, value):
+    """Return keys for a tuple, all of one value."""
+    return {key.name: value for key in parameters.keys}
+
+
 def punctuation(results):
     """Return stars and marks only."""
     return [word for word in results if word[0] != "PAIR"]
@@ -197,7 +202,7 @@ class DeviceContract:
 
     def test_capacity_itself_is_no_overflow(self, timed):
         parameters = self.timed_parameters
-        full = [("R", {"x": 0}, 7)] * parameters.capacity
+        full = [("R", same_keys(parameters, 0), 7)] * parameters.capacity
         script = [*configuration(parameters, windows=[("LIFESPAN", 0)] * 2), *full, FLUSH]
         assert ask(timed, script)[-1] == ("MARK", 0, False, False)
         assert ask(timed, [full[0], FLUSH])[-1] == ("MARK", 1, False, False)
@@ -207,8 +212,9 @@ class DeviceContract:
         parameters = self.timed_parameters
         ordered = random_tuples(parameters, rng, 20, start=100)
         script = [*configuration(parameters), *ordered]
-        script += [("S", {"x": 0}, 99), *random_tuples(parameters, rng, 5, start=900), FLUSH]
-        script += [("PRECISION", 0, 1), ("R", {"x": 0}, 950), ("CLEAR", 0, 0)]
+        keys = same_keys(parameters, 0)
+        script += [("S", keys, 99), *random_tuples(parameters, rng, 5, start=900), FLUSH]
+        script += [("PRECISION", 0, 1), ("R", keys, 950), ("CLEAR", 0, 0)]
         script += [*random_tuples(parameters, rng, 20), FLUSH]
         results = ask(timed, script)
         assert results == expected(parameters, script)
@@ -266,7 +272,8 @@ class DeviceContract:
 
     def test_without_room_nothing_is_lost(self, timed):
         parameters = self.timed_parameters
-        script = [*configuration(parameters), ("R", {"x": 1}, 0), ("S", {"x": 1}, 0), FLUSH]
+        keys = same_keys(parameters, 1)
+        script = [*configuration(parameters), ("R", keys, 0), ("S", keys, 0), FLUSH]
         words = pack(timed.manifest, script)
         for _ in range(3):
             results = empty(timed.manifest.result_word)

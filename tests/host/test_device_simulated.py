@@ -13,20 +13,22 @@ from tests.conftest import ROOT
 from tests.host.device_contract import DeviceContract
 from tests.host.device_machine import DeviceMachine, ThreadedDevice
 from tests.host.small_bundles import BUNDLES
+from tests.host.test_driver_simulated import PARAMETERS
 
 FOLDER = ROOT / "build" / "tests"
+LONG = pytest.mark.long
 
-#: Each takes ten seconds to compile; `make test-long` adds those that are much like others. Fields
-#: of 64 bits are compiled for `test_every_path`, too, whose cases have their extremes; a predicate
-#: of one's own is simulated as part of the hardware.
-MORE = ("plain", "equality", "wide", "custom")
-SHAPES = [pytest.param(name, marks=[pytest.mark.long] * (name in MORE)) for name in BUNDLES]
+#: Each takes ten seconds to compile, so by default it is one that whole joins are tried on as well.
+#: Fields of 64 bits are compiled for `test_every_path`, too, whose cases have their extremes; a
+#: predicate of one's own is simulated as part of the hardware.
+SHAPES = {"scan": PARAMETERS["scan"], **BUNDLES}
 
 #: Two tuples in a word.
 PAIRED = BUNDLES["tiny"].with_(tuples_per_word=2)
 #: A result port for each side, for one result in a word and for two.
 TWO_PORTS = BUNDLES["tiny"].with_(result_streams=2)
-PAIRED_PORTS = PAIRED.with_(result_streams=2)
+#: With rounds, too. Of these, it is the one that whole joins are tried on.
+PAIRED_PORTS = PARAMETERS["rounds, two in a word, two ports"]
 
 # One worker builds each library once.
 
@@ -43,9 +45,11 @@ def built(parameters):
 class CompiledContract(DeviceContract):
     """The contract for accelerators that have to be compiled."""
 
-    @pytest.fixture(params=SHAPES)
+    timed_parameters = SHAPES["scan"]
+
+    @pytest.fixture(params=["scan", *(pytest.param(name, marks=LONG) for name in BUNDLES)])
     def parameters(self, request):
-        return BUNDLES[request.param]
+        return SHAPES[request.param]
 
 
 class TestSimulatedDevice(CompiledContract):
@@ -67,7 +71,9 @@ class TestStalledDevice(CompiledContract):
 class TestTwoTuplesInAWord(DeviceContract):
     """The contract says nothing of words, so it holds whatever they carry."""
 
-    @pytest.fixture(params=["tiny", pytest.param("groups", marks=pytest.mark.long)])
+    pytestmark = LONG  # two ports have two tuples in a word, too
+
+    @pytest.fixture(params=["tiny", "groups"])
     def parameters(self, request):
         return BUNDLES[request.param]
 
@@ -86,10 +92,11 @@ class TestTwoResultPorts(DeviceContract):
     @pytest.fixture(
         params=[
             PAIRED_PORTS,
-            pytest.param(TWO_PORTS, marks=pytest.mark.long),
-            pytest.param(BUNDLES["groups"].with_(result_streams=2), marks=pytest.mark.long),
+            pytest.param(PAIRED.with_(result_streams=2), marks=LONG),
+            pytest.param(TWO_PORTS, marks=LONG),
+            pytest.param(BUNDLES["groups"].with_(result_streams=2), marks=LONG),
         ],
-        ids=["tiny, two in a word", "tiny", "groups"],
+        ids=["rounds, two in a word", "tiny, two in a word", "tiny", "groups"],
     )
     def parameters(self, request):
         return request.param
@@ -104,8 +111,7 @@ class TestTwoResultPorts(DeviceContract):
 class SimulatedMachine(DeviceMachine):
     """Any use of simulated devices that others compile too, with stalls, at times by a thread."""
 
-    shapes = [*(BUNDLES[name] for name in ("tiny", "groups"))]
-    shapes += [PAIRED, PAIRED_PORTS]
+    shapes = [SHAPES["scan"], PAIRED_PORTS]
 
     def open_device(self, parameters, seed):
         stalls = {"stall_in": seed % 3 * 90, "stall_out": seed // 3 % 3 * 90}
@@ -115,3 +121,14 @@ class SimulatedMachine(DeviceMachine):
 
 SimulatedMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=40)
 TestAnyUse = SimulatedMachine.TestCase
+
+
+class LongMachine(SimulatedMachine):
+    """Devices that only other long tests compile."""
+
+    shapes = [*(BUNDLES[name] for name in ("tiny", "groups")), PAIRED]
+
+
+LongMachine.TestCase.settings = SimulatedMachine.TestCase.settings
+LongMachine.TestCase.pytestmark = [LONG]
+TestAnyUseOfMore = LongMachine.TestCase

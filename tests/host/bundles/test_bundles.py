@@ -13,6 +13,7 @@ from host.bundles.store import default_bundle, find_bundles, source_hash
 from host.device.simulator_library import LIBRARY
 from host.errors import BuildError, CacheError, MissingToolError
 from host.files.checksum import publish
+from tests.halves import half
 from tests.host.tables import bundle
 
 #: A builder that makes a bundle of an empty library.
@@ -129,8 +130,13 @@ def test_the_default_bundle_is_built_once_and_named_after_its_sources(builder, t
     assert "Building the default bundle" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("part", [LIBRARY, f"{LIBRARY}.sha256", "manifest.json"])
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(bytes(99))])
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    half(
+        [LIBRARY, f"{LIBRARY}.sha256", "manifest.json"],
+        [Path.unlink, lambda path: path.write_bytes(bytes(99))],
+    ),
+)
 def test_a_damaged_bundle_is_built_again(builder, tmp_path, part, damage):
     calls = builder(GOOD)
     place = default_bundle(directory=tmp_path, quiet=True)

@@ -361,6 +361,7 @@ def growing(rows, before, after):
     return [pa.table({"t": times, "x": rng.integers(0, 1000, rows)}) for _ in range(2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hold", FOLLOWED, ids=lambda hold: type(hold).__name__)
 def test_a_rate_is_held_again_after_the_window_has_grown(simulator, hold):
     rows = 16_000

@@ -247,7 +247,7 @@ LOADS = [(600, 300), (1000, 40), (600, 300)]
 
 @pytest.fixture(
     scope="module",
-    params=["index, two in a word", pytest.param("scan", marks=LONG)],
+    params=["scan", pytest.param("index, two in a word", marks=LONG)],
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated, which other tests compile as well."""

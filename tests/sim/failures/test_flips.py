@@ -59,6 +59,7 @@ def test_no_flip_makes_a_silent_wrong_answer(shape):
     assert sum(trial.missing for trial in trials) > 0
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_a_join_that_must_not_go_on_names_the_cause():
     """The lowest bits of all heads of core 1 that hold tuples of S; they are read at once."""

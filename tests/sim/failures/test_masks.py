@@ -12,7 +12,7 @@ from sim.failures.trials import SHAPES
 from sim.scenarios import assert_right, random_scenario
 from sim.scenarios.answers import answer
 from sim.scenarios.hostile_words import hostile_scenario
-from sim.soak.bundles import built
+from sim.soak.bundles import built, faulty
 
 SEEDS = 10
 
@@ -21,7 +21,7 @@ SEEDS = 10
 @pytest.mark.parametrize("write", [random_scenario, hostile_scenario])
 @pytest.mark.parametrize("shape", ["scan, arity 2", pytest.param("scan", marks=pytest.mark.long)])
 def test_masked_cores_answer_as_the_software_device_says(shape, write):
-    bundle = built(SHAPES[shape], print)
+    bundle = faulty(SHAPES[shape], print)  # of which no core fails here
     manifest = Manifest.load(bundle)
     for seed in range(SEEDS):
         scenario = write(manifest, seed, tuples=200)

@@ -6,6 +6,7 @@ import pytest
 from hdl.presets import PRESETS
 from host.errors import DeviceTimeoutError
 from sim.figures.saturated_run import SaturatedRun, band_width, saturate, tuples
+from tests.sim.verilated.test_cycles import SHAPES, shaped
 
 
 def said(text):
@@ -14,7 +15,7 @@ def said(text):
 
 def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    parameters = PRESETS["tiny"]
+    parameters = shaped(*SHAPES[0])
     with closing(SaturatedRun(parameters, said, values=100)) as run:
         run.bound(0)
         _, counts = run.measure(100)
@@ -26,7 +27,7 @@ def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypa
 
 def test_what_never_comes_is_an_error_with_the_counters(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with closing(SaturatedRun(PRESETS["tiny"], said, values=100)) as run:
+    with closing(SaturatedRun(shaped(*SHAPES[0]), said, values=100)) as run:
         run.bound(0)
         with pytest.raises(
             DeviceTimeoutError, match=r"within \d+ cycles.*tuples_r 20, tuples_s 20"
