@@ -197,7 +197,7 @@ class Cluster:
         return sum(
             pa.ipc.open_stream(value[0]).read_all().num_rows
             for slices in self.rows.values.values()
-            for (side, _), value in slices.items()
+            for (side, *_), value in slices.items()
             if side in (0, 1)
         )
 

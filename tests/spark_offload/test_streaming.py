@@ -197,7 +197,7 @@ GOOD = {"order": "t", "within": "5s", "device": "software:"}
     ("change", "words"),
     [
         ({"within": None, "rows": 5}, ["rows=", "within="]),
-        ({"sorted": True}, ["sorted=True", "leave it out"]),
+        ({"sorted": True}, ["sorted cannot be kept", "leave it out"]),
         ({"ordering": Ordering.relaxed(4)}, ["relaxed(4)", "leave it out", "none"]),
         ({"order": "x"}, ["'x'", "bigint", "timestamp"]),
         ({"order": ("t", "when")}, ["'when'", "right"]),
