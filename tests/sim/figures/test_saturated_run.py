@@ -30,7 +30,7 @@ def test_what_never_comes_is_an_error_with_the_counters(tmp_path, monkeypatch):
     with closing(SaturatedRun(shaped(*SHAPES[0]), said, values=100)) as run:
         run.bound(0)
         with pytest.raises(
-            DeviceTimeoutError, match=r"within \d+ cycles.*tuples_r 20, tuples_s 20"
+            DeviceTimeoutError, match=r"within \d+ cycles.*tuples_r 184, tuples_s 184"
         ):
             run.send(run.tuples(8), marks=2)
 
