@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sliding-window stream joins of Spark DataFrames on an accelerator."""
+"""Sliding-window stream joins of Spark DataFrames on an accelerator, and aggregates."""
 
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
+from spark_offload.aggregate import plan_aggregate, stream_aggregate
 from spark_offload.asof import asof_join, plan_asof_join
 from spark_offload.failures.translation import task_error
 from spark_offload.join import plan_join, stream_join
@@ -33,9 +34,11 @@ __all__ = [
     "explain",
     "metrics",
     "overlap_join",
+    "plan_aggregate",
     "plan_asof_join",
     "plan_join",
     "read_progress",
+    "stream_aggregate",
     "stream_join",
     "stream_metrics",
     "task_error",

@@ -103,7 +103,9 @@ class KeyNumbers:
 
     def _remember(self, batch: pa.RecordBatch, rows: Int64s) -> None:
         """Keep the keys of rows, which get the next numbers."""
-        self._rows.append(batch.select(self.schema.names).take(pa.array(rows)))
+        keys = batch.select(self.schema.names).take(pa.array(rows))
+        columns = [_shown(column) for column in keys.columns]
+        self._rows.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         self._count += len(rows)
 
     def _numbered(self, columns: Sequence[Int64s], batch: pa.RecordBatch) -> Int64s:
@@ -127,3 +129,10 @@ class KeyNumbers:
         result = np.empty(len(order), np.int64)
         result[order] = numbers[np.cumsum(begins) - 1]
         return result
+
+
+def _shown(column: pa.Array) -> pa.Array:
+    """Return values as results show them: -0.0 as 0.0, whichever of the two came first."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.add(column, pa.scalar(0, column.type))

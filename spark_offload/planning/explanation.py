@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from spark_offload.measures.notebook import html_rows
 from spark_offload.planning.cost import Cost, InputSize
 
-__all__ = ["Cause", "Explanation", "TermExplanation"]
+__all__ = ["Cause", "Explanation", "TermExplanation", "text_of_rows"]
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,14 @@ class Explanation:
         ]
 
     def __str__(self) -> str:
-        rows = self.lines()
-        width = max(len(name) for name, _ in rows) + 2
-        indented = "\n" + " " * width
-        return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)
+        return text_of_rows(self.lines())
 
     def _repr_html_(self) -> str:
         return html_rows(self.lines())
+
+
+def text_of_rows(rows: list[tuple[str, str]]) -> str:
+    """Return headings with their texts, of which each may have several lines."""
+    width = max(len(name) for name, _ in rows) + 2
+    indented = "\n" + " " * width
+    return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)

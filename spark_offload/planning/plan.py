@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join as a plan: everything checked and decided, nothing run."""
+"""A join or an aggregation as a plan: everything checked and decided, nothing run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,16 +14,60 @@ from host.query.asof_query import AsofQuery
 from host.query.join_query import JoinQuery
 from spark_offload.failures.translation import kit_errors
 from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.aggregate_explanation import AggregateExplanation
 from spark_offload.planning.derived import JoinsByColumn
 from spark_offload.planning.explanation import Explanation
 
-__all__ = ["JoinPlan", "explain", "metrics", "plan_behind", "plan_of", "remember"]
+__all__ = ["JoinPlan", "Plan", "explain", "metrics", "plan_behind", "plan_of", "remember"]
 
 _ATTRIBUTE = "_splitjoin_plan"
 
 
+class Plan(ABC):
+    """What is ready to run: a join or an aggregation."""
+
+    schema: StructType
+    explanation: Explanation | AggregateExplanation
+
+    def explain(self, *, count: bool = False) -> Explanation | AggregateExplanation:
+        """Print where it runs and why; return the same as a value.
+
+        Parameters
+        ----------
+        count : bool
+            Whether to read the order columns of a join, unless that has been done, for the number
+            of rows and what follows from it.
+        """
+        explanation = self.estimated(count=count)
+        print(explanation)
+        return explanation
+
+    def estimated(self, *, count: bool = False) -> Explanation | AggregateExplanation:
+        """Return the explanation with the size of the inputs and the cost, where they are known."""
+        return self.explanation
+
+    def dataframe(self) -> DataFrame:
+        """Return the answer as a frame; like every frame it is computed when it is used."""
+        return self._frame_and_metrics[0]
+
+    def metrics(self) -> JoinMetrics:
+        """Return what the tasks have measured so far; complete once an action has ended."""
+        return self._frame_and_metrics[1]()
+
+    @cached_property
+    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        with kit_errors():
+            frame, read = self._run()
+        remember(frame, self)
+        return frame, read
+
+    @abstractmethod
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        """Return the answer, and the function that reads what was measured."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class JoinPlan(ABC):
+class JoinPlan(Plan):
     """A join that is ready to run; made by :func:`~spark_offload.plan_join`.
 
     Parameters
@@ -54,23 +98,6 @@ class JoinPlan(ABC):
         """Whether the partitions of the answer, one after another, are in the order of arrival."""
         return False
 
-    def explain(self, *, count: bool = False) -> Explanation:
-        """Print where the join runs and why; return the same as a value.
-
-        Parameters
-        ----------
-        count : bool
-            Whether to read the order columns, unless that has been done, for the number of rows and
-            what follows from it.
-        """
-        explanation = self.estimated(count=count)
-        print(explanation)
-        return explanation
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        """Return the explanation with the size of the inputs and the cost of the join."""
-        return self.explanation
-
     @abstractmethod
     def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
         """Return the answer to the same question about two inputs by Spark itself, in no order.
@@ -81,31 +108,12 @@ class JoinPlan(ABC):
             If Spark cannot answer it.
         """
 
-    def dataframe(self) -> DataFrame:
-        """Return the answer as a frame; like every frame it is computed when it is used."""
-        return self._frame_and_metrics[0]
 
-    def metrics(self) -> JoinMetrics:
-        """Return what the tasks have measured so far; complete once an action has ended."""
-        return self._frame_and_metrics[1]()
-
-    @cached_property
-    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        with kit_errors():
-            frame, read = self._run()
-        remember(frame, self)
-        return frame, read
-
-    @abstractmethod
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        """Return the answer, and the function that reads what was measured."""
+_JOINS: JoinsByColumn[Plan] = JoinsByColumn()
+"""All joins and aggregations whose frames are there."""
 
 
-_JOINS: JoinsByColumn[JoinPlan] = JoinsByColumn()
-"""All joins whose frames are there."""
-
-
-def remember(frame: DataFrame, plan: JoinPlan) -> None:
+def remember(frame: DataFrame, plan: Plan) -> None:
     """Let :func:`plan_of` find the plan of a frame.
 
     The frame itself holds the plan, so the two, which know each other, are freed together.
@@ -114,11 +122,11 @@ def remember(frame: DataFrame, plan: JoinPlan) -> None:
     _JOINS.note(frame, plan)
 
 
-def plan_of(frame: DataFrame) -> JoinPlan:
-    """Return the plan of a frame that :func:`~spark_offload.stream_join` returned."""
+def plan_of(frame: DataFrame) -> Plan:
+    """Return the plan of a frame that a function of this package returned."""
     # Not by getattr(): to a frame, the name of an attribute that it lacks is that of a column.
     plan = vars(frame).get(_ATTRIBUTE) if isinstance(frame, DataFrame) else None
-    if not isinstance(plan, JoinPlan):
+    if not isinstance(plan, Plan):
         raise UsageError(
             "This is not a DataFrame that stream_join or asof_join returned; give that one, and "
             "none derived from it."
@@ -126,8 +134,8 @@ def plan_of(frame: DataFrame) -> JoinPlan:
     return plan
 
 
-def plan_behind(frame: DataFrame) -> JoinPlan:
-    """Return the plan of the join that a frame is, or that it is derived from.
+def plan_behind(frame: DataFrame) -> Plan:
+    """Return the plan of the join or aggregation that a frame is, or that it is derived from.
 
     Raises
     ------
@@ -151,8 +159,8 @@ def plan_behind(frame: DataFrame) -> JoinPlan:
     )
 
 
-def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
-    """Print where the join behind ``frame`` runs and why; return the same as a value.
+def explain(frame: DataFrame, *, count: bool = False) -> Explanation | AggregateExplanation:
+    """Print where what is behind ``frame`` runs and why; return the same as a value.
 
     Parameters
     ----------

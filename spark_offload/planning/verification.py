@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 from host import FailureError, UsageError
 from host.reference.join_type import JoinType
 from spark_offload.failures.translation import kit_errors
-from spark_offload.planning.plan import plan_of
+from spark_offload.planning.aggregate_plan import AggregatePlan
+from spark_offload.planning.aggregate_verification import differences
+from spark_offload.planning.plan import JoinPlan, plan_of
 
 __all__ = ["Verification", "verify"]
 
@@ -29,12 +31,15 @@ class Verification:
         Rows that only Spark's own join has, and that only the offloaded one has.
     share : float
         Share of the left rows whose results were compared; of the right rows, in a right join.
+    against : str
+        What of Spark the answer was compared with.
     """
 
     rows: int
     missing: int
     extra: int
     share: float
+    against: str = "Spark's own join"
 
     @property
     def agrees(self) -> bool:
@@ -44,20 +49,20 @@ class Verification:
     def __str__(self) -> str:
         part = "" if self.share == 1 else f" of {self.share:.2%} of the rows of a side"
         if self.agrees:
-            return f"All {self.rows:,} results{part} agree with Spark's own join."
+            return f"All {self.rows:,} results{part} agree with {self.against}."
         return (
             f"Of {self.rows:,} results{part} {self.missing:,} are missing and {self.extra:,} are "
-            f"in excess, by Spark's own join."
+            f"in excess, by {self.against}."
         )
 
 
 def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Verification:
-    """Run a join that :func:`~spark_offload.stream_join` returned, and Spark's own, and compare.
+    """Run what a function of this package returned, and Spark's own, and compare.
 
     Parameters
     ----------
     frame : DataFrame
-        The join, over a time-based window.
+        The join, over a time-based window, or the aggregation.
     share : float
         Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
         their values only. In a right outer join it is a share of the right rows, and a full outer
@@ -81,6 +86,9 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     if not 0 < share <= 1:
         raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
     plan = plan_of(frame)
+    if isinstance(plan, AggregatePlan):
+        return _verify_aggregate(frame, plan, share, raises)
+    assert isinstance(plan, JoinPlan)
     answer, left, right = frame, plan.left, plan.right
     if share < 1:
         if plan.query.how is JoinType.FULL:
@@ -107,6 +115,27 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
             )
         finally:
             answer.unpersist()
+    if raises and not found.agrees:
+        raise FailureError(str(found))
+    return found
+
+
+def _verify_aggregate(
+    frame: DataFrame, plan: AggregatePlan, share: float, raises: bool
+) -> Verification:
+    """Compare an aggregation with Spark's own."""
+    if share != 1:
+        raise UsageError(f"share={share} is for joins; an aggregation is compared as a whole.")
+    expected = plan.own_answer()
+    with kit_errors():
+        answer = frame.cache()
+        try:
+            rows, missing, extra = differences(answer, expected, plan.query)
+        finally:
+            answer.unpersist()
+    found = Verification(
+        rows=rows, missing=missing, extra=extra, share=1.0, against="Spark's own aggregation"
+    )
     if raises and not found.agrees:
         raise FailureError(str(found))
     return found

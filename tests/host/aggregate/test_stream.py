@@ -122,13 +122,14 @@ def test_late_rows_count_only_in_windows_that_are_open(table, lengths, data):
 
 
 def test_floats_that_are_equal_are_one_key():
-    weights = [0.0, -0.0, float("nan"), -float("nan"), -1.5, None]
+    weights = [-0.0, 0.0, float("nan"), -float("nan"), -1.5, None]
     table = pa.table(
         {"time": [0] * 6, "weight": pa.array(weights, pa.float64(), from_pandas=False)}
     )
     asked = query(keys=["weight"], aggregates={"n": "count"})
     work = WindowAggregation(table.schema, asked)
     got = rows_of([work.last_rows(table.to_batches()[0])])
+    assert str(got[1][2]) == "0.0"
     assert [(key, n) for *_, key, n in got] == [(-1.5, 1), (0.0, 2), ("NaN", 2), (None, 1)]
 
 

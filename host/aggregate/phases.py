@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An aggregation in two phases: parts of the rows by panes, then windows of the parts' results.
+
+Every part of the input can be reduced by itself, and only its panes have to meet those of the other
+parts. Both phases are aggregations again, so they have one meaning and one implementation.
+"""
+
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Span
+from host.query.durations import Duration
+
+__all__ = ["Phases"]
+
+#: How the results of panes are combined.
+_AGAIN = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
+
+
+@dataclass(frozen=True)
+class Phases:
+    """The two aggregations that an aggregation consists of.
+
+    Parameters
+    ----------
+    query : AggregateQuery
+        The aggregation as a whole.
+    """
+
+    query: AggregateQuery
+
+    @property
+    def panes(self) -> AggregateQuery:
+        """The first phase: windows that do not overlap, as long as a pane."""
+        pane = _pane(self.query)
+        states = {self._name(state): state for state in self._states}
+        return AggregateQuery(
+            time=self.query.time, window=pane, keys=self.query.keys, aggregates=states
+        )
+
+    @property
+    def windows(self) -> AggregateQuery:
+        """The second phase, whose input is the result of the first one, of all parts."""
+        again = {
+            self._name(state): Aggregate(_AGAIN[state.function], self._name(state))
+            for state in self._states
+        }
+        return AggregateQuery(
+            time=BOUNDARIES[0],
+            window=self.query.window,
+            advance=self.query.advance,
+            keys=self.query.keys,
+            aggregates=again,
+        )
+
+    def finished(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+        """Return the results of the aggregation as a whole, from those of the second phase."""
+        kept = len(BOUNDARIES) + len(self.query.keys)
+        columns = [*batch.columns[:kept]]
+        for name, one in self.query.aggregates.items():
+            column = batch.column(self._name(_state_of(one)))
+            if one.function == "mean":
+                counts = batch.column(self._name(Aggregate("count", one.column)))
+                divisors = pc.if_else(pc.equal(counts, 0), 1, counts).cast(pa.float64())
+                column = pc.divide(pa.array(_doubles(column), mask=_nulls(column)), divisors)
+            elif one.function == "count":
+                column = column.cast(pa.int64())
+            columns.append(column.cast(schema.field(name).type))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    @property
+    def _states(self) -> list[Aggregate]:
+        found: list[Aggregate] = []
+        for one in self.query.aggregates.values():
+            found.append(_state_of(one))
+            if one.function == "mean":
+                found.append(Aggregate("count", one.column))
+        return list(dict.fromkeys(found))
+
+    def _name(self, state: Aggregate) -> str:
+        """Return the column of a state, which no key is called like."""
+        name = f"state{self._states.index(state)}"
+        while name in self.query.keys:
+            name = f"_{name}"
+        return name
+
+
+def _state_of(one: Aggregate) -> Aggregate:
+    return Aggregate("sum", one.column) if one.function == "mean" else one
+
+
+def _pane(query: AggregateQuery) -> Span:
+    window, advance = query.window, query.advance
+    if isinstance(window, Duration) and isinstance(advance, Duration):
+        return Duration(gcd(window.nanoseconds, advance.nanoseconds))
+    assert isinstance(window, int)
+    assert isinstance(advance, int)
+    return gcd(window, advance)
+
+
+def _doubles(column: pa.Array) -> np.ndarray:
+    """Return numbers as doubles, rounded as NumPy rounds them; nulls become anything."""
+    values: np.ndarray = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return values.astype(np.float64)
+
+
+def _nulls(column: pa.Array) -> np.ndarray | None:
+    mask: np.ndarray = column.is_null().to_numpy(zero_copy_only=False)
+    return mask if mask.any() else None

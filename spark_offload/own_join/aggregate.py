@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The aggregation as Spark's own ``groupBy(window(...))``: where the host cannot, and to verify."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
+
+from host import UsageError
+from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Span
+from host.query.durations import Duration
+from spark_offload.layout.columns import quoted
+
+__all__ = ["own_aggregate"]
+
+_DAY = 86_400_000_000_000
+_WINDOW = "window of the row"
+
+
+def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
+    """Return the answer to an aggregation, computed by Spark, in no order.
+
+    Raises
+    ------
+    UsageError
+        If the windows do not suit the column of time.
+    """
+    assert query.advance is not None
+    time, kind = F.col(quoted(query.time)), frame.schema[query.time].dataType
+    rows = frame.where(time.isNotNull())
+    if isinstance(kind, (TimestampType, TimestampNTZType)):
+        spans = (f"{_units(span, 1_000)} microseconds" for span in (query.window, query.advance))
+        window: Column = F.window(time, *spans)
+        bounds = [F.col(quoted(_WINDOW))["start"], F.col(quoted(_WINDOW))["end"]]
+    elif isinstance(kind, DateType):
+        size, advance = (_units(span, _DAY) for span in (query.window, query.advance))
+        window = _starts(F.unix_date(time).cast("long"), size, advance)
+        days = [F.col(quoted(_WINDOW)), F.col(quoted(_WINDOW)) + F.lit(size)]
+        bounds = [F.date_from_unix_date(day.cast("int")) for day in days]
+    elif isinstance(kind, IntegralType):
+        size, advance = _number(query.window), _number(query.advance)
+        window = _starts(time.cast("long"), size, advance)
+        bounds = [F.col(quoted(_WINDOW)), F.col(quoted(_WINDOW)) + F.lit(size)]
+    else:
+        raise UsageError(
+            f"Column {query.time!r} of type {kind.simpleString()} is no column of time; cast it to "
+            f"a timestamp, a date or an integer."
+        )
+    keys = [F.col(quoted(name)) for name in query.keys]
+    values = [_value(one).alias(name) for name, one in query.aggregates.items()]
+    # A row has several windows, which a grouping cannot make by itself out of an array.
+    windowed = rows.select("*", window.alias(_WINDOW))
+    grouped = windowed.groupBy(F.col(quoted(_WINDOW)), *keys).agg(*values)
+    named = [bound.alias(name) for bound, name in zip(bounds, BOUNDARIES, strict=True)]
+    return grouped.select(*named, *keys, *(F.col(quoted(name)) for name in query.aggregates))
+
+
+def _starts(time: Column, size: int, advance: int) -> Column:
+    """Return the left boundary of each window that a time is in, one row for each."""
+    latest = time - F.pmod(time, F.lit(advance))
+    places = F.sequence(F.lit(0).cast("long"), F.lit((size - 1) // advance).cast("long"))
+    starts = F.transform(places, lambda place: latest - place * F.lit(advance))
+    return F.explode(F.filter(starts, lambda start: start + F.lit(size) > time))
+
+
+def _value(one: Aggregate) -> Column:
+    if one.column is None:
+        return F.count(F.lit(1))
+    functions = {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max, "mean": F.mean}
+    return functions[one.function](F.col(quoted(one.column)))
+
+
+def _units(span: Span, size: int) -> int:
+    """Return a duration in units of so many nanoseconds."""
+    if not isinstance(span, Duration) or span.nanoseconds % size:
+        raise UsageError(f"A window of {span} does not suit the column of time.")
+    return span.nanoseconds // size
+
+
+def _number(span: Span) -> int:
+    if isinstance(span, Duration):
+        raise UsageError(f"A window over integers must be a whole number, not {span}.")
+    return span

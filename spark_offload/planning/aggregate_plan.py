@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The aggregation of a batch frame over windows of time as a plan."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+import logging
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, StructType
+
+from host import UsageError
+from host.aggregate.phases import Phases
+from host.aggregate.stream import WindowAggregation
+from host.errors import UnsupportedTypeError
+from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.shipping import ship_packages
+from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, quoted
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.own_join.aggregate import own_aggregate
+from spark_offload.planning.aggregate_explanation import AggregateExplanation
+from spark_offload.planning.explanation import Cause
+from spark_offload.planning.placement import require_partitions
+from spark_offload.planning.plan import Plan
+from spark_offload.tasks.aggregate_task import AggregateTask, aggregate_function
+
+__all__ = ["AggregatePlan", "OwnAggregatePlan", "make_aggregate_plan"]
+
+_LOG = logging.getLogger("spark_offload")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregatePlan(Plan):
+    """An aggregation of a batch frame that is ready to run.
+
+    Parameters
+    ----------
+    query : AggregateQuery
+        What is computed.
+    schema : StructType
+        Columns of the answer.
+    explanation : AggregateExplanation
+        How it is run and why.
+    frame : DataFrame
+        The input.
+    """
+
+    query: AggregateQuery
+    schema: StructType
+    explanation: AggregateExplanation
+    frame: DataFrame
+
+    def own_answer(self) -> DataFrame:
+        """Return the answer by Spark itself, in no order."""
+        return own_aggregate(self.frame, self.query)
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.frame.sparkSession)
+        ship_packages(cluster)
+        phases = Phases(self.query)
+        rows = _input(self.frame, self.query)
+        arrow = arrow_schema(rows.schema, "given")
+        panes = WindowAggregation(arrow, phases.panes).schema
+        first, read_first = cluster.gather_tasks()
+        task = AggregateTask(phases.panes, arrow, panes)
+        name = self.explanation.name
+        parts = rows.mapInArrow(
+            aggregate_function(task, f"{name}, panes", first), from_arrow_schema(panes)
+        )
+        keys = [F.col(quoted(key)) for key in self.query.keys]
+        placed = parts.repartition(self.explanation.partitions, *keys)
+        second, read_second = cluster.gather_tasks()
+        task = AggregateTask(
+            phases.windows,
+            arrow_schema(placed.schema, "given"),
+            arrow_schema(self.schema, "output"),
+            phases,
+        )
+        answer = placed.mapInArrow(aggregate_function(task, name, second), self.schema)
+        return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnAggregatePlan(AggregatePlan):
+    """An aggregation that Spark does by itself."""
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        return self.own_answer(), lambda: JoinMetrics(())
+
+
+def make_aggregate_plan(
+    frame: DataFrame,
+    query: AggregateQuery,
+    *,
+    partitions: int | None = None,
+    strict: bool = False,
+) -> AggregatePlan:
+    """Check everything that can be checked without reading a row, and decide where to run.
+
+    Raises
+    ------
+    UsageError
+        If the input, a column, a type or the windows will not do.
+    """
+    check_batch_frame(frame, "given")
+    for name in (query.time, *query.keys, *query.columns):
+        find_column(frame.schema, name, "given")
+    require_partitions(partitions)
+    if not query.keys and partitions not in (None, 1):
+        raise UsageError(
+            f"partitions={partitions} needs keys: without any, each window has one result; leave "
+            f"partitions out."
+        )
+    try:
+        WindowAggregation(arrow_schema(_input(frame, query).schema, "given"), query)
+    except UnsupportedTypeError as error:
+        own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
+        if strict:
+            raise
+        _LOG.warning("The aggregation is done by Spark itself: %s", error)
+        cause = Cause(
+            f"values of type {error.type_name} are not aggregated on the host",
+            (error.column,),
+            f"cast it to one of: {error.supported}",
+        )
+        explanation = _explanation(frame, query, partitions, own.schema, cause)
+        return OwnAggregatePlan(
+            query=query, schema=own.schema, explanation=explanation, frame=frame
+        )
+    schema = _output_schema(frame.schema, query)
+    explanation = _explanation(frame, query, partitions, schema)
+    return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
+
+
+def _input(frame: DataFrame, query: AggregateQuery) -> DataFrame:
+    """Return the columns that are read, of the rows that have a time."""
+    names = dict.fromkeys([query.time, *query.keys, *query.columns])
+    time = F.col(quoted(query.time))
+    return frame.where(time.isNotNull()).select(*(F.col(quoted(name)) for name in names))
+
+
+def _output_schema(schema: StructType, query: AggregateQuery) -> StructType:
+    """Return the columns of the answer, in Spark's types."""
+    time = schema[query.time].dataType
+    bound = LongType() if isinstance(time, IntegralType) else time
+    fields = [StructField(name, bound, False) for name in BOUNDARIES]
+    fields += [schema[key] for key in query.keys]
+    for name, one in query.aggregates.items():
+        fields.append(_field(name, one, schema))
+    return StructType(fields)
+
+
+def _field(name: str, one: Aggregate, schema: StructType) -> StructField:
+    if one.function == "count" or one.column is None:
+        return StructField(name, LongType(), False)
+    kind = schema[one.column].dataType
+    if one.function == "mean":
+        return StructField(name, DoubleType())
+    if one.function == "sum":
+        return StructField(name, LongType() if isinstance(kind, IntegralType) else DoubleType())
+    return StructField(name, kind)
+
+
+def _explanation(
+    frame: DataFrame,
+    query: AggregateQuery,
+    partitions: int | None,
+    schema: StructType,
+    cause: Cause | None = None,
+) -> AggregateExplanation:
+    count = partitions or (cluster_of(frame.sparkSession).cores if query.keys else 1)
+    where = f"by the keys {', '.join(query.keys)}" if query.keys else "there are no keys"
+    return AggregateExplanation(
+        device="Spark's own groupBy(window(...))" if cause else "none: panes on the host",
+        partitions=count,
+        partitioning="as Spark decides" if cause else f"{where}, of panes of all rows at hand",
+        aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
+        window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
+        ordering="in no order" if cause else "in each partition by window, then by keys",
+        columns=tuple(schema.names),
+        name=f"{'Spark' if cause else 'splitjoin'} aggregate: {query}",
+        causes=() if cause is None else (cause,),
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Spark tasks of an aggregation do: panes of the rows at hand, then windows of panes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from host import JoinError
+from host.aggregate.phases import Phases
+from host.aggregate.stream import WindowAggregation
+from host.query.aggregate_query import AggregateQuery
+from spark_offload.failures.translation import in_partition
+from spark_offload.measures.metrics import TaskMetrics, TaskReport
+from spark_offload.measures.stopwatch import Stopwatch
+from spark_offload.tasks.task import ArrowFunction, declared
+
+__all__ = ["AggregateTask", "aggregate_function"]
+
+PIECE_ROWS = 1 << 16
+"""Rows that are aggregated at a time, at least: the fewer pieces, the less is merged."""
+
+
+@dataclass(frozen=True)
+class AggregateTask:
+    """All that a task of one phase needs to know; shipped with the function.
+
+    Parameters
+    ----------
+    query : AggregateQuery
+        The aggregation of this phase.
+    input, output : pa.Schema
+        Columns of what the phase reads and gives.
+    whole : Phases or None
+        The aggregation that this phase ends; None if it is the first phase.
+    """
+
+    query: AggregateQuery
+    input: pa.Schema
+    output: pa.Schema
+    whole: Phases | None = None
+
+
+def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
+    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
+
+    def aggregate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        try:
+            yield from _aggregated(batches, task, partition, report)
+        except JoinError as error:
+            raise in_partition(error, partition) from None
+
+    aggregate.__name__ = aggregate.__qualname__ = name
+    return aggregate
+
+
+def _aggregated(
+    batches: Iterator[pa.RecordBatch], task: AggregateTask, partition: int, report: TaskReport
+) -> Iterator[pa.RecordBatch]:
+    """Yield the results of a partition; report at the end."""
+    watch = Stopwatch()
+    work = WindowAggregation(task.input, task.query)
+    for piece in _pieces(watch.reading(batches), task.input):
+        work.more_rows(piece)
+    results = work.last_rows()
+    if task.whole is not None:
+        results = task.whole.finished(results, task.output)
+    yield from watch.giving(iter([declared(results, task.output)]))
+    ends = task.whole is not None
+    report(
+        TaskMetrics(
+            partition=partition,
+            left_rows=0 if ends else work.rows,
+            results=work.results if ends else 0,
+            seconds=watch.seconds,
+        )
+    )
+
+
+def _pieces(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows in pieces of at least :data:`PIECE_ROWS`, but for the last one."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(declared(batch, schema))
+        if sum(one.num_rows for one in held) >= PIECE_ROWS:
+            yield pa.concat_batches(held)
+            held = []
+    if held:
+        yield pa.concat_batches(held)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregates of frames have the meaning of Spark's groupBy(window(...)), whoever computes them."""
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+import random
+
+from pyspark.sql import functions as F
+import pytest
+
+from host import FailureError, UsageError
+from host.errors import UnknownColumnError, UnsupportedTypeError
+from host.query.durations import Duration
+from spark_offload import (
+    explain,
+    metrics,
+    plan_aggregate,
+    stream_aggregate,
+    verify,
+)
+from spark_offload.planning import aggregate_plan
+from spark_offload.tasks import aggregate_task
+from tests.host.aggregate.by_rows import expected_rows
+
+START = datetime(2026, 11, 2)
+VALUES = {
+    "n": "count", "prices": "count:price", "total": ("sum", "price"), "low": "min:price",
+    "high": "max:weight", "light": "min:weight", "mean": "mean:price", "heavy": "mean:weight",
+}  # fmt: skip
+SCHEMA = "at timestamp, day date, t int, item string, w double, price bigint, weight double"
+
+
+def random_rows(seed, count):
+    """Rows with many equal times, nulls everywhere, and floats that SQL treats as equal."""
+    rng = random.Random(seed)
+
+    def maybe(value):
+        return None if rng.random() < 0.1 else value
+
+    def row():
+        second = rng.randrange(-40, 160)
+        return (
+            maybe(START + timedelta(seconds=second, microseconds=rng.randrange(3))),
+            maybe(date(2026, 1, 1) + timedelta(days=second // 9)),
+            maybe(second),
+            maybe(rng.choice(["a", "b", ""])),
+            maybe(rng.choice([0.0, -0.0, float("nan"), 2.5])),
+            maybe(rng.randrange(-(1 << 40), 1 << 40)),
+            maybe(rng.choice([0.5, -3.25, float("nan"), 7.0])),
+        )
+
+    return [row() for _ in range(count)]
+
+
+ROWS = random_rows(3, 150)
+
+
+@pytest.fixture(scope="module")
+def frame(spark):
+    return spark.createDataFrame(ROWS, SCHEMA).repartition(3).cache()
+
+
+def as_set(rows):
+    """Return rows without an order, NaN equal to NaN, floats rounded."""
+    return sorted(
+        tuple(
+            "NaN" if value != value else f"{value:.6g}" if isinstance(value, float) else str(value)
+            for value in row
+        )
+        for row in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "window", "advance"),
+    [(["item", "w"], "20s", "5 seconds"), ((), timedelta(seconds=30), None)],
+)
+def test_the_answer_is_that_of_spark(frame, keys, window, advance):
+    """Nulls and all: written by hand here, as a user of Spark would."""
+    spans = ["20 seconds", "5 seconds"] if keys else ["30 seconds", None]
+    expected = (
+        frame.groupBy(F.window("at", *spans), *keys)
+        .agg(
+            F.count("*"), F.count("price"), F.sum("price"), F.min("price"), F.max("weight"),
+            F.min("weight"), F.mean("price"), F.mean("weight"),
+        )
+        .select("window.start", "window.end", "*")
+        .drop("window")
+    )  # fmt: skip
+    answer = stream_aggregate(
+        frame, time="at", window=window, advance=advance, keys=keys, aggregates=VALUES
+    )
+    assert as_set(answer.collect()) == as_set(expected.collect())
+    measured = metrics(answer)
+    with_time = sum(row[0] is not None for row in ROWS)
+    assert measured.total("left_rows") == with_time
+    assert measured.total("results") == answer.count()
+    found = verify(answer)
+    assert (found.rows, found.agrees) == (answer.count(), True)
+    assert str(found).endswith("results agree with Spark's own aggregation.")
+
+
+@pytest.mark.parametrize(
+    ("time", "window", "advance"), [("t", 7, 3), ("day", "3d", Duration(86_400 * 10**9))]
+)
+def test_integers_and_dates_have_windows_too(frame, time, window, advance):
+    answer = stream_aggregate(
+        frame, time=time, window=window, advance=advance, keys="item", aggregates=VALUES
+    )
+    assert verify(answer).rows == answer.count() > 0
+    if time == "t":
+        names = [field.split()[0] for field in SCHEMA.split(", ")]
+        rows = [dict(zip(names, row, strict=True)) for row in ROWS if row[2] is not None]
+        parts = [given.split(":") if isinstance(given, str) else given for given in VALUES.values()]
+        wanted = expected_rows(
+            rows, time="t", window=window, advance=advance, keys=["item"],
+            aggregates=[(part[0], part[1] if len(part) > 1 else None) for part in parts],
+        )  # fmt: skip
+        assert as_set(answer.collect()) == as_set(wanted)
+        assert dict(answer.dtypes)["window_start"] == "bigint"
+    else:
+        assert dict(answer.dtypes)["window_end"] == "date"
+
+
+def test_each_partition_comes_in_the_order_of_windows_and_keys(frame):
+    answer = stream_aggregate(
+        frame, time="t", window=9, advance=3, keys=["item"], aggregates={"n": "count"}, partitions=2
+    )
+    parts = answer.select(F.spark_partition_id().alias("part"), "*").collect()
+    for part in (0, 1):
+        rows = [
+            (row.window_start, row.item is None, row.item or "")
+            for row in parts
+            if row.part == part
+        ]
+        assert rows == sorted(rows)
+        assert rows
+
+
+def test_explain_says_how_it_is_run(frame, capsys):
+    answer = stream_aggregate(
+        frame, time="at", window="1min", keys=["item"], aggregates={"n": "count"}, partitions=3
+    )
+    said = explain(answer)
+    assert said.offloaded
+    assert str(said) in capsys.readouterr().out
+    for text in (
+        "none: panes on the host",
+        "3: by the keys item, of panes of all rows at hand",
+        "n = count(*)",
+        "1min of 'at', every 1min; null times are left out",
+        "window_start, window_end, item, n",
+    ):
+        assert text in str(said)
+
+
+def test_spark_itself_answers_what_the_host_cannot(spark, caplog):
+    rows = [(START, Decimal("1.5"), "x"), (START, Decimal("2.25"), "y")]
+    frame = spark.createDataFrame(rows, "at timestamp, d decimal(9,2), s string")
+    given = {"time": "at", "window": "1h", "aggregates": {"d": "sum:d", "s": "max:s"}}
+    answer = stream_aggregate(frame, **given)
+    assert [(row.d, row.s) for row in answer.collect()] == [(Decimal("3.75"), "y")]
+    assert "The aggregation is done by Spark itself" in caplog.text
+    said = explain(answer)
+    assert not said.offloaded
+    assert "values of type decimal128(9, 2) are not aggregated on the host" in str(said)
+    assert verify(answer).agrees
+    with pytest.raises(UnsupportedTypeError):
+        plan_aggregate(frame, **given, strict=True)
+
+
+def test_a_wrong_answer_is_found_out(frame, monkeypatch):
+    plan = plan_aggregate(frame, time="t", window=50, aggregates={"n": "count"})
+    monkeypatch.setattr(aggregate_plan, "aggregate_function", without_the_first)
+    with pytest.raises(FailureError, match=r"results 1 are missing and 0 are in excess, by Spark"):
+        verify(plan.dataframe())
+    assert not verify(plan.dataframe(), raises=False).agrees
+    with pytest.raises(UsageError, match="an aggregation is compared as a whole"):
+        verify(plan.dataframe(), share=0.5)
+
+
+def without_the_first(task, name, report):
+    plain = aggregate_task.aggregate_function(task, name, report)
+    return plain if task.whole is None else lambda batches: (one.slice(1) for one in plain(batches))
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({"time": "when"}, UnknownColumnError, "There is no column 'when' in the given input"),
+        ({"keys": ["what"]}, UnknownColumnError, "There is no column 'what'"),
+        ({"aggregates": {"n": "sum:what"}}, UnknownColumnError, "There is no column 'what'"),
+        ({"aggregates": ["count"]}, UsageError, "aggregates must map names to aggregates"),
+        ({"aggregates": {"n": "first:t"}}, UsageError, "one of count, sum, min, max, mean"),
+        ({"window": None}, UsageError, "The window must be given, such as window='5min'."),
+        ({"window": "soon"}, UsageError, "window 'soon' is not a duration"),
+        ({"window": 5}, UsageError, "must be a duration, such as 5min, not 5"),
+        ({"advance": "2h"}, UsageError, "must advance by at most that"),
+        ({"time": "item"}, UsageError, "is no column of time; cast it to a timestamp"),
+        ({"partitions": 2}, UsageError, "partitions=2 needs keys: without any, each window has"),
+        ({"partitions": 0, "keys": "item"}, UsageError, "partitions"),
+    ],
+)
+def test_wrong_arguments_are_named_before_anything_runs(frame, changes, kind, message):
+    given = {"time": "at", "window": "1h", "aggregates": {"n": "count"}}
+    with pytest.raises(kind) as caught:
+        stream_aggregate(frame, **given | changes)
+    assert message in str(caught.value)
+
+
+def test_streams_are_refused(spark):
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(UsageError, match="streaming DataFrame, which a batch"):
+        stream_aggregate(stream, time="timestamp", window="1s", aggregates={"n": "count"})
