@@ -16,7 +16,7 @@ from .expression import names_of
 
 __all__ = ["KeyRule", "OperatorDescription", "OutputRule", "ReductionRule", "load_operator"]
 
-KINDS = ("aggregate", "join", "forward")
+KINDS = ("aggregate", "join", "join_aggregate", "forward")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,8 @@ class ReductionRule:
     name, function : str
         ``function`` is ``"count"``, ``"sum"``, ``"min"``, ``"max"`` or ``"reduce"``.
     value : str
-        Expression over the fields of a tuple: what it contributes.
+        Expression over the fields of a tuple: what it contributes; over ``l.field`` and
+        ``r.field`` where matches are aggregated.
     combine : str
         Expression over two states ``a`` and ``b``: their combination, in either order.
     inverse : str or None
@@ -80,7 +81,8 @@ class OperatorDescription:
     ----------
     name : str
     kind : str
-        ``"aggregate"`` (with ``reductions``), ``"join"`` (with ``match``) or ``"forward"``.
+        ``"aggregate"`` (with ``reductions``), ``"join"`` (with ``match``), ``"join_aggregate"``
+        (with both) or ``"forward"``.
     size, advance : int
         A window covers ``[n * advance, n * advance + size)`` for each integer n.
     pane : int
@@ -133,9 +135,12 @@ class OperatorDescription:
         for key in self.keys:
             for text in (*key.parts, *([key.when] if key.when else [])):
                 self._require_names(text, tuples)
+        sides = {"l": self.fields, "r": self.right_fields}
+        pairs = {f"{side}.{field.name}" for side, fields in sides.items() for field in fields}
+        pairs |= {"l.timestamp", "r.timestamp"}
         results = {"start", "end", *(field.name for field in self.key_fields)}
         for reduction in self.reductions:
-            self._require_names(reduction.value, tuples)
+            self._require_names(reduction.value, tuples if self.match is None else pairs)
             self._require_names(reduction.combine, {"a", "b"})
             self._require_names(reduction.inverse or "0", {"a", "b"})
             results.add(reduction.name)
@@ -143,9 +148,7 @@ class OperatorDescription:
             self._require_names(output.value, results)
             self._require_names(output.per or "0", results)
         self._require_names(self.having or "0", results)
-        sides = {"l": self.fields, "r": self.right_fields}
-        pairs = {f"{side}.{field.name}" for side, fields in sides.items() for field in fields}
-        self._require_names(self.match or "0", {*pairs, "l.timestamp", "r.timestamp"})
+        self._require_names(self.match or "0", pairs)
 
     def _require_names(self, text, names):
         wrong = [name for name in names_of(text) if name not in names]

@@ -13,7 +13,7 @@ from host.windowed.parts import TIME, Field, identifier
 if TYPE_CHECKING:
     from host.windowed.operator import WindowedOperator
 
-__all__ = ["INSTANCES", "check_operator", "check_results", "key_ranges"]
+__all__ = ["INSTANCES", "check_operator", "check_results", "key_ranges", "pair_ranges"]
 
 #: The window types, the seed's WT.
 INSTANCES = ("multi", "single")
@@ -63,9 +63,13 @@ def check_results(operator: "WindowedOperator") -> None:
     if operator.having is not None:
         interval(operator.having, names)
     if operator.match is not None:
-        sides = zip("lr", operator.tuple_ranges, strict=True)
-        tuples = {f"{side}.{name}": at for side, ranges in sides for name, at in ranges.items()}
-        interval(operator.match, tuples)
+        interval(operator.match, pair_ranges(operator))
+
+
+def pair_ranges(operator: "WindowedOperator") -> dict[str, Interval]:
+    """Return the ranges of what expressions may read of a left and a right tuple."""
+    sides = zip("lr", operator.tuple_ranges, strict=True)
+    return {f"{side}.{name}": at for side, ranges in sides for name, at in ranges.items()}
 
 
 def key_ranges(operator: "WindowedOperator") -> tuple[Interval, ...]:
@@ -139,11 +143,11 @@ def _check_keys(operator: "WindowedOperator") -> None:
 def _check_kind(operator: "WindowedOperator") -> None:
     if operator.match is not None and operator.inputs == 1:
         raise _wrong(operator, "has `match`, so it must have two inputs: give it `right_fields`")
-    if operator.match is not None and operator.reductions:
-        raise _wrong(operator, "must have either `match` or `reductions`, not both")
-    if operator.reductions and operator.inputs == 2:
-        raise _wrong(operator, "aggregates, so it must have one input: leave out `right_fields`")
-    if operator.kind != "aggregate" and (operator.outputs or operator.having is not None):
+    if operator.kind == "aggregate" and operator.inputs == 2:
+        raise _wrong(
+            operator, "aggregates without `match`, so it has one input: leave out `right_fields`"
+        )
+    if not operator.reductions and (operator.outputs or operator.having is not None):
         raise _wrong(operator, "has no reductions, so it can have neither `outputs` nor `having`")
     if operator.kind != "aggregate" and operator.instances != "single":
         raise _wrong(

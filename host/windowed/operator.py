@@ -13,7 +13,7 @@ from typing import Any
 
 from host.errors import OperatorError
 from host.expressions import Expression, Interval, Record
-from host.windowed.checks import check_operator, check_results, key_ranges
+from host.windowed.checks import check_operator, check_results, key_ranges, pair_ranges
 from host.windowed.parts import TIME, Field, Key, Output, fields_of
 from host.windowed.reduction import Reduction
 
@@ -25,12 +25,15 @@ class WindowedOperator:
     """A windowed operator, frozen and checked; its expressions are texts or Python functions.
 
     A window covers the times ``[n * advance, n * advance + size)`` for each integer n. What an
-    operator does with the tuples of a window is one of three:
+    operator does with the tuples of a window is one of four:
 
     - With ``reductions``, it is an aggregate (A+). A window instance keeps one number for each
       reduction, and gives one result when the watermark has reached its right boundary.
     - With ``match``, it is a join (J+) of two inputs. A window instance keeps tuples, and an
       arriving tuple gives a result for each tuple of the other input that it matches.
+    - With both, it is an aggregate of matches. Right tuples are kept, and a left tuple gives one
+      result for each of its keys when it arrives: the reductions of all right tuples that it
+      matches. Of no match, a count and a sum are 0, and other reductions are null.
     - With neither, it forwards each tuple, once for each of its keys.
 
     Parameters
@@ -99,7 +102,7 @@ class WindowedOperator:
             names = [reduction.name for reduction in self.reductions]
             self._set("outputs", tuple(Output(name, Expression(name)) for name in names))
         check_operator(self)
-        ranges = self.tuple_ranges[0]
+        ranges = self.tuple_ranges[0] if self.match is None else pair_ranges(self)
         self._set("reductions", tuple(one.resolved(ranges) for one in self.reductions))
         check_results(self)
 
@@ -108,9 +111,9 @@ class WindowedOperator:
 
     @property
     def kind(self) -> str:
-        """What the operator does: ``"aggregate"``, ``"join"`` or ``"forward"``."""
+        """What it does: ``"aggregate"``, ``"join"``, ``"join_aggregate"`` or ``"forward"``."""
         if self.match is not None:
-            return "join"
+            return "join_aggregate" if self.reductions else "join"
         return "aggregate" if self.reductions else "forward"
 
     @property

@@ -2,6 +2,7 @@
 """What a window instance keeps of its tuples: one number, combined from one value per tuple."""
 
 from dataclasses import dataclass, replace
+import inspect
 from itertools import product
 from typing import Any
 
@@ -39,7 +40,9 @@ class Reduction:
     function : str
         ``"count"``, ``"sum"``, ``"min"``, ``"max"``, or ``"reduce"`` with ``combine``.
     value : Expression, optional
-        What a tuple contributes: a text or a function of the tuple. A count needs none.
+        What a tuple contributes: a text or a function of the tuple. A count needs none. In a join,
+        what a match contributes: a text over ``l.field`` and ``r.field``, or a function of a left
+        and a right tuple.
     combine : Expression, optional
         For ``"reduce"``: text over two states ``a`` and ``b``, or a function of them. It must be
         associative and commutative, for the tuples of a window may be combined in any order, and
@@ -75,12 +78,12 @@ class Reduction:
                     f"contributes."
                 )
             given = 1
-        elif self.function == "count" and Expression.of(given, Record()).text != "1":
+        elif self.function == "count" and Expression.of(given, *_arguments(given)).text != "1":
             raise OperatorError(
                 f"Reduction {self.name!r}, a count, has no value; sum a condition to count the "
                 f"tuples for which it holds."
             )
-        object.__setattr__(self, "value", Expression.of(given, Record()))
+        object.__setattr__(self, "value", Expression.of(given, *_arguments(given)))
         self._set_functions()
 
     def _set_functions(self) -> None:
@@ -184,3 +187,10 @@ class Reduction:
             "signed": self.signed,
         }
         return values if self.inverse is None else {**values, "inverse": self.inverse.text}
+
+
+def _arguments(source: Any) -> tuple[Record, ...]:
+    """Return what a function is called with: a tuple, or a left and a right one."""
+    if callable(source) and len(inspect.signature(source).parameters) == 2:
+        return Record("l"), Record("r")
+    return (Record(),)

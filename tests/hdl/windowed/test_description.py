@@ -37,13 +37,19 @@ def test_widths_are_the_hosts():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "map"}, "Operator must be one of aggregate, join, forward, not map"),
+        (
+            {"kind": "map"},
+            "Operator must be one of aggregate, join, join_aggregate, forward, not map",
+        ),
         ({"advance": 11}, "Advance of a window must be from 1 to its size 10, not 11"),
         ({"keys": [{"parts": ["y"]}]}, "reads ['y']; it may read item, price, timestamp"),
         ({"keys": [{"parts": ["item"], "when": "l.x"}]}, "reads ['l.x']; it may read item"),
         ({"having": "price"}, "reads ['price']; it may read end, item, least, most, n, parity"),
         ({"having": "n +"}, "is no Python expression"),
-        ({"match": "l.price > r.price"}, "reads ['r.price']; it may read l.item, l.price"),
+        (
+            {"match": "l.price > r.price"},
+            "reads ['price']; it may read l.item, l.price, l.timestamp",
+        ),
         ({"colour": "red"}, "The document is no description of an operator"),
         ({"reductions": [3]}, "The document is no description of an operator"),
     ],

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 from hypothesis import strategies as st
 
-__all__ = ["arrivals", "joined_pairs", "window_results"]
+__all__ = ["arrivals", "joined_pairs", "matched_results", "window_results"]
 
 PYTHON = {"where": lambda c, a, b: a if c else b, "abs": abs, "min": min, "max": max}
 REDUCE = {"sum": sum, "count": len, "min": min, "max": max}
@@ -108,3 +108,35 @@ def joined_pairs(operator, rows):
                 values = tuple(row[field.name] for row, schema in tuples for field in schema)
                 found.append((start + operator.size, values))
     return found
+
+
+def matched_results(operator, rows):
+    """Return (end, key, values) of every left tuple of a join whose matches are aggregated."""
+    found = []
+    for place, (now, number, fields) in enumerate(rows):
+        if number == 1:
+            continue
+        start = (now - operator.size) // operator.advance * operator.advance + operator.advance
+        for key in sorted(keys_of(operator, now, fields)):
+            pairs = [
+                {"l": SimpleNamespace(**fields), "r": SimpleNamespace(**other)}
+                for then, side, other in rows[:place]
+                if side == 1 and then >= start and key in keys_of(operator, then, other)
+            ]
+            matches = [pair for pair in pairs if value_of(operator.match, pair)]
+            names = dict(zip(operator.key_names, key, strict=True))
+            for one in operator.reductions:
+                values = [value_of(one.value, pair) for pair in matches]
+                empty = 0 if one.function in ("count", "sum") else None
+                names[one.name] = REDUCE[one.function](values) if values else empty
+            if value_of(operator.having, names):
+                left = tuple(fields[field.name] for field in operator.fields)
+                outputs = (nulled(output, names) for output in operator.outputs)
+                found.append((start + operator.size, key, (*left, *outputs)))
+    return found
+
+
+def nulled(output, names):
+    """Return an output, null if it is made of a state of nothing."""
+    used = [value for name, value in names.items() if name in str(output.value).split()]
+    return None if None in used else output_of(output, names)

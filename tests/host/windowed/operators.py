@@ -4,7 +4,15 @@
 from host.expressions import maximum, where
 from host.windowed import Field, Key, Output, Reduction, WindowedOperator
 
-__all__ = ["ALL", "EVERYTHING", "FORWARD", "JOIN", "KEYLESS", "SEVERAL_KEYS"]
+__all__ = [
+    "ALL",
+    "EVERYTHING",
+    "FORWARD",
+    "JOIN",
+    "JOIN_AGGREGATE",
+    "KEYLESS",
+    "SEVERAL_KEYS",
+]
 
 PRICE, ITEM = Field("price", 12), Field("item", 4, signed=False)
 
@@ -61,9 +69,28 @@ JOIN = WindowedOperator(
     in_turns=True,
 )
 
+#: One result for each left tuple, from the right tuples that it matches.
+JOIN_AGGREGATE = WindowedOperator(
+    name="join_aggregate",
+    size=9,
+    advance=3,
+    fields=[Field("x", 3), Field("k", 1, signed=False)],
+    right_fields=[Field("y", 5), Field("k", 1, signed=False)],
+    keys=[Key("k")],
+    instances="single",
+    match="l.x - r.y <= 4",
+    reductions=[
+        Reduction("n", "count"),
+        Reduction("total", "sum", lambda l, r: r.y * l.x),
+        Reduction("low", "min", "r.y"),
+    ],
+    outputs=[Output("n", "n"), Output("mean", "total", per="n"), Output("low", "low + k")],
+    having="n != 2",
+)
+
 FORWARD = WindowedOperator(
     name="forward", size=1, advance=1, fields=[PRICE], right_fields=[PRICE], instances="single",
     keys=[Key(1), Key(2)],
 )  # fmt: skip
 
-ALL = (EVERYTHING, SEVERAL_KEYS, KEYLESS, JOIN, FORWARD)
+ALL = (EVERYTHING, SEVERAL_KEYS, KEYLESS, JOIN, JOIN_AGGREGATE, FORWARD)

@@ -11,12 +11,18 @@ from host.reference.general_operator import OperatorInstance
 from host.reference.window_state import Arrival
 from host.windowed import Key, Output, Reduction
 from host.windowed.meaning import general, reference_results
-from tests.host.windowed.brute_force import arrivals, joined_pairs, window_results
+from tests.host.windowed.brute_force import (
+    arrivals,
+    joined_pairs,
+    matched_results,
+    window_results,
+)
 from tests.host.windowed.operators import (
     ALL,
     EVERYTHING,
     FORWARD,
     JOIN,
+    JOIN_AGGREGATE,
     KEYLESS,
     PRICE,
     SEVERAL_KEYS,
@@ -77,6 +83,22 @@ def test_each_pair_of_a_window_is_joined_once(advance, in_turns, data):
     if not in_turns:
         by_key = Counter(key for _, key, _ in results)
         assert len(set(by_key.values())) <= 1
+
+
+@few
+@given(data=st.data())
+def test_each_left_tuple_gives_what_its_matches_add_up_to(data):
+    rows = data.draw(arrivals(JOIN_AGGREGATE))
+    results = plain(reference_results(JOIN_AGGREGATE, arriving(rows)))
+    assert results == matched_results(JOIN_AGGREGATE, rows)
+
+
+def test_no_match_adds_up_to_nothing():
+    operator = JOIN_AGGREGATE.with_(having=None)
+    (result,) = reference_results(operator, [Arrival(0, {"x": 1, "k": 1})])
+    assert (result.timestamp, result.key, result.values) == (3, (1,), (1, 1, 0, None, None))
+    some = operator.with_(having="low > 0")
+    assert reference_results(some, [Arrival(0, {"x": 1, "k": 1})]) == []
 
 
 def test_turns_spread_tuples_over_all_keys():

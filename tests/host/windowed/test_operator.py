@@ -20,9 +20,11 @@ def test_description_survives_json(operator):
 
 
 def test_description_says_what_it_is():
-    assert [operator.kind for operator in ALL] == [*["aggregate"] * 3, "join", "forward"]
-    assert [operator.inputs for operator in ALL] == [1, 1, 1, 2, 2]
-    assert [operator.pane for operator in ALL] == [2, 2, 5, 1, 1]
+    assert [operator.kind for operator in ALL] == [
+        *["aggregate"] * 3, "join", "join_aggregate", "forward",
+    ]  # fmt: skip
+    assert [operator.inputs for operator in ALL] == [1, 1, 1, 2, 2, 2]
+    assert [operator.pane for operator in ALL] == [2, 2, 5, 1, 3, 1]
     assert EVERYTHING.slides_by == "panes"
     assert KEYLESS.slides_by == "delta"
     assert KEYLESS.key_fields == ()
@@ -80,8 +82,18 @@ def test_with_checks_again():
         ({"keys": [Key("x")], "key_names": ["a", "b"]}, "must name the 1 parts of its keys, not"),
         ({"key_names": ["a"]}, "must name the 0 parts of its keys, not ['a']"),
         ({"match": "l.x > r.x"}, "has `match`, so it must have two inputs: give it `right_fields`"),
-        ({"match": "l.x > r.x", "right_fields": [X]}, "must have either `match` or `reductions`"),
-        ({"right_fields": [X]}, "aggregates, so it must have one input: leave out `right_fields`"),
+        ({"match": "l.x > r.x", "right_fields": [X]}, "when tuples arrive, so it must have inst"),
+        ({"right_fields": [X]}, "without `match`, so it has one input: leave out `right_fields`"),
+        (
+            {
+                "match": "l.x > r.x",
+                "right_fields": [X],
+                "instances": "single",
+                "keys": [Key(1)],
+                "in_turns": True,
+            },
+            "can store in turns only as a join, and with keys",
+        ),
         ({"reductions": [], "having": "1"}, "has no reductions, so it can have neither"),
         ({"reductions": []}, "gives results when tuples arrive, so it must have instances"),
         (
