@@ -10,6 +10,8 @@ from spark_offload.planning.asof_plan import make_asof_plan
 from spark_offload.planning.asof_request import OnColumns, build_asof_query
 from spark_offload.planning.plan import JoinPlan
 from spark_offload.planning.request import Equalities, Length
+from spark_offload.streaming.asof_plan import make_asof_stream_plan
+from spark_offload.streaming.checks import is_streaming
 
 __all__ = ["asof_join", "plan_asof_join"]
 
@@ -29,16 +31,21 @@ def asof_join(
     partitions: int | None = None,
     strict: bool = False,
 ) -> DataFrame:
-    """Join each row of a batch frame with the row of another that is closest to it in time.
+    """Join each row of a frame with the row of another that is closest to it in time.
 
     The meaning is that of pandas' ``merge_asof``; ``docs/asof.md`` says where it differs. The
     answer has the left columns, then the right ones. In each of its partitions the rows stand in
     the order of the left times. Nothing is read before an action.
 
+    Two streaming frames need watermarks on their columns of time, and a tolerance unless the
+    direction is backward. A left row comes when the watermark has passed every right row that could
+    be closer. All micro-batches together are the answer to the batch join of the rows that were not
+    late.
+
     Parameters
     ----------
     left, right : DataFrame
-        The rows.
+        Both batch frames or both streaming ones.
     on : str or (str, str)
         Columns of time, left and right: integers, dates or timestamps. A null is an error. Spark
         itself answers for floating-point numbers and decimals; :func:`explain` says so.
@@ -62,7 +69,8 @@ def asof_join(
         Declares both inputs sorted by time: a row that goes back in time becomes an error.
         Otherwise rows are sorted, silently.
     partitions : int, optional
-        Number of partitions, if there are equal columns. Left out, one for each core.
+        Number of partitions, if there are equal columns. Left out, one for each core; of streams,
+        the number of groups that are kept apart in the state, one for each of its partitions.
     strict : bool
         Whether it is an error that Spark itself would have to answer.
 
@@ -122,4 +130,6 @@ def plan_asof_join(
         suffix=suffix,
     )
     with kit_errors():
+        if is_streaming(left) or is_streaming(right):
+            return make_asof_stream_plan(left, right, query, partitions=partitions)
         return make_asof_plan(left, right, query, partitions=partitions, strict=strict)

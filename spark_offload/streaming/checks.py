@@ -12,7 +12,15 @@ from host.query.on_failure import OnFailure
 from spark_offload.layout.columns import check_frame, find_column, quoted
 from spark_offload.streaming.upstream import delaying_operator
 
-__all__ = ["check_streams", "delay", "is_streaming", "width", "without_watermarks"]
+__all__ = [
+    "check_streams",
+    "delay",
+    "is_streaming",
+    "require_streams",
+    "require_watermarks",
+    "width",
+    "without_watermarks",
+]
 
 _DELAY = "spark.watermarkDelayMs"
 
@@ -37,15 +45,7 @@ def check_streams(
     UsageError
         Naming what will not do and what to do instead.
     """
-    for frame, side in ((left, "left"), (right, "right")):
-        check_frame(frame, side)
-    if left.isStreaming != right.isStreaming:
-        stream, batch = ("left", "right") if left.isStreaming else ("right", "left")
-        raise UsageError(
-            f"The {stream} input is a streaming DataFrame and the {batch} one is not; read the "
-            f"{batch} one with spark.readStream and withWatermark too, or join inside foreachBatch "
-            f"if it never changes."
-        )
+    require_streams(left, right)
     if not query.is_timed:
         raise UsageError(
             "rows=… is a count-based window, and which rows are the last ones of a stream depends "
@@ -72,7 +72,25 @@ def check_streams(
             "Latencies and progress of single tuples are taken of batch frames only; leave out "
             "trace and progress, and read spark_offload.stream_metrics(query)."
         )
-    for frame, side, order in ((left, "left", query.order[0]), (right, "right", query.order[1])):
+    require_watermarks(left, right, query.order)
+
+
+def require_streams(left: DataFrame, right: DataFrame) -> None:
+    """Raise unless both inputs are streaming frames whose column names differ."""
+    for frame, side in ((left, "left"), (right, "right")):
+        check_frame(frame, side)
+    if left.isStreaming != right.isStreaming:
+        stream, batch = ("left", "right") if left.isStreaming else ("right", "left")
+        raise UsageError(
+            f"The {stream} input is a streaming DataFrame and the {batch} one is not; read the "
+            f"{batch} one with spark.readStream and withWatermark too, or join inside foreachBatch "
+            f"if it never changes."
+        )
+
+
+def require_watermarks(left: DataFrame, right: DataFrame, order: tuple[str, str]) -> None:
+    """Raise unless both order columns are event times with watermarks that rows can still meet."""
+    for frame, side, column in ((left, "left", order[0]), (right, "right", order[1])):
         operator = delaying_operator(frame)
         if operator is not None:
             raise UsageError(
@@ -80,7 +98,7 @@ def check_streams(
                 f"the watermark has passed them ({operator}), so they would all be late here; "
                 f"write that stream to files or a topic, and join what is read from there."
             )
-        _check_watermark(frame.schema, side, order)
+        _check_watermark(frame.schema, side, column)
 
 
 def _check_watermark(schema: StructType, side: str, order: str) -> None:

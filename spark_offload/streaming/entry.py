@@ -7,6 +7,7 @@ executor is imported there.
 """
 
 from collections.abc import Iterator
+from importlib import import_module
 import pickle
 import sys
 from typing import Any
@@ -18,17 +19,20 @@ __all__ = ["JoinProcessor"]
 
 
 class JoinProcessor(StatefulProcessor):
-    """Calls :class:`~spark_offload.streaming.processor.GroupJoin` for every group.
+    """Calls the join of one task, such as :class:`~spark_offload.streaming.processor.GroupJoin`.
 
     Parameters
     ----------
+    join : str
+        Module and name of the class of that join, ``"module:name"``.
     task : bytes
-        The pickled :class:`~spark_offload.streaming.task.StreamTask`.
+        The pickled :class:`~spark_offload.streaming.task.GroupedTask`.
     luggage : Luggage, optional
         Packages and bundles, where Spark does not send them.
     """
 
-    def __init__(self, task: bytes, luggage: Any = None) -> None:
+    def __init__(self, join: str, task: bytes, luggage: Any = None) -> None:
+        self._kind = join
         self._task = task
         self._luggage = luggage
         self._stores: tuple[Any, ...] = ()
@@ -65,9 +69,9 @@ class JoinProcessor(StatefulProcessor):
         if self._join is None:
             if self._luggage is not None:
                 self._luggage.unpack()
-            from spark_offload.streaming.processor import GroupJoin
-
-            self._join = GroupJoin(pickle.loads(self._task), *self._stores)
+            module, _, name = self._kind.partition(":")
+            kind = getattr(import_module(module), name)
+            self._join = kind(pickle.loads(self._task), *self._stores)
         return self._join
 
 

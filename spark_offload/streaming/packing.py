@@ -18,7 +18,7 @@ from host.errors import NullOrderError
 from spark_offload.failures.translation import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
-from spark_offload.streaming.task import StreamTask
+from spark_offload.streaming.task import GroupedTask
 from spark_offload.tasks.task import ArrowFunction, declared
 
 __all__ = ["INPUT_TYPES", "pack_function", "unpack_function"]
@@ -32,7 +32,7 @@ PACKED_ROWS = 1 << 16
 _INPUT = pa.schema([("group", pa.int32()), ("side", pa.int8()), ("rows", pa.binary())])
 
 
-def pack_function(task: StreamTask, side: int) -> ArrowFunction:
+def pack_function(task: GroupedTask, side: int) -> ArrowFunction:
     """Return the function that packs the rows of one side by their groups.
 
     It reads a hash of the equal columns, which gives the number of the group, and then the columns
@@ -50,7 +50,7 @@ def pack_function(task: StreamTask, side: int) -> ArrowFunction:
     return pack
 
 
-def unpack_function(task: StreamTask, name: str) -> ArrowFunction:
+def unpack_function(task: GroupedTask, name: str) -> ArrowFunction:
     """Return the function that takes the pairs out of what the processor returned.
 
     Spark shows its ``name`` in plans.
@@ -67,7 +67,7 @@ def unpack_function(task: StreamTask, name: str) -> ArrowFunction:
 
 
 def _packed(
-    batches: Iterator[pa.RecordBatch], task: StreamTask, side: int, name: str
+    batches: Iterator[pa.RecordBatch], task: GroupedTask, side: int, name: str
 ) -> Iterator[pa.RecordBatch]:
     gathered: list[pa.RecordBatch] = []
     before = count = 0
@@ -88,7 +88,7 @@ def _packed(
         yield _by_group(gathered, task, side)
 
 
-def _by_group(gathered: list[pa.RecordBatch], task: StreamTask, side: int) -> pa.RecordBatch:
+def _by_group(gathered: list[pa.RecordBatch], task: GroupedTask, side: int) -> pa.RecordBatch:
     """Return one packed row for each group that the gathered rows belong to."""
     table = pa.Table.from_batches(gathered)
     numbers = np.mod(table.column(0).to_numpy(), len(task.groups))

@@ -3,20 +3,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-import pickle
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from host import Ordering, UsageError
 from host.query.join_query import JoinQuery, Term
 from host.reference.side import Side
 from spark_offload.cluster import cluster_of
-from spark_offload.cluster.luggage import Luggage, carrying
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.devices.sources import Devices, DeviceSource
 from spark_offload.layout.columns import arrow_schema, find_column, output_schema
-from spark_offload.layout.key_types import common_type, partition_key
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.accelerator import (
@@ -30,7 +26,6 @@ from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.placement import require_partitions
 from spark_offload.planning.window_plan import WindowPlan
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
-from spark_offload.streaming.entry import JoinProcessor
 from spark_offload.streaming.explanation import (
     StreamExplanation,
     arrival_text,
@@ -38,11 +33,9 @@ from spark_offload.streaming.explanation import (
     watermark_text,
     window_text,
 )
+from spark_offload.streaming.graph import StreamInput, StreamNames, key_types, stream_frame
 from spark_offload.streaming.groups import group_keys
-from spark_offload.streaming.metrics import observed_columns
 from spark_offload.streaming.naming import metrics_name
-from spark_offload.streaming.packing import INPUT_TYPES, pack_function, unpack_function
-from spark_offload.streaming.processor import OUTPUT_TYPES
 from spark_offload.streaming.question import question_of, question_of_groups
 from spark_offload.streaming.store import (
     require_state_store,
@@ -50,7 +43,10 @@ from spark_offload.streaming.store import (
 )
 from spark_offload.streaming.task import StreamTask
 
-__all__ = ["StreamJoinPlan", "make_stream_plan"]
+__all__ = ["StreamJoinPlan", "grouping_of", "make_stream_plan"]
+
+_JOIN = "spark_offload.streaming.processor:GroupJoin"
+"""What joins a group of rows."""
 
 SLICES = 8
 """Slices of the span of time for which rows are kept."""
@@ -96,19 +92,31 @@ class StreamJoinPlan(WindowPlan):
         ship_packages(cluster)
         software = ship_bundle(cluster, SOFTWARE) if self.goes_on else None
         task = self._task(self.choice.source.shipped(cluster), software)
-        luggage = cluster.luggage
-        packed = self._packed(task, self.left, LEFT, luggage).unionAll(
-            self._packed(task, self.right, RIGHT, luggage)
+        frame = stream_frame(
+            (self._input(self.left, LEFT), self._input(self.right, RIGHT)),
+            key_types(
+                self.left.schema,
+                self.right.schema,
+                [(term.left, term.right) for term in _equalities(self.query)],
+            ),
+            task,
+            StreamNames(_JOIN, self.name, self.explanation.name),
+            self.schema,
+            cluster.luggage,
         )
-        joined = (
-            packed.groupBy("group")
-            .transformWithStateInPandas(
-                JoinProcessor(pickle.dumps(task), luggage), OUTPUT_TYPES, "Append", "EventTime"
-            )
-            .observe(self.name, *observed_columns())
-        )
-        unpack = unpack_function(task, self.explanation.name)
-        return joined.mapInArrow(carrying(luggage, unpack), self.schema), self.metrics
+        return frame, self.metrics
+
+    def _input(self, frame: DataFrame, side: int) -> StreamInput:
+        """Return the rows of one side that can be in the answer."""
+
+        def columns(terms: Sequence[Term]) -> list[str]:
+            return [term.left if side == LEFT else term.right for term in terms]
+
+        how = self.query.how
+        # A null in a compared column matches nothing.
+        matched_only = how.wants_matched or not how.tracks(Side(side))
+        required = columns(self.query.terms) if matched_only else []
+        return StreamInput(frame, columns(_equalities(self.query)), required)
 
     def _task(self, devices: DeviceSource, software: str | None) -> StreamTask:
         """Return what the tasks need to know."""
@@ -128,36 +136,6 @@ class StreamJoinPlan(WindowPlan):
             partitions=state_partitions(self.left.sparkSession),
             software=software,
         )
-
-    def _packed(
-        self, task: StreamTask, frame: DataFrame, side: int, luggage: Luggage | None
-    ) -> DataFrame:
-        """Return the rows of one side that can be in the answer, packed by group."""
-        # Positions as names: no name of the user's can clash or need quoting.
-        names = {name: f"c{index}" for index, name in enumerate(frame.columns)}
-        columns = [names[term.left if side == LEFT else term.right] for term in self.query.terms]
-        rows = frame.toDF(*names.values())
-        how = self.query.how
-        if how.wants_matched or not how.tracks(Side(side)):
-            # A null in a compared column matches nothing; a null time stays, to be complained of.
-            order = F.col(names[self.query.order[side]])
-            for column in columns:
-                rows = rows.where(F.col(column).isNotNull() | order.isNull())
-        rows = rows.select(self._group(names, side).alias("group"), *names.values())
-        return rows.mapInArrow(carrying(luggage, pack_function(task, side)), INPUT_TYPES)
-
-    def _group(self, names: dict[str, str], side: int) -> Column:
-        """Return the hash that gives the number of a row's group: equal keys, equal groups."""
-        if len(self.groups) == 1:
-            return F.lit(0)
-        keys = []
-        for term in _equalities(self.query):
-            kind = common_type(
-                self.left.schema[term.left].dataType, self.right.schema[term.right].dataType
-            )
-            column = F.col(names[term.left if side == LEFT else term.right])
-            keys.append(partition_key(column, kind))
-        return F.hash(*keys)
 
 
 def make_stream_plan(
@@ -190,7 +168,7 @@ def make_stream_plan(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     require_partitions(partitions)
     session = left.sparkSession
-    groups, grouping = _grouping(query, partitions)
+    groups, grouping = grouping_of(query, partitions)
     choice = choose_device(device, query, session, build=build)
     terms = check_query(query, choice, *schemas)
     goes_on = not strict and choice.has_limits and software_serves(query, choice, *schemas)
@@ -237,7 +215,7 @@ def _equalities(query: JoinQuery) -> Sequence[Term]:
     return [term for term in query.terms if term.is_equality]
 
 
-def _grouping(query: JoinQuery, wanted: int | None) -> tuple[tuple[int, ...], str]:
+def grouping_of(query: JoinQuery, wanted: int | None) -> tuple[tuple[int, ...], str]:
     """Return the keys of the groups, none if the state says how many, and the reason."""
     equalities = _equalities(query)
     if not equalities:

@@ -22,10 +22,10 @@ from spark_offload.streaming.lone_rows import as_results
 from spark_offload.streaming.passes import NewPairs, Rows, reach
 from spark_offload.streaming.question import require_group, require_question
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
-from spark_offload.streaming.task import StreamTask
+from spark_offload.streaming.task import GroupedTask, StreamTask
 from spark_offload.streaming.window_state import WindowState
 
-__all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin"]
+__all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin", "new_rows", "output_row"]
 
 NUMBERS = {
     "left_rows": "bigint",
@@ -119,7 +119,7 @@ class GroupJoin:
             state.save(fired=timer)
             yield from self._alone(state)
             if state.expired:
-                yield _numbers(expired=state.expired, results=_count(state))
+                yield output_row(expired=state.expired, results=_count(state))
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device, if one was needed; ``error`` is what the task fails with."""
@@ -133,16 +133,7 @@ class GroupJoin:
     def _joined(self, frames: Iterable[pd.DataFrame], watermark_ms: int) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
         task = self._task
-        gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-        for frame in frames:
-            for side, blob in zip(frame["side"], frame["rows"], strict=True):
-                gathered[side].extend(from_blob(blob, task.schema(side)))
-        new, late = [], []
-        for side in (LEFT, RIGHT):
-            table = whole_table(gathered[side], task.schema(side))
-            in_time = _in_time(table, task.order(side), watermark_ms)
-            new.append(in_time)
-            late.append(table.num_rows - in_time.num_rows)
+        new, late = new_rows(frames, task, watermark_ms)
         state = self._state()
         if watermark_ms > 0:
             state.expire(watermark_ms * 1000)
@@ -159,7 +150,7 @@ class GroupJoin:
             self._open_software if task.software is not None else None,
         )
         for batch in pairs.batches():
-            yield _numbers(to_blob([batch], batch.schema))
+            yield output_row(to_blob([batch], batch.schema))
         for side in (LEFT, RIGHT):
             matched, before = pairs.matched[side], kept[side].num_rows
             state.mark(side, matched[:before])
@@ -168,7 +159,7 @@ class GroupJoin:
         yield from self._alone(state)
         taken.rows += sum(rows.num_rows for rows in new)
         decision, waited = self._first_told(taken)
-        yield _numbers(
+        yield output_row(
             decision=decision,
             waited_seconds=waited,
             left_rows=new[LEFT].num_rows,
@@ -188,7 +179,7 @@ class GroupJoin:
         """Rows that the state has let go of, as far as they come alone."""
         for side, rows in state.alone:
             for batch in as_results(self._task, side, rows):
-                yield _numbers(to_blob([batch], batch.schema))
+                yield output_row(to_blob([batch], batch.schema))
 
     def _state(self) -> WindowState:
         return WindowState(self._task, self._directory, self._rows, self._timers)
@@ -226,6 +217,22 @@ class GroupJoin:
             raise
 
 
+def new_rows(
+    frames: Iterable[pd.DataFrame], task: GroupedTask, watermark_ms: int
+) -> tuple[tuple[pa.Table, pa.Table], tuple[int, int]]:
+    """Return the rows of both sides that came in time, and how many of each came late."""
+    gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+    for frame in frames:
+        for side, blob in zip(frame["side"], frame["rows"], strict=True):
+            gathered[side].extend(from_blob(blob, task.schema(side)))
+    left, right = (whole_table(gathered[side], task.schema(side)) for side in (LEFT, RIGHT))
+    new = (
+        _in_time(left, task.order(LEFT), watermark_ms),
+        _in_time(right, task.order(RIGHT), watermark_ms),
+    )
+    return new, (left.num_rows - new[LEFT].num_rows, right.num_rows - new[RIGHT].num_rows)
+
+
 def _in_time(table: pa.Table, order: str, watermark_ms: int) -> pa.Table:
     """Return the rows that are not older than the watermark."""
     if watermark_ms <= 0 or not table.num_rows:
@@ -238,7 +245,7 @@ def _count(state: WindowState) -> int:
     return sum(rows.num_rows for _, rows in state.alone)
 
 
-def _numbers(
+def output_row(
     pairs: bytes | None = None, decision: str | None = None, **numbers: float
 ) -> pd.DataFrame:
     """Return a row of the processor's output; numbers that are not given are zero."""

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The as-of join of two streams as a plan."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from host import UsageError
+from host.asof.stream import AsofStream
+from host.query.asof_query import AsofQuery
+from host.query.durations import Duration
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.shipping import ship_packages
+from spark_offload.layout.columns import arrow_schema, find_column, output_schema
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.own_join.asof import own_asof
+from spark_offload.planning.explanation import TermExplanation
+from spark_offload.planning.placement import require_partitions
+from spark_offload.planning.plan import JoinPlan
+from spark_offload.streaming.checks import (
+    delay,
+    require_streams,
+    require_watermarks,
+    without_watermarks,
+)
+from spark_offload.streaming.explanation import StreamExplanation, state_text
+from spark_offload.streaming.graph import StreamInput, StreamNames, key_types, stream_frame
+from spark_offload.streaming.naming import metrics_name
+from spark_offload.streaming.plan import grouping_of
+from spark_offload.streaming.question import question_of, question_of_groups
+from spark_offload.streaming.store import require_state_store, state_partitions
+from spark_offload.streaming.task import AsofStreamTask
+
+__all__ = ["AsofStreamPlan", "make_asof_stream_plan"]
+
+_JOIN = "spark_offload.streaming.asof_processor:AsofGroups"
+"""What joins a group of rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AsofStreamPlan(JoinPlan):
+    """An as-of join of streams that is ready to run.
+
+    Parameters
+    ----------
+    groups : tuple of int
+        Keys of the groups of rows; empty: one for each partition of the state.
+    name : str
+        Under which the progress of a query has the numbers of this join.
+    question : mapping of str to str
+        What must stay the same for as long as a checkpoint is used.
+    """
+
+    query: AsofQuery
+    groups: tuple[int, ...]
+    name: str
+    question: Mapping[str, str]
+
+    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
+        return own_asof(left, right, self.query)
+
+    def metrics(self) -> JoinMetrics:
+        """Raise: a streaming join is measured by the query that runs it, not by its frame."""
+        raise UsageError(
+            "A streaming frame has no metrics before a query runs it; read "
+            "spark_offload.stream_metrics(query), query being what start() returned."
+        )
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.left.sparkSession, streaming=True)
+        ship_packages(cluster)
+        tolerance = _microseconds(self.query)
+        task = AsofStreamTask(
+            query=self.query,
+            left=arrow_schema(self.left.schema, "left"),
+            right=arrow_schema(self.right.schema, "right"),
+            output=arrow_schema(self.schema, "output"),
+            groups=self.groups,
+            question=self.question,
+            partitions=state_partitions(self.left.sparkSession),
+            ahead=(tolerance or 0) if self.query.direction.looks_ahead else 0,
+            tolerance=tolerance,
+        )
+        lefts, rights = ([pair[side] for pair in self.query.by] for side in (0, 1))
+        frame = stream_frame(
+            # A left row with a null key comes with no right row.
+            (StreamInput(self.left, lefts, ()), StreamInput(self.right, rights, rights)),
+            key_types(self.left.schema, self.right.schema, self.query.by),
+            task,
+            StreamNames(_JOIN, self.name, self.explanation.name),
+            self.schema,
+            cluster.luggage,
+        )
+        return frame, self.metrics
+
+
+def make_asof_stream_plan(
+    left: DataFrame, right: DataFrame, query: AsofQuery, *, partitions: int | None = None
+) -> AsofStreamPlan:
+    """Check everything that can be checked without reading a row.
+
+    Raises
+    ------
+    UsageError
+        If an input, a column, a type, a watermark, the tolerance or the state store will not do.
+    """
+    require_streams(left, right)
+    if query.sorted:
+        raise UsageError(
+            "sorted=True cannot be kept by streams, whose rows come in the order in which their "
+            "sources are read; leave it out."
+        )
+    if query.tolerance is None and query.direction.looks_ahead:
+        raise UsageError(
+            f"An as-of join of streams with direction={query.direction.value!r} needs "
+            f"tolerance=…: without one, a left row could wait for ever for a later right row."
+        )
+    for own, other in query.by:
+        find_column(left.schema, own, "left")
+        find_column(right.schema, other, "right")
+    require_watermarks(left, right, query.on)
+    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
+    # Raises if the columns or the tolerance do not suit.
+    AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
+    require_partitions(partitions)
+    session = left.sparkSession
+    groups, grouping = grouping_of(query.pairs, partitions)
+    store = require_state_store(session)
+    number = len(groups) or state_partitions(session)
+    question = question_of(query.pairs, left.schema.simpleString(), right.schema.simpleString())
+    question |= {"how": str(query)}
+    name = metrics_name(left, right, question)
+    if groups:
+        question |= question_of_groups(len(groups))
+    explanation = StreamExplanation(
+        device="none: binary searches on the host",
+        chosen="no accelerator has a walk that ends with the closest row",
+        accelerator="none",
+        partitions=number,
+        partitioning=grouping,
+        join=str(query),
+        terms=tuple(
+            TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
+            for own, other in query.by
+        ),
+        window=(
+            "no limit to the distance in time; the newest right row of each key is kept for ever"
+            if query.tolerance is None
+            else f"at most {query.tolerance} away in time"
+        ),
+        arrival=(
+            f"by left {query.on[0]!r} and right {query.on[1]!r}; a left row comes when the "
+            f"watermark has passed every right row that could be closer"
+        ),
+        ordering="in no order within a micro-batch; no column carries a watermark",
+        columns=tuple(schema.names),
+        name=f"splitjoin as-of: {query}",
+        state=f"{store}; {state_text(session, number)}",
+        watermark=(
+            f"{delay(left.schema, query.on[0]):,} ms behind left {query.on[0]!r}, "
+            f"{delay(right.schema, query.on[1]):,} ms behind right {query.on[1]!r}; older rows are "
+            f"late, dropped and counted"
+        ),
+        metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
+    )
+    return AsofStreamPlan(
+        query=query,
+        schema=schema,
+        explanation=explanation,
+        left=left,
+        right=right,
+        groups=groups,
+        name=name,
+        question=question,
+    )
+
+
+def _microseconds(query: AsofQuery) -> int | None:
+    """Return the tolerance in whole microseconds."""
+    if isinstance(query.tolerance, Duration):
+        return query.tolerance.nanoseconds // 1000
+    return None if query.tolerance is None else 0  # the only number that timestamps take
