@@ -51,6 +51,8 @@ class ElasticPoint:
         Length of the load.
     accelerator : str
         Name in :data:`sim.experiments.accelerators.ACCELERATORS`.
+    seed : int
+        Of the load and of the rows.
     """
 
     load: str
@@ -58,11 +60,12 @@ class ElasticPoint:
     tuples: int = 512
     seconds: int = 1_200
     accelerator: str = ACCELERATOR
+    seed: int = 0
 
     @property
     def rates(self):
         """The rates over time."""
-        return LOADS[self.load](self.seconds)
+        return LOADS[self.load](self.seconds, self.seed)
 
 
 def cycles_of_second(point):
@@ -120,7 +123,9 @@ def measure_elastic(manifest, point):
         If the answer is not that of the reference join.
     """
     rates, second = point.rates, cycles_of_second(point)
-    left, right = (table(rates.times(point.tuples), seed) for seed in (1, 2))
+    left, right = (
+        table(rates.times(point.tuples), seed) for seed in (2 * point.seed + 1, 2 * point.seed + 2)
+    )
     query = JoinQuery(
         terms=[Term(name, name, -WIDTH, WIDTH) for name in "xy"], order=("t", "t"), sorted=True,
         window=TimeWindow(1_000 * rates.window), elastic=controller_of(point),
