@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 import pytest
 
 from tests.generated import kept_in
+from tests.kept_widths import keep_widths
 from tests.skips import SkipRecord
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +54,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
 
 
+# Modules and tests stay once they are there. Until then, the collector would look at them again and
+# again, which takes it a third of the time of a worker's collection of tests.
+gc.disable()
+
+
 def pytest_collection_finish(session):
+    gc.enable()
     # What all the tests are made of stays to the end: the collector need not look at it again,
     # which takes it a tenth of the time of a simulation in Python.
     gc.freeze()
@@ -73,6 +80,14 @@ def generated_once(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hdl.bundle, "generate_once", kept_in(folder, generate))
         yield generate
+
+
+@pytest.fixture(scope="session", autouse=True)
+def widths_once():
+    """Layouts compute their widths once."""
+    with pytest.MonkeyPatch.context() as patch:
+        keep_widths(patch)
+        yield
 
 
 @pytest.fixture(scope="session")
