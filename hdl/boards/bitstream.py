@@ -62,6 +62,7 @@ def make_bitstream(board, parameters, folder, *, preset=None, seed=1):
         If the design does not reach the clock of the board.
     """
     folder, flow = Path(folder), FLOWS[board.family]
+    tools = [find_tool(step.tool) for step in flow.steps]  # fails before the work begins
     work = folder / "work"
     manifest = write_bundle(parameters, folder / "bundle")
     platform = board.make_platform()
@@ -74,8 +75,8 @@ def make_bitstream(board, parameters, folder, *, preset=None, seed=1):
         text = files[name]
         (work / name).write_bytes(text.encode() if isinstance(text, str) else text)
     options = {**device_options(board, platform), "seed": seed, "mhz": board.mhz}
-    for step in flow.steps:
-        command = [find_tool(step.tool), *shlex.split(step.arguments.format(**options))]
+    for tool, step in zip(tools, flow.steps, strict=True):
+        command = [tool, *shlex.split(step.arguments.format(**options))]
         run_tool(
             command, folder=work, log=f"{step.tool}.log", step=f"{board.name}: {step.tool}",
             deadline=step.seconds,

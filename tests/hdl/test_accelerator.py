@@ -171,6 +171,7 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
     assert len(results.kind) - 1 - stars[-1] < 60  # FLUSH came behind nearly all pairs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("shape", "scenario"),
     [
@@ -207,10 +208,10 @@ def test_results_come_in_rounds_of_stored_tuples(tmp_path, shape, scenario):
 @pytest.mark.parametrize(
     ("cores", "timestamp_bits"),
     [
-        *[(1, 16), (2, 0), (4, 0)],
+        *[(1, 16), (2, 0)],
         *(
             pytest.param(*shape, marks=pytest.mark.long)
-            for shape in [(2, 16), (3, 16), (7, 0), (7, 16)]
+            for shape in [(2, 16), (3, 16), (4, 0), (7, 0), (7, 16)]
         ),
     ],
 )
@@ -228,8 +229,11 @@ def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
 @pytest.mark.parametrize(
     ("cores", "probes", "period", "timestamp_bits"),
     [
-        (1, 3, 0, 16),
-        *(pytest.param(*s, marks=pytest.mark.long) for s in [(2, 2, 2, 0), (2, 1, 1, 0)]),
+        # The driver's tests have such an index in Verilator.
+        *(
+            pytest.param(*s, marks=pytest.mark.long)
+            for s in [(1, 3, 0, 16), (2, 2, 2, 0), (2, 1, 1, 0)]
+        ),
         *(pytest.param(*s, marks=pytest.mark.long) for s in [(3, 2, 2, 16), (5, 3, 3, 0)]),
     ],
 )
@@ -296,6 +300,7 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
+@pytest.mark.long
 def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     """No other word forgets it, whatever it does to the windows; in the software device neither."""
     parameters = JoinParameters(
@@ -335,6 +340,7 @@ def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     ] == expected
 
 
+@pytest.mark.long
 def test_disorder_is_in_the_marks_until_clear():
     parameters = JoinParameters(
         cores=1, sub_window=4, keys=(KeyField(name="x", bits=4),), timestamp_bits=8
@@ -389,12 +395,12 @@ def star_latency(parameters, rows):
 @pytest.mark.parametrize(
     ("cores", "rows", "lanes"),
     [
-        *[(1, 1, 1), (1, 1, 3), (2, 10, 1)],
-        *(pytest.param(cores, 1, 1, marks=pytest.mark.long) for cores in (3, 7)),
+        *[(1, 1, 3), (2, 2, 1)],
         *(
             pytest.param(cores, *shape, marks=pytest.mark.long)
             for cores in (1, 2, 3, 7)
-            for shape in [(2, 1), (2, 3), (10, 1), (10, 3)]
+            for shape in [(1, 1), (2, 1), (2, 3), (10, 1), (10, 3)]
+            if (cores, shape) != (2, (2, 1))
         ),
     ],
 )
@@ -498,13 +504,13 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     ("cores", "engine", "options", "stalls"),
     [
         (1, "scan", {}, 0.3),
-        (3, "index", {"tuples_per_word": 2}, 0.3),
+        (2, "scan", {"timestamp_bits": 16}, 0.0),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in [
-                (2, "scan", {"timestamp_bits": 16}, 0.0),
                 (3, "scan", {"probes": 2, "lanes": 2, "fan_out": 2}, 0.3),
                 (4, "scan", {"digest_bits": 3, "tuples_per_word": 2, "comparator": "equality"}, 0),
+                (3, "index", {"tuples_per_word": 2}, 0.3),
                 (5, "index", {"timestamp_bits": 16}, 0.3),
             ]
         ),

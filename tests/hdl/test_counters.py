@@ -150,7 +150,7 @@ def test_both_results_of_a_word_are_counted():
     bench.run()
 
 
-@pytest.mark.parametrize("probes", [1, 2])
+@pytest.mark.parametrize("probes", [2, pytest.param(1, marks=pytest.mark.long)])
 def test_the_counters_count_what_happened(probes):
     parameters = JoinParameters(
         cores=2, sub_window=4, keys=(KeyField(name="x", bits=4),), probes=probes, lanes=2,

@@ -8,6 +8,7 @@ from hdl.region import Region
 from hdl.words.inputs import Control, InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result
+from tests.halves import half
 from tests.hdl.input_words import (
     control_word,
     integer,
@@ -94,8 +95,7 @@ def test_mirroring_exchanges_the_sides_and_nothing_else():
     simulator.run()
 
 
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
-@pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3)])
+@pytest.mark.parametrize(("lanes", "probes", "stalls"), half([(1, 1), (2, 3)], [0.0, 0.4]))
 def test_both_regions_answer_like_lists(stalls, lanes, probes):
     """Pairs and stars of each side; both are told all words."""
     parameters = region_parameters(cores=2, lanes=lanes, probes=probes)

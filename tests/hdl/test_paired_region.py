@@ -124,7 +124,7 @@ def always():
         yield True
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -193,7 +193,7 @@ class TimedModel(PairModel):
         assert before <= len(self.born)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     lifespan=st.sampled_from([0, 1, 5, 20]),
     cores=st.sampled_from([1, 2, 3]),
@@ -225,7 +225,7 @@ def test_time_passes_between_the_two_tuples_of_a_word(
 
 @pytest.mark.parametrize(
     ("probe_side", "first", "probes"),
-    half([0, 1], [0, 1], [1, 2, 4]),
+    half([0, 1], [0, 1], [1, 2, 4], of=3),
 )
 def test_a_word_of_two_tuples_is_taken_in_every_cycle(probe_side, first, probes):
     """Also where one group follows another."""

@@ -11,7 +11,6 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.counters import COUNTERS, CounterBank
-from hdl.parameter_checks import ENGINES
 from hdl.parameters import JoinParameters, KeyField
 from hdl.result_ports import result_ports, results_per_cycle
 from hdl.silence import longest_silence
@@ -74,7 +73,7 @@ def check(parameters, seed, folder, *, stalls=0.0, begin=(0, 0), **options):
     assert_right(path, scenario, merge_ports(codec, *ports))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["scan", pytest.param("index", marks=pytest.mark.long)])
 @settings(max_examples=1)
 @given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
 def test_random_accelerators_answer_like_the_reference(
@@ -84,6 +83,7 @@ def test_random_accelerators_answer_like_the_reference(
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=stalls)
 
 
+@pytest.mark.long
 @settings(max_examples=1)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_without_order_the_results_between_two_stars_are_the_same_set(tmp_path_factory, data, seed):

@@ -50,12 +50,11 @@ def check(parameters, program, **options):
 @pytest.mark.parametrize(
     ("architecture", "cores", "timestamp_bits"),
     [
-        *[("handshake", 1, 0), ("handshake", 2, 16)],
-        *[("low-latency-handshake", 1, 16), ("low-latency-handshake", 3, 0)],
+        *[("handshake", 2, 16), ("low-latency-handshake", 3, 0)],
         *(
             pytest.param(architecture, *shape, marks=pytest.mark.long)
             for architecture in CHAINS
-            for shape in [(2, 0), (3, 16), (4, 0), (5, 16), (8, 0)]
+            for shape in [(1, 0), (1, 16), (2, 0), (3, 16), (4, 0), (5, 16), (8, 0)]
         ),
         pytest.param("handshake", 3, 0, marks=pytest.mark.long),
     ],

@@ -120,7 +120,10 @@ def test_cores_have_room_for_the_most_rows(cores):
         assert most_rows(parameters) == rows - RING_RESERVE - 1
 
 
-@pytest.mark.parametrize(("cores", "sub_window", "stored"), [(1, 6, 6), (2, 4, 11), (3, 2, 19)])
+@pytest.mark.parametrize(
+    ("cores", "sub_window", "stored"),
+    [(1, 6, 6), (2, 4, 11), pytest.param(3, 2, 19, marks=pytest.mark.long)],
+)
 def test_the_most_rows_are_reached(monkeypatch, cores, sub_window, stored):
     """The rings are the smallest ones that the parameters allow, and filled as far as they can."""
     parameters = chain(cores, sub_window)
@@ -158,7 +161,7 @@ def check_random(cores, seed, stalls, timed):
     assert max(max(core) for core in rooms.most) <= most_rows(parameters)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("cores", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_random_programs_need_no_more_rows(cores):
     check_random(cores, seed=cores, stalls=0.4, timed=cores == 2)
 

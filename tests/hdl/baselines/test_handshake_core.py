@@ -101,7 +101,7 @@ def neighbours(core, generator, count):
 
 @pytest.mark.parametrize(
     ("cores", "position", "sub_window", "stalls"),
-    half([(1, 0, 3), (2, 0, 1), (2, 1, 4), (3, 1, 2), (5, 3, 5)], [0.0, 0.5]),
+    half([(2, 1, 4), (1, 0, 3), (2, 0, 1), (5, 3, 5), (3, 1, 2)], [0.0, 0.5], of=5),
 )
 def test_a_core_finds_keeps_and_sends_on_what_a_model_does(cores, position, sub_window, stalls):
     parameters, generator = (
@@ -130,8 +130,7 @@ def core_of(cores, sub_window=8, position=0, **others):
     return FlowBench(parameters, position=position, last=int(position == cores - 1), **others)
 
 
-@pytest.mark.parametrize("lane", [R, S])
-@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+@pytest.mark.parametrize(("cores", "lane"), half([1, 2, 3, 5], [R, S]))
 def test_a_word_passes_a_core_in_two_cycles_and_one_leaves_in_each(cores, lane):
     core, taken = core_of(cores), []
 
@@ -143,8 +142,7 @@ def test_a_word_passes_a_core_in_two_cycles_and_one_leaves_in_each(cores, lane):
     assert core.stamps[lane] == [taken[0] + 2 + n for n in range(6)]
 
 
-@pytest.mark.parametrize("side", [R, S])
-@pytest.mark.parametrize("cores", [2, 3, 5])
+@pytest.mark.parametrize(("cores", "side"), half([2, 3, 5], [R, S]))
 def test_an_idle_core_sends_a_tuple_on_after_the_stated_cycles(cores, side):
     """After it got another one, or 5 cycles after it came itself; with 2 in the links."""
     core, came = core_of(cores), []
@@ -199,7 +197,7 @@ def test_passes_take_a_cycle_for_each_row_while_nothing_is_sent(rows, lane):
     assert {then - now for now, then in pairwise(found)} == {rows * rows}
 
 
-@pytest.mark.parametrize("rows", [3, 4, 5, 7])
+@pytest.mark.parametrize("rows", [4, 5, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 7))])
 def test_a_tuple_takes_a_cycle_more_than_it_has_rows_while_others_are_sent(rows):
     """In that cycle a tuple of the other side is read; all are equal, so every row is a match."""
     core, count, acknowledged = core_of(3, position=1), 40, 0

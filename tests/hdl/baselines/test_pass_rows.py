@@ -9,6 +9,7 @@ import pytest
 from hdl.baselines.layouts import place_shape
 from hdl.baselines.pass_rows import PassRows
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.cycles import each_cycle
 
 #: Options of a segment: of the handshake join, and of both sides of the low-latency one.
@@ -42,9 +43,10 @@ def random_pass(generator, rows, most):
             **numbers}  # fmt: skip
 
 
-@pytest.mark.parametrize("options", KINDS, ids=str)
-@pytest.mark.parametrize("sub_window", [1, 2, 3, 4, 15])
-@pytest.mark.parametrize(("room", "comes"), [(1.0, 1.0), (0.6, 0.7), (0.9, 0.1)])
+@pytest.mark.parametrize(
+    ("options", "sub_window", "room", "comes"),
+    half(KINDS, [1, 2, 3, 4, 15], [(1.0, 1.0), (0.6, 0.7), (0.9, 0.1)], of=3),
+)
 def test_the_rows_of_passes_have_their_turns_in_order(options, sub_window, room, comes):
     """One row for each cycle with room, none idle between passes that wait; nothing is let go."""
     parameters = JoinParameters(

@@ -79,7 +79,9 @@ def tools(monkeypatch):
     return tools
 
 
-@pytest.mark.parametrize("name", ["ulx3s-12f", "tang-nano-9k", "ecpix5-45f"])
+@pytest.mark.parametrize(
+    "name", ["tang-nano-9k", "ecpix5-45f", pytest.param("ulx3s-12f", marks=pytest.mark.long)]
+)
 def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     board = find_board(name)
     tools.family, tools.mhz = board.family, 1.25 * board.mhz
@@ -141,7 +143,17 @@ def instances(fragment):
 ECP5 = {board.preset: board for board in BOARDS.values() if board.family == "ecp5"}
 
 
-@pytest.mark.parametrize("board", ECP5.values(), ids=ECP5)
+#: With the other two there is more room.
+LONG = ("board-fast", "ecp5-default")
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param(board, id=preset, marks=[pytest.mark.long] * (preset in LONG))
+        for preset, board in ECP5.items()
+    ],
+)
 def test_the_preset_of_a_board_leaves_block_rams_for_its_link(board):
     platform = SimpleNamespace(device=board.make_platform().device)
     design = Fragment.get(make_accelerator(PRESETS[board.preset]), platform)

@@ -65,7 +65,7 @@ def test_every_field_decides_alone(widths, relation):
     check(widths, relation, [(a, b) for a in words for b in words])
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(widths=st.lists(st.integers(5, 64), min_size=1, max_size=3), data=st.data())
 @pytest.mark.parametrize("relation", OPERATORS)
 def test_words_that_differ_in_one_bit(relation, widths, data):
@@ -90,7 +90,7 @@ def test_another_relation_is_refused():
 
 
 @pytest.mark.parametrize("name", ["ecp5-equality", "ecp5-band"])
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(data=st.data())
 def test_the_comparator_of_an_ecp5_is_that_of_other_platforms(name, data):
     parameters = PRESETS[name].scanned

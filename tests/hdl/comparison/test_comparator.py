@@ -50,7 +50,7 @@ def simulate(parameters, probe_side, cases):
 @pytest.mark.parametrize(
     ("fields", "probe_side"), half([(fields,) for fields in FIELD_SETS], [0, 1])
 )
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_band_compares_differences_inclusively(fields, probe_side, data):
     parameters = parameters_of("band", fields)
@@ -93,7 +93,7 @@ def test_open_bounds_are_always_met(probe_side):
 
 
 @pytest.mark.parametrize("fields", FIELD_SETS)
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_equality_compares_all_fields(fields, data):
     parameters = parameters_of("equality", fields)
@@ -111,7 +111,7 @@ def test_equality_compares_all_fields(fields, data):
 
 
 @pytest.mark.parametrize("probe_side", [0, 1])
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(pairs=st.lists(st.tuples(keys(UNLIKE), keys(UNLIKE)), max_size=20))
 def test_a_custom_predicate_is_the_same_function_in_hardware_and_in_numpy(probe_side, pairs):
     cases = []

@@ -117,8 +117,9 @@ LONG = [
 ]
 CASES = [
     *(("one", fault) for fault in FAULTS if fault not in SEVERAL.values()),
-    *SEVERAL.items(),
+    ("two", SEVERAL["two"]),
     *(pytest.param(*case, marks=pytest.mark.long) for case in LONG),
+    *(pytest.param(*case, marks=pytest.mark.long) for case in SEVERAL.items() if case[0] != "two"),
 ]
 
 

@@ -73,7 +73,7 @@ def any_parts_of(draw, fields, bits):
     ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(data=st.data(), bits=st.integers(1, 7))
 def test_every_match_is_in_one_bucket_that_is_visited_once(data, bits):
     """Whatever the bounds and parts, and however small the table; what makes results complete."""
@@ -121,7 +121,7 @@ def test_a_host_gets_the_parts_that_it_asks_for_whatever_the_last_query_had(tmp_
 
 
 @pytest.mark.parametrize(("fields", "comparator"), half(FIELD_SETS, ["band", "equality"]))
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(data=st.data(), bits=st.sampled_from([1, 3, 8, 13]), stalls=st.sampled_from([0.0, 0.4]))
 def test_preparation_computes_what_the_model_does(fields, comparator, data, bits, stalls):
     fields = FIELD_SETS[fields]

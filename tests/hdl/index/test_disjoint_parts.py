@@ -94,7 +94,8 @@ def test_a_part_wants_its_bits_and_fits_if_it_ends_within_the_number(bits):
 
 
 @pytest.mark.parametrize(
-    ("fields", "bits", "gaps"), half([(1, 1), (2, 1), (1, 3), (3, 2), (2, 3), (5, 8)], [0.0, 0.5])
+    ("fields", "bits", "gaps"),
+    half([(1, 1), (2, 1), (1, 3), (3, 2), (2, 3), (5, 8)], [0.0, 0.5], of=3),
 )
 def test_a_field_gets_the_bits_that_no_other_field_has_or_none(fields, bits, gaps):
     """There is a word in every cycle, or in some; what is not a word leaves no trace."""

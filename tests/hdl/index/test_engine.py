@@ -45,7 +45,7 @@ def check(model, **options):
     assert sorted_groups(drive(model, **options)) == sorted_groups(model.answers)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     probes=st.sampled_from([1, 2, 3, 5, 40]),
     cores=st.sampled_from([1, 2, 3]),
@@ -76,7 +76,7 @@ def test_a_region_answers_like_a_list(
     check(model, stalls=stalls)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     distinct=st.booleans(),
     bucket_bits=st.sampled_from([1, 4]),
@@ -134,7 +134,7 @@ def test_distinct_keys_end_a_walk_early():
     assert read[0] >= 8 * 10
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     probes=st.sampled_from([1, 2, 4, 40]),
     groups=st.sampled_from([2, 3, 9]),
@@ -175,8 +175,8 @@ def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
 @pytest.mark.parametrize(
     ("burst", "part"),
     [
-        *((64, part) for part in list(PARTS)[::2]),
-        *(pytest.param(64, part, marks=pytest.mark.long) for part in list(PARTS)[1::2]),
+        (64, next(iter(PARTS))),
+        *(pytest.param(64, part, marks=pytest.mark.long) for part in list(PARTS)[1:]),
         *(pytest.param(256, part, marks=pytest.mark.long) for part in PARTS),
     ],
 )
@@ -209,17 +209,17 @@ def test_chains_of_all_kinds(keys):
     values = {"equal": [7], "alternating": [7, -8], "extremes": [-32, 31, -31]}[keys]
     parameters = index_parameters(cores=1, sub_window=13, probes=2, bucket_bits=2)
     model = Model(parameters, 1, 0, 13, parts=(Part(1, 2, 0),))
-    feed(model, [(n % 3 == 0, values[n % len(values)]) for n in range(500)])
+    feed(model, [(n % 3 == 0, values[n % len(values)]) for n in range(300)])
     check(model)
 
 
 def test_long_chains_are_read_at_an_entry_per_cycle():
     parameters = index_parameters(cores=1, sub_window=200, probes=8, bucket_bits=1)
     model = Model(parameters, 0, 0, 200, parts=(Part(),))
-    feed(model, [*((1, 20) for _ in range(200)), *((0, -20) for _ in range(48))])
+    feed(model, [*((1, 20) for _ in range(200)), *((0, -20) for _ in range(24))])
     activity, sent, taken = {}, [], []
     check(model, activity=activity, stamps=(sent, taken))
-    assert activity["comparisons"] == activity["busy"] == 48 * 200
+    assert activity["comparisons"] == activity["busy"] == 24 * 200
     assert activity["busy"] >= 0.95 * (taken[-1] - sent[200 + 2])
 
 

@@ -26,7 +26,7 @@ def queues_of(probes):
 
 @pytest.mark.parametrize(
     ("probes", "seed"),
-    half([4, 16, 64], range(3)),
+    half([4, 16, 64], range(3), of=4),
 )
 def test_matches_of_a_queue_leave_in_order_in_its_turn(probes, seed):
     """With matches for every queue up to its end, and one taken in most cycles."""

@@ -8,6 +8,7 @@ import pytest
 from hdl.index.layouts import bank_count, walks_layout
 from hdl.index.walk_queue import WalkQueue
 from hdl.parameters import JoinParameters
+from tests.halves import half
 from tests.hdl.ecp5 import simulate
 from tests.hdl.input_words import integer
 
@@ -32,9 +33,10 @@ def walks_of(dut, number):
     return payload, [{**entry, **common} for entry in entries]
 
 
-@pytest.mark.parametrize("comparator", ["equality", "band"])
-@pytest.mark.parametrize("rates", [(0.9, 0.5), (0.3, 0.9)])
-@pytest.mark.parametrize("depth", [DEPTH, 32])
+@pytest.mark.parametrize(
+    ("comparator", "rates", "depth"),
+    half(["equality", "band"], [((0.9, 0.5),), ((0.3, 0.9),)], [DEPTH, 32]),
+)
 def test_walks_set_out_in_the_order_of_their_visits(comparator, rates, depth):
     """While ``ready`` is low, so many more may come as are in flight."""
     dut = queue_of(comparator, depth)

@@ -42,7 +42,9 @@ class Lists:
             self.next = []
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 4, 5, 8, 9])
+@pytest.mark.parametrize(
+    "cores", [1, 4, 9, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3, 5, 8))]
+)
 def test_lists_are_those_of_the_words_that_are_taken(cores):
     """A word in every cycle; a word that is not taken has no effect."""
     generator = random.Random(cores)

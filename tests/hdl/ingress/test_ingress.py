@@ -53,7 +53,7 @@ def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
 
 @pytest.mark.parametrize(
     ("probes", "bits", "period", "stalls"),
-    half([(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)], [0, 1, 2, 3, 5, 8], [0.0, 0.4], of=4),
+    half([(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)], [0, 1, 2, 3, 5, 8], [0.0, 0.4], of=7),
 )
 def test_groups_close_where_the_rule_says(probes, bits, period, stalls):
     parameters = ingress_parameters(probes=probes, probe_bits=bits)
@@ -183,7 +183,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(
     ("shape", "stalls"),
-    half(SHAPES, [0.0, 0.4]),
+    half(SHAPES, [0.0, 0.4], of=4),
 )
 def test_illegal_words_are_dropped_counted_and_told_until_clear(shape, stalls):
     parameters = ingress_parameters(probes=3, **shape)

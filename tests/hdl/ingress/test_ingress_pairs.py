@@ -104,7 +104,7 @@ def random_words(generator, count, *, pairs, burst):
         [(1, 3), (2, 3), (3, 3), (16, 4)],
         [0, 1, 3],
         [(0.0, 0.9, 2), (0.4, 0.5, 90)],
-        of=3,
+        of=5,
     ),
 )
 def test_two_tuples_mean_what_they_mean_one_after_the_other(

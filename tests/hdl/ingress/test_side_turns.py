@@ -30,7 +30,7 @@ def pair(parameters):
 
 @pytest.mark.parametrize(
     ("cores", "seed"),
-    half([1, 2, 3, 4, 5, 8], range(3)),
+    half([1, 2, 3, 4, 5, 8], range(3), of=4),
 )
 def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
     generator = random.Random(seed)

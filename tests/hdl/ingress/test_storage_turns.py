@@ -49,7 +49,7 @@ class Words:
 
 @pytest.mark.parametrize(
     ("cores", "stalls"),
-    half([1, 2, 3, 4, 5, 7], [0.0, 0.4]),
+    half([1, 2, 3, 4, 5, 7], [0.0, 0.4], of=3),
 )
 def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
     """Up to one tuple of each side in a cycle; a word that waits has no effect."""

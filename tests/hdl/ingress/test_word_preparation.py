@@ -56,8 +56,7 @@ def check_cycles(parameters, latency, sent, taken):
     assert sent == list(range(sent[0], sent[0] + len(sent)))
 
 
-@pytest.mark.parametrize("comparator", ["band", "equality"])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(("comparator", "stalls"), half(["equality", "band"], [0.0, 0.4]))
 def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
     parameters = lane_parameters(comparator)
     generator = random.Random(1)
@@ -106,7 +105,7 @@ def test_both_tuples_are_prepared_in_the_same_cycle(comparator, stalls):
 
 @pytest.mark.parametrize(
     ("engine", "comparator", "stalls"),
-    half(["scan", "index"], ["band", "equality"], [0.0, 0.3, 0.8]),
+    half(["scan", "index"], ["band", "equality"], [0.0, 0.3, 0.8], of=4),
 )
 def test_a_single_lane_keeps_every_word_in_order(engine, comparator, stalls):
     parameters = lane_parameters(comparator, 1).with_(engine=engine)

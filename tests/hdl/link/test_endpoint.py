@@ -36,7 +36,7 @@ def counters(ctx, line):
     return {name: ctx.get(line.dut.counters[name]) for name in COUNTER_NAMES}
 
 
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
+@pytest.mark.parametrize("stalls", [0.5, pytest.param(0.0, marks=pytest.mark.long)])
 def test_words_pass_both_ways(stalls):
     line = LineBench(settings(), stalls=stalls)
 

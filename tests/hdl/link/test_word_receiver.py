@@ -74,7 +74,7 @@ def run(chosen, bench):
     simulate(both, started, deadline=60_000)
 
 
-@pytest.mark.parametrize("slots", [2, 4])
+@pytest.mark.parametrize("slots", [4, pytest.param(2, marks=pytest.mark.long)])
 def test_words_leave_once_and_in_order_whatever_order_frames_come_in(slots):
     chosen = settings(receive_slots=slots)
     rng = random.Random(slots)

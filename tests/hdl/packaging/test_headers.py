@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from hdl.bundle import describe_bundle
+from hdl.manifest import describe, fingerprint
 from hdl.packaging.c_header import words_header
 from hdl.packaging.names import PackageNames
 from hdl.packaging.sv_package import sv_package
@@ -26,7 +26,9 @@ WORDS = (("INPUT", "input_word"), ("RESULT", "result_word"))
 
 @pytest.fixture(scope="module", params=["tiny", "wide"])
 def manifest(request):
-    return describe_bundle({"tiny": TINY, "wide": WIDE}[request.param])[0]
+    parameters = {"tiny": TINY, "wide": WIDE}[request.param]
+    values = describe(parameters, "", verilog_file="")  # no header has anything of the Verilog
+    return values | {"hash": fingerprint(values, "")}
 
 
 def constants(text, pattern):

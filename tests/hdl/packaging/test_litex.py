@@ -42,8 +42,3 @@ def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, tmp
     assert not [line for line in found if "%Error" in line or "-PIN" in line]
     masters = ["m_axis_r", "m_axis_s"] if parameters is TWO else ["m_axis"]
     assert all(f".{master}_tdata" in text for master in masters)
-
-
-def test_an_accelerator_without_a_shell_has_no_module_for_litex(tmp_path):
-    paths = write_package(TINY, tmp_path, NAMES, bench=False)
-    assert not [path for path in paths if "litex" in path.name]

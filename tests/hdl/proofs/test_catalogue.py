@@ -21,7 +21,10 @@ QUICK = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (at % 2)) for at, name in enumerate(QUICK)],
+)
 def test_proof_holds_and_kills_a_mutant(name):
     outcome = run_proof(PROOFS[name], mutants=1)
     assert outcome.failures == []

@@ -52,7 +52,9 @@ def check_watermarks(found):
             floor, is_new = word.time, False
 
 
-@pytest.mark.parametrize(("sources", "stalls", "epochs"), half([1, 2, 3, 7], [0.0, 0.4], [1, 2]))
+@pytest.mark.parametrize(
+    ("sources", "stalls", "epochs"), half([1, 2, 3, 7], [0.0, 0.4], [1, 2], of=3)
+)
 def test_tuples_leave_once_in_the_order_of_time_and_source(sources, stalls, epochs):
     random = Random(sources)
     given_words = [
@@ -71,7 +73,7 @@ def test_many_sources(sources):
     test_tuples_leave_once_in_the_order_of_time_and_source(sources, 0.3, 2)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(1, 4), st.integers(0, 2**32), st.sampled_from([0.0, 0.4]))
 def test_the_gate_agrees_with_the_reference(sources, seed, stalls):
     random = Random(seed)
@@ -297,7 +299,7 @@ def test_a_source_that_returns_goes_on_from_what_has_been_reached():
     assert state["late"] == 2
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(2, 4), st.integers(0, 2**32))
 def test_nothing_is_lost_while_sources_come_and_go(sources, seed):
     random = Random(seed)

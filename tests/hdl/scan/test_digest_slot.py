@@ -10,6 +10,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.digest_slot import DigestSlot
 from hdl.scan.double_cells import DoubleCells
 from hdl.scan.key_ring import KeyRing
+from tests.halves import half
 from tests.hdl.cell_digests import doubles_of
 from tests.hdl.ecp5 import CCU2C, ECP5, simulate
 
@@ -72,8 +73,7 @@ def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
     return found
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-@pytest.mark.parametrize("bits", [1, 2, 3, 16, 17, 24])
+@pytest.mark.parametrize(("lanes", "bits"), half([1, 2, 3], [1, 2, 3, 16, 17, 24], of=3))
 @pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
 def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
     monkeypatch, lanes, bits, platform
@@ -85,8 +85,7 @@ def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
     assert min(missed, matched) > 60 * lanes
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-@pytest.mark.parametrize("bits", [2, 3, 16, 24])
+@pytest.mark.parametrize(("lanes", "bits"), half([1, 2, 3], [2, 3, 16, 24], of=3))
 @pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
 def test_a_band_compares_the_double_cells_of_a_row(monkeypatch, lanes, bits, platform):
     monkeypatch.setattr(carry_chain, "Instance", CCU2C)

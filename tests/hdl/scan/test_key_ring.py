@@ -14,7 +14,7 @@ from tests.hdl.ecp5 import simulate
 
 @pytest.mark.parametrize(
     ("lanes", "bits"),
-    half([1, 2, 3, 4], [7, 12, 20, 40]),
+    half([1, 2, 3, 4], [7, 12, 20, 40], of=4),
 )
 def test_a_row_reads_as_it_was_written_lane_by_lane(platform, lanes, bits):
     parameters = JoinParameters(sub_window=9, lanes=lanes, keys=(KeyField(name="x", bits=bits),))

@@ -197,7 +197,7 @@ def scanner(*, lanes=1, probes=1, sub_window=5, bits=1):
 
 @pytest.mark.parametrize(
     ("lanes", "probes", "bits", "sub_window", "stalls", "pauses"),
-    half([(1, 1, 1, 1), (2, 3, 3, 5), (3, 2, 1, 9)], [0.0, 0.4, 0.9], [0.0, 0.6]),
+    half([(1, 1, 1, 1), (2, 3, 3, 5), (3, 2, 1, 9)], [0.0, 0.4, 0.9], [0.0, 0.6], of=3),
 )
 def test_every_row_of_a_pass_is_read_and_has_its_outcome_after_the_latency(
     lanes, probes, bits, sub_window, stalls, pauses

@@ -163,7 +163,9 @@ def scanner_parameters(lanes, probes):
     )
 
 
-@pytest.mark.parametrize(("lanes", "probes", "stalls"), half([1, 2, 3], [1, 2, 4], [0.0, 0.4]))
+@pytest.mark.parametrize(
+    ("lanes", "probes", "stalls"), half([1, 2, 3], [1, 2, 4], [0.0, 0.4], of=3)
+)
 def test_every_row_of_a_span_is_compared_with_every_probe(lanes, probes, stalls):
     passes = Passes(scanner_parameters(lanes, probes), seed=10 * lanes + probes)
     passes.add_random(80)

@@ -154,7 +154,7 @@ def verify(passes, *, stalls=0.0, stamps=None):
 
 @pytest.mark.parametrize(
     ("lanes", "probes", "stalls", "comparator"),
-    half([(1, 1), (2, 3), (5, 2), (9, 4)], [0.0, 0.5, 0.95], ["equality", "band"]),
+    half([(1, 1), (2, 3), (5, 2), (9, 4)], [0.0, 0.5, 0.95], ["equality", "band"], of=4),
 )
 def test_what_is_left_of_a_lane_are_the_probes_that_match_its_key_and_see_it(
     lanes, probes, stalls, comparator

@@ -14,7 +14,7 @@ from tests.hdl.shells.test_axi_inputs import PARAMETERS
 from tests.hdl.shells.test_files import stub
 
 
-@pytest.mark.parametrize("period", [0.3e-6, 2.7e-6])
+@pytest.mark.parametrize("period", [2.7e-6, pytest.param(0.3e-6, marks=pytest.mark.long)])
 def test_registers_work_on_a_clock_of_their_own(period):
     shell = Shell(PARAMETERS, options=AxiOptions(bus_clock="separate"), bus_period=period)
     flush = shell.word(control_word("FLUSH"))

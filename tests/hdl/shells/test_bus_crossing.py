@@ -58,7 +58,14 @@ class Bench:
         return answer, refused, cycles
 
 
-@pytest.mark.parametrize(("bus", "sync"), [(10, 10), (10, 3), (3, 10), (10, 37), (7, 6)])
+@pytest.mark.parametrize(
+    ("bus", "sync"),
+    [
+        (10, 3),
+        (3, 10),
+        *(pytest.param(*s, marks=pytest.mark.long) for s in [(10, 10), (10, 37), (7, 6)]),
+    ],
+)
 def test_accesses_pass_between_any_clocks(bus, sync):
     bench = Bench(bus * 1e-9, sync * 1e-9)
     random = Random(bus)

@@ -11,6 +11,7 @@ import pytest
 from hdl.__main__ import main
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from hdl.registers.shell_table import shell_table
 from hdl.shells.accelerator_instance import AcceleratorInstance
 from hdl.shells.axi_options import AxiOptions
@@ -151,7 +152,7 @@ def test_what_was_built_stays_when_a_shell_comes_and_the_shell_stays_too(tmp_pat
     (folder / "splitjoin_axi.v").write_text("changed")
     write_bundle(TINY, folder)
     assert "changed" not in texts(folder).values()
-    other = write_bundle(TINY.with_(sub_window=5), folder)
+    other = write_bundle(PRESETS["tiny"], folder)
     assert "shells" not in other
     assert set(texts(folder)) == PARTS
 

@@ -51,7 +51,7 @@ def drive(stages, *, gated=False, begin=0, stalls=0.0, seed=0):
 
 @pytest.mark.parametrize(
     ("stages", "stalls", "gated"),
-    half([1, 2, 3, 4, 5, 6, 9], [0.2, 0.5, 0.9], [False, True]),
+    half([1, 2, 3, 4, 5, 6, 9], [0.2, 0.5, 0.9], [False, True], of=3),
 )
 def test_nothing_is_lost_wherever_it_stalls(stages, stalls, gated):
     received, _, _ = drive(stages, gated=gated, stalls=stalls, seed=stages)

@@ -68,7 +68,7 @@ def scenario(order, generator, most):
     return sides, expected
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.lists(st.sampled_from(ENTRIES), max_size=40),
     st.sampled_from([1, 2, 6, 40]),
@@ -81,7 +81,7 @@ def test_turns_follow_one_another_whatever_the_stalls(order, most, stalls, seed)
     assert sequence(words) == expected
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.lists(st.sampled_from([PAIR, PAIR, PAIR, STAR]), max_size=80),
     st.lists(st.sampled_from([PAIR, PAIR, PAIR, STAR]), max_size=80),
@@ -151,7 +151,9 @@ def test_two_stars_per_cycle_where_sides_take_turns(entry):
     assert cycles(sides, [entry] * 40, 80) == 40
 
 
-@pytest.mark.parametrize("pairs", [4, 5, 16, 63, 64])
+@pytest.mark.parametrize(
+    "pairs", [4, 5, 63, *(pytest.param(n, marks=pytest.mark.long) for n in (16, 64))]
+)
 def test_turns_that_wait_take_half_as_many_cycles_as_results(pairs):
     turns = 12
     group = [*map(region_pair, range(pairs)), punctuation(STAR)]

@@ -38,7 +38,7 @@ def gather(dut, parameters, port_words, count, *, stalls=0.0, seed=0, stamps=Non
 
 @pytest.mark.parametrize(
     ("cores", "fan_in", "stalls"),
-    half([1, 2, 3, 4, 7, 16], [2, 3, 4], [0.0, 0.4], of=3),
+    half([1, 2, 3, 4, 7, 16], [2, 3, 4], [0.0, 0.4], of=4),
 )
 def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
     parameters = gathering_parameters(cores, fan_in)
@@ -74,7 +74,10 @@ def test_an_error_of_any_port_is_in_the_merged_star(ports):
         assert star.body.punctuation.illegal == 1
 
 
-@pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 2), (7, 3), (5, 4)])
+@pytest.mark.parametrize(
+    ("cores", "fan_in"),
+    [(1, 2), (2, 2), (3, 2), *(pytest.param(*s, marks=pytest.mark.long) for s in [(7, 3), (5, 4)])],
+)
 def test_a_star_names_the_first_core_that_has_failed(cores, fan_in):
     parameters = gathering_parameters(cores, fan_in, gates=True)
     for failed in [set(), {0}, {cores - 1}, {cores // 2, cores - 1}, set(range(cores))]:
@@ -88,7 +91,9 @@ def test_a_star_names_the_first_core_that_has_failed(cores, fan_in):
                 assert told.failed_core == core_digits(min(failed), fan_in, dut.levels)
 
 
-@pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (3, 2), (5, 4)])
+@pytest.mark.parametrize(
+    ("cores", "fan_in"), [(1, 2), (3, 2), pytest.param(5, 4, marks=pytest.mark.long)]
+)
 def test_a_star_says_why_the_first_core_has_failed(cores, fan_in):
     parameters = gathering_parameters(cores, fan_in, parity=True)
     for failed in [set(), {0}, {cores // 2, cores - 1}, set(range(cores))]:

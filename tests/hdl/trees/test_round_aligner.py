@@ -39,7 +39,7 @@ def run(dut, inputs, counts, outputs, *, stalls=0.0, seed=0, stamps=None):
 
 @pytest.mark.parametrize(
     ("ports", "size", "stalls"),
-    half([1, 2, 3, 4], [1, 2, 4], [0.0, 0.4]),
+    half([1, 2, 3, 4], [1, 2, 4], [0.0, 0.4], of=4),
 )
 def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
     generator = random.Random(10 * ports + size)
@@ -62,7 +62,7 @@ def test_every_port_gets_a_star_for_each_round_of_any_port(ports, size, stalls):
 
 @pytest.mark.parametrize(
     ("cores", "fan_in", "size", "share"),
-    half([1, 2, 3, 5, 7], [2, 3], [(1, 0.3), (2, 0.7), (8, 1.0)], of=3),
+    half([1, 2, 3, 5, 7], [2, 3], [(1, 0.3), (2, 0.7), (8, 1.0)], of=4),
 )
 def test_behind_the_tree_results_come_by_rounds_then_by_cores(cores, fan_in, size, share):
     """With rounds of one tuple, that is the order in which the tuples were stored."""

@@ -6,6 +6,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.trees.side_exit import SideExit
 from hdl.words.results import ResultKind, result_word
+from tests.halves import half
 from tests.hdl.gathering import gathering_parameters, punctuation, region_pair
 from tests.hdl.stream_bench import StreamBench
 
@@ -36,8 +37,7 @@ def leave(words, *, side, parameters=None, stamps=None, stalls=0.0, seed=0, begi
     return [result for word in received for result in results_of(layout.from_bits(word))]
 
 
-@pytest.mark.parametrize("tuples_per_word", [1, 2])
-@pytest.mark.parametrize("stalls", [0.0, 0.4])
+@pytest.mark.parametrize(("tuples_per_word", "stalls"), half([1, 2], [0.0, 0.4]))
 def test_results_leave_in_order_with_their_side(tuples_per_word, stalls):
     generator = random.Random(tuples_per_word)
     kinds = generator.choices([PAIR, STAR, MARK], [6, 2, 1], k=150)

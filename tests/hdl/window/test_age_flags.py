@@ -40,7 +40,7 @@ class BesideRegister(Elaboratable):
         return m
 
 
-@pytest.mark.parametrize(("count", "seed"), half([1, 2], range(4)))
+@pytest.mark.parametrize(("count", "seed"), half([1, 2], range(4), of=4))
 def test_flags_are_about_the_word_at_hand_and_the_oldest_deadline(count, seed):
     """In the cycle in which the word appears, and in the one after a key has left."""
     generator = random.Random(seed)

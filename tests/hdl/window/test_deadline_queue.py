@@ -15,7 +15,7 @@ def hostile(monkeypatch):
     monkeypatch.setattr("hdl.window.deadline_queue.KeyColumn", HostileColumn)
 
 
-@pytest.mark.parametrize(("depth", "seed"), half([1, 2, 4, 16], range(3)))
+@pytest.mark.parametrize(("depth", "seed"), half([1, 2, 4, 16], range(3), of=3))
 def test_numbers_leave_in_order_within_the_latency(depth, seed):
     """Whether they go through the memory or past it, in times of plenty and of want."""
     generator = random.Random(seed)

@@ -159,7 +159,9 @@ def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(
     each_cycle(TimeExpiry(parameters), steps)
 
 
-@pytest.mark.parametrize(("sub_window", "rows"), [(100, 128), (128, 128), (129, 256)])
+@pytest.mark.parametrize(
+    ("sub_window", "rows"), [(128, 128), (129, 256), pytest.param(100, 128, marks=pytest.mark.long)]
+)
 def test_deadlines_lie_in_as_many_rows_as_their_address_has_values(sub_window, rows):
     """Verilator guards a read that may lie outside, and then it cannot be fetched ahead."""
     dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))

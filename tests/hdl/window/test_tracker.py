@@ -129,7 +129,9 @@ async def begin(ctx, dut, size, *, timed):
     ctx.set(strobe, 0)
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3, 4, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "cores", [1, 2, 3, *(pytest.param(n, marks=pytest.mark.long) for n in (4, 7))]
+)
 @pytest.mark.parametrize(
     ("sub_window", "lanes"), [(1, 1), (5, 2), pytest.param(8, 3, marks=pytest.mark.long)]
 )
@@ -156,7 +158,7 @@ def test_count_based_spans_are_this_cores_share_of_the_last_tuples(cores, sub_wi
             run(parameters, position, body)
 
 
-@pytest.mark.parametrize(("cores", "seed"), half([1, 3, 4], range(4)))
+@pytest.mark.parametrize(("cores", "seed"), half([1, 3, 4], range(4), of=4))
 def test_time_based_spans_are_what_has_not_outlived_the_lifespan(cores, seed):
     parameters = tracker_parameters(cores, 16, lanes=2)
     generator = random.Random(seed)
