@@ -15,7 +15,17 @@ def accelerators(engine):
     return [name for name, parameters in PRESETS.items() if parameters.engine == engine]
 
 
-@pytest.mark.parametrize("name", accelerators("scan"))
+#: One of each kind: plain, with lanes, with digests, with those of a band, without timestamps.
+SCANS = ("tiny", "demo", "ecp5-equality", "ecp5-band-digest-timed", "board-small")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name not in SCANS))
+        for name in accelerators("scan")
+    ],
+)
 def test_latencies_in_the_table_are_those_of_the_components(root, name):
     table = dict(
         re.findall(

@@ -29,7 +29,7 @@ from tests.conftest import pytest_addoption, pytest_configure
 """
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("workers", [1, pytest.param(0, marks=pytest.mark.long)])
 def test_a_session_fails_on_skips_that_are_not_listed(root, tmp_path, workers):
     (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(root)))
     (tmp_path / "test_skipping.py").write_text(SKIPPING)

@@ -24,6 +24,7 @@ from host.join.inputs import read_input
 from spark_offload import stream_join, task_error
 from spark_offload.__main__ import main
 from spark_offload.cli.spark_tables import frame_of_table
+from tests.halves import half
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -197,14 +198,17 @@ def damaged(path):
 
 
 @pytest.mark.parametrize(
-    ("harm", "words"),
-    [
-        (damaged, ["can not read class", "PageHeader", "mend the file"]),
-        (lambda path: path.write_bytes(b"text"), ["is not a Parquet file", "mend the file"]),
-        (Path.unlink, ["it is gone since the DataFrame was made"]),
-    ],
+    ("harm", "words", "action"),
+    half(
+        [
+            (damaged, ["can not read class", "PageHeader", "mend the file"]),
+            (lambda path: path.write_bytes(b"text"), ["is not a Parquet file", "mend the file"]),
+            (Path.unlink, ["it is gone since the DataFrame was made"]),
+        ],
+        ["count", "toArrow", "ranges"],
+        of=3,
+    ),
 )
-@pytest.mark.parametrize("action", ["count", "toArrow", "ranges"])
 def test_a_file_that_spark_cannot_read_is_named_with_the_deepest_cause(
     spark, tmp_path, harm, words, action
 ):

@@ -85,7 +85,7 @@ def test_ranges_of_time_have_the_answer_in_order(spark, cases):
 
 
 @pytest.mark.parametrize(
-    "cases", [(*CASES[1::3], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
+    "cases", [(*CASES[1::4], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
 )
 def test_spark_itself_has_the_answer(spark, unfit, cases):
     cases = [case for case in cases if case.query.is_timed]
@@ -131,7 +131,7 @@ def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
     assert [text for text in wrong if text] == []
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.5, marks=pytest.mark.long)])
 def test_an_answer_with_odd_names_is_verified(spark, share):
     case = next(case for case in ODD if case.name.startswith("names of one input"))
     assert verify(joined(spark, case, device="software:"), share=share).agrees

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from spark_offload import explain, metrics, plan_join, stream_join, verify
+from tests.halves import half
 from tests.spark_offload.oracle import join_rows
 
 SCHEMA = "t bigint, k int, x int"
@@ -93,7 +94,9 @@ def test_ties_arrive_left_first_and_then_in_input_order(spark):
     assert {row[2] for row in rows} == {4, 5}
 
 
-@pytest.mark.parametrize("window", [{"within": 10}, {"rows": 4}])
+@pytest.mark.parametrize(
+    "window", [{"within": 10}, pytest.param({"rows": 4}, marks=pytest.mark.long)]
+)
 def test_nulls_match_nothing(spark, window):
     left = [{"t": 1, "k": None, "x": 1}, {"t": 2, "k": 1, "x": None}, {"t": 3, "k": 1, "x": 1}]
     right = [{"t": 4, "k": None, "x": 1}, {"t": 5, "k": 1, "x": 1}, {"t": 6, "k": 1, "x": None}]
@@ -115,8 +118,9 @@ def test_a_row_that_matches_nothing_still_counts_in_a_count_window(spark):
     assert collected(joined) == []
 
 
-@pytest.mark.parametrize(("left", "right"), [([], RIGHT), (LEFT, []), ([], [])])
-@pytest.mark.parametrize("on", [None, "k"])
+@pytest.mark.parametrize(
+    ("left", "right", "on"), half([([], RIGHT), (LEFT, []), ([], [])], [None, "k"])
+)
 def test_an_empty_side_gives_an_empty_answer(spark, left, right, on):
     joined = stream_join(*frames(spark, left, right), on=on, order="t", rows=5, device="software:")
     assert collected(joined) == []
@@ -254,7 +258,7 @@ def test_the_plan_of_spark_shows_the_join(spark, capsys):
     assert "software:" in text
 
 
-@pytest.mark.parametrize("partitions", [1, 5])
+@pytest.mark.parametrize("partitions", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_floating_point_keys_meet_as_spark_compares_them(spark, partitions):
     nan = float("nan")
     left = spark.createDataFrame([(1, 0.0), (2, nan), (3, 1.5), (4, None)], "t int, x double")
@@ -266,7 +270,7 @@ def test_floating_point_keys_meet_as_spark_compares_them(spark, partitions):
     assert left.alias("l").join(right.alias("r"), "x").count() == 3
 
 
-@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.parametrize("partitions", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_decimal_keys_of_different_scales_meet(spark, partitions):
     from decimal import Decimal
 

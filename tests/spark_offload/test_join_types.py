@@ -83,9 +83,7 @@ def is_same(spark, left, right, how, terms, partitions, **query):
     ("how", "partitions", "window"),
     [
         (JoinType.FULL, 7, {"within": 9}),
-        (JoinType.LEFT_SEMI, 2, {"within": 9}),
-        (JoinType.LEFT, 7, {"rows": 5}),
-        (JoinType.RIGHT, 2, {"rows": 5}),
+        (JoinType.LEFT, 2, {"rows": 5}),
         *(
             pytest.param(how, partitions, window, marks=pytest.mark.long)
             for how in OTHERS

@@ -73,7 +73,7 @@ def test_an_equality_can_be_cut_into_ranges_of_time(spark, window):
     assert "by ranges of the order columns" in explain(joined).partitioning
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [WINDOWS[0], pytest.param(WINDOWS[1], marks=pytest.mark.long)])
 def test_skew_and_ties_are_no_harm(spark, window):
     rng = random.Random(13)
     times = [rng.choice([5, 5, 5, 6, 7, 40, 41, 900 + rng.randrange(3)]) for _ in range(120)]
@@ -86,7 +86,7 @@ def test_skew_and_ties_are_no_harm(spark, window):
     assert "since rows of one time stay together" in explain(joined, count=True).partitioning
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [pytest.param(WINDOWS[0], marks=pytest.mark.long), WINDOWS[1]])
 def test_all_rows_at_one_time_are_joined_by_one_task(spark, window):
     left = [{"t": 5, "k": 0, "x": number} for number in range(9)]
     joined = in_partitions(spark, left, left, 3, **window)
@@ -96,7 +96,11 @@ def test_all_rows_at_one_time_are_joined_by_one_task(spark, window):
 
 @pytest.mark.parametrize(
     ("left", "right", "window"),
-    [([], RIGHT, WINDOWS[0]), (LEFT, [], WINDOWS[1]), ([], [], WINDOWS[1])],
+    [
+        ([], RIGHT, WINDOWS[0]),
+        pytest.param(LEFT, [], WINDOWS[1], marks=pytest.mark.long),
+        ([], [], WINDOWS[1]),
+    ],
 )
 def test_a_side_may_be_empty(spark, left, right, window):
     assert collected(in_partitions(spark, left, right, 2, **window)) == []
@@ -241,7 +245,9 @@ def test_a_null_time_is_still_an_error(spark, window, side):
     assert f"'{side}.t' is null in the row with t=null; " in str(error)
 
 
-@pytest.mark.parametrize("window", [{"within": 1}, {"rows": 1}])
+@pytest.mark.parametrize(
+    "window", [{"rows": 1}, pytest.param({"within": 1}, marks=pytest.mark.long)]
+)
 def test_disorder_is_found_across_the_borders_of_ranges(spark, window):
     def joined(times):
         left = spark.createDataFrame([(t,) for t in times], "t int").coalesce(1)

@@ -21,7 +21,9 @@ def matches(left, right):
     return left["k"] == right["k"] and -3 <= left["x"] - right["x"] <= 4
 
 
-@pytest.mark.parametrize("window", [{"within": 60}, {"rows": 33}, {"rows": 192}])
+@pytest.mark.parametrize(
+    "window", [{"within": 60}, {"rows": 192}, pytest.param({"rows": 33}, marks=pytest.mark.long)]
+)
 def test_the_simulated_accelerator_answers_as_plain_python_does(spark, simulated_bundle, window):
     joined = stream_join(
         *frames(spark, LEFT, RIGHT),
@@ -109,7 +111,9 @@ def test_a_trace_tells_the_latency_of_every_result(spark, simulated_bundle):
     assert measured.tasks[0].timeline[-1][1] == count
 
 
-@pytest.mark.parametrize("window", [{"within": 60}, {"rows": 33}])
+@pytest.mark.parametrize(
+    "window", [{"rows": 33}, pytest.param({"within": 60}, marks=pytest.mark.long)]
+)
 def test_ranges_of_time_give_the_same_answer_and_are_traced_alike(spark, simulated_bundle, window):
     plan = plan_join(
         *frames(spark, LEFT, RIGHT),

@@ -71,9 +71,11 @@ SHAPES = {
 
 
 #: Shapes that `make test-long` adds: much like others, and half a minute to compile each. Two
-#: tuples in a word are compiled for the driver and for the soak, too.
+#: tuples in a word are compiled for the driver and for the soak, too. Digests are in the tests of
+#: regions and whole accelerators in Amaranth's simulator.
 MORE = (
-    "1 core", "2 cores, 3 lanes", "4 cores, 2 lanes, 8 probes", "8 cores, 6 lanes, 8 probes",
+    "1 core", "2 cores, 3 lanes", "2 cores, 3 lanes, digests", "4 cores, 2 lanes, 8 probes",
+    "8 cores, 6 lanes, 8 probes",
     "7 cores", "index, two in a word", "index, 3 cores, few buckets", "index, 5 cores, few buckets",
     "index, equality", "3 cores, 4 probes, two in a word", "index, equality, two in a word",
 )  # fmt: skip

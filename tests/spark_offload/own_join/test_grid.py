@@ -22,9 +22,9 @@ DOUBLES = [-math.inf, -1.7e308, -1e16, -0.1, -0.0, 5e-324, 0.1, 3.7, 1e16, 1.7e3
     [
         (pa.int64(), LONGS, (-10, 10)),
         (pa.int64(), LONGS, (2**60, 2**60 + 7)),
-        (pa.int64(), LONGS, (3, -3)),
         (pa.float64(), [*DOUBLES, math.nan, None], (-0.1, 0.3)),
-        (pa.float64(), [*DOUBLES, math.nan, None], (2.5, 2.5)),
+        pytest.param(pa.int64(), LONGS, (3, -3), marks=pytest.mark.long),
+        pytest.param(pa.float64(), [*DOUBLES, math.nan, None], (2.5, 2.5), marks=pytest.mark.long),
     ],
 )
 def test_every_row_reaches_few_cells_and_a_null_none(spark, kind, values, bounds):

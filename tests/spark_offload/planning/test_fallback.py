@@ -86,7 +86,7 @@ def test_mistakes_stay_mistakes_where_no_device_serves(real, equality, change, w
         stream_join(*real, **given)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5])
+@pytest.mark.parametrize("share", [0.5, pytest.param(1.0, marks=pytest.mark.long)])
 def test_an_answer_is_verified(spark, share):
     left, right = frames(spark, LEFT, RIGHT)
     joined = stream_join(left, right, band={"x": (-2, 3)}, order="t", within=10, device="software:")

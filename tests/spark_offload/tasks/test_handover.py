@@ -15,6 +15,7 @@ from host.query.tables import output_schema
 from host.reference.join_type import JoinType
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.tasks.task import JoinTask, arrow_function
+from tests.halves import half
 from tests.spark_offload.device_sources import made_by_task
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("id", pa.int64())])
@@ -83,15 +84,17 @@ def run(batches, device, *, how="inner", software="software:", **options):
     return answer, reports[0]
 
 
-@pytest.mark.parametrize("how", [kind.value for kind in JoinType])
 @pytest.mark.parametrize(
-    "rows",
-    [
-        {"crowd": 0.5, "nulls": 0.1},
-        {"crowd": 0.02},  # nearly from the first row on
-        {"crowd": 0.3, "halo": 700},  # within the halo of a range of time
-        {"crowd": 0.6, "halo": 300, "nulls": 0.1},  # behind it
-    ],
+    ("how", "rows"),
+    half(
+        [kind.value for kind in JoinType],
+        [
+            {"crowd": 0.5, "nulls": 0.1},
+            {"crowd": 0.02},  # nearly from the first row on
+            {"crowd": 0.3, "halo": 700},  # within the halo of a range of time
+            {"crowd": 0.6, "halo": 300, "nulls": 0.1},  # behind it
+        ],
+    ),
 )
 def test_the_answer_is_the_same_and_in_the_same_order(software_bundle, how, rows):
     for seed in range(3):
