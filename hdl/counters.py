@@ -25,6 +25,7 @@ __all__ = [
     "CounterBank",
     "address_bits",
     "counters_of",
+    "elaborate_counters",
 ]
 
 #: Width of every counter in bits. At 250 MHz, a counter wraps after 13 days.
@@ -291,30 +292,41 @@ class CounterBank(wiring.Component):
                 "memory_waits": self.activity.waiting,
                 "memory_errors": self.activity.refused,
             }
-        self.elaborate_counters(m, increments)
+        counters = counters_of(self.parameters)
+        elaborate_counters(m, self, counters, increments, shown={"disorder": self.disorder})
         return reset_nearby(m, platform)
 
-    def elaborate_counters(self, m, increments):
-        """Count every event one cycle late, and select a counter by a bit of its own.
 
-        Each counter has a select bit beside it, because the wires of an address would be long.
-        While no counter is selected, the outputs of the counters are not evaluated, which saves
-        simulation time.
-        """
-        counters = counters_of(self.parameters)
-        chosen = Signal(len(counters))
-        choices = []
-        for own, counter in zip(chosen, counters, strict=True):
-            if counter.name == "disorder":
-                value = self.disorder
-            else:
-                value = Signal(counter.bits, name=counter.name)
-                increment = Value.cast(increments[counter.name])
-                registered = Signal(increment.shape(), name=f"{counter.name}_increment")
-                m.d.sync += [registered.eq(increment), value.eq(value + registered)]
-            m.d.sync += own.eq(self.address == counter.address)
-            choices.append(value & own.replicate(len(value)))
-        with m.If(chosen.any()):
-            m.d.sync += self.data.eq(reduce(or_, choices))
-        with m.Else():
-            m.d.sync += self.data.eq(0)
+def elaborate_counters(m, bank, counters, increments, *, shown):
+    """Count every event one cycle late, and select a counter by a bit of its own.
+
+    Each counter has a select bit beside it, because the wires of an address would be long. While no
+    counter is selected, the outputs of the counters are not evaluated, which saves simulation time.
+
+    Parameters
+    ----------
+    m : Module
+        Module of the bank.
+    bank : Component
+        With an ``address`` and ``data``.
+    counters : sequence of Counter
+        The counter map.
+    increments, shown : dict of str to value-like
+        What each counter adds in a cycle; values of counters that are shown as they are.
+    """
+    chosen = Signal(len(counters))
+    choices = []
+    for own, counter in zip(chosen, counters, strict=True):
+        if counter.name in shown:
+            value = shown[counter.name]
+        else:
+            value = Signal(counter.bits, name=counter.name)
+            increment = Value.cast(increments[counter.name])
+            registered = Signal(increment.shape(), name=f"{counter.name}_increment")
+            m.d.sync += [registered.eq(increment), value.eq(value + registered)]
+        m.d.sync += own.eq(bank.address == counter.address)
+        choices.append(value & own.replicate(len(value)))
+    with m.If(chosen.any()):
+        m.d.sync += bank.data.eq(reduce(or_, choices))
+    with m.Else():
+        m.d.sync += bank.data.eq(0)

@@ -12,8 +12,21 @@ from .reductions import delta_reductions
 
 __all__ = ["AggregateParameters"]
 
+#: Parts of a description that an aggregate lacks, so its document does too.
+ABSENT = (("right_fields", ()), ("in_turns", False))
 #: Least values of parameters that are integers.
 LEAST = {"cores": 1, "timestamp_bits": 1, "fan_out": 2, "fan_in": 2}
+
+
+def document(part):
+    """Return the document of an operator from its parts, without those an aggregate lacks."""
+    if isinstance(part, dict):
+        return {
+            name: document(value)
+            for name, value in part.items()
+            if value is not None and (name, value) not in ABSENT
+        }
+    return [document(value) for value in part] if isinstance(part, tuple) else part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +100,19 @@ class AggregateParameters:
         )
 
     @property
+    def engine(self):
+        """What the cores do, as ``engine`` of a join says it."""
+        return "aggregate"
+
+    @property
     def key_bits(self):
         """Bits of the number of a key."""
         return max(1, self.operator.key_bits)
+
+    @property
+    def tuple_keys(self):
+        """Number of keys of a tuple, at the most; without any, all tuples share one."""
+        return max(1, len(self.operator.keys))
 
     @property
     def core_keys(self):
@@ -107,8 +130,8 @@ class AggregateParameters:
         return 1 << ceil_log2(self.panes)
 
     def to_dict(self):
-        """Return the parameters as JSON-compatible values."""
-        return asdict(self)
+        """Return the parameters as JSON-compatible values; the operator as its document."""
+        return {**asdict(self), "operator": document(asdict(self.operator))}
 
     @classmethod
     def from_dict(cls, values):

@@ -5,7 +5,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.local_reset import reset_nearby
+
 from .accumulator import PaneAccumulator
+from .target_choice import TargetChoice
 from .window_scan import NAMING, WindowScan
 from .words import CoreKind, core_word, value_result
 
@@ -15,18 +18,18 @@ __all__ = ["AggregateCore"]
 class AggregateCore(wiring.Component):
     """Reduce the tuples of the keys that belong to this core, window by window.
 
-    All cores get all words. A core drops tuples of other cores' keys. When a pane ends, the tuples
-    of the next one go to another bank, while the windows of all keys move on
-    (:class:`~hdl.aggregate.window_scan.WindowScan`). A word that ends a pane waits until the pane
-    before it has been scanned, and tuples wait behind it. So panes with at least as many tuples as
-    the core has keys cost no cycle beside their tuples, as long as results are taken.
+    All cores get all words. A core takes the keys of a tuple that are its own, one per cycle. When
+    a pane ends, the tuples of the next one go to another bank, while the windows of all keys move
+    on (:class:`~hdl.aggregate.window_scan.WindowScan`). A word that ends a pane waits until the
+    pane before it has been scanned, and tuples wait behind it. So panes with at least as many
+    tuples as the core has keys cost no cycle beside their tuples, as long as results are taken.
 
     Results come sorted by the boundary of their window (Lemma 2), then by key. Behind those of a
     window comes a star.
 
     Latency: :attr:`latency` cycles from the word that ends a pane to the value of the first key.
-    Throughput: 1 tuple per cycle. A pane takes ``core_keys + overhead`` cycles at the least, a
-    window as many as it has results.
+    Throughput: 1 tuple per cycle, or 1 of its keys in this core per cycle if there are several. A
+    pane takes ``core_keys + overhead`` cycles at the least, a window as many as it has results.
 
     Parameters
     ----------
@@ -44,6 +47,8 @@ class AggregateCore(wiring.Component):
         Number of the core.
     words : In(stream.Signature(core_word(parameters)))
     results : Out(stream.Signature(value_result(parameters)))
+    reset : In(1)
+        Resets all registers of the core.
     """
 
     def __init__(self, parameters):
@@ -61,6 +66,7 @@ class AggregateCore(wiring.Component):
                 "position": In(range(max(2, parameters.cores))),
                 "words": In(stream.Signature(core_word(parameters))),
                 "results": Out(stream.Signature(value_result(parameters))),
+                "reset": In(1),
             }
         )
 
@@ -70,10 +76,13 @@ class AggregateCore(wiring.Component):
         m.submodules.scan = scan = self.scan
         connect(m, scan.results, flipped(self.results))
         word, bank = self.words.payload, Signal()
-        tuple_ = word.body.tuple
         is_tuple = word.kind == CoreKind.TUPLE
+        m.submodules.choice = choice = TargetChoice(self.parameters)
         m.d.comb += [
-            self.words.ready.eq(Mux(is_tuple, scan.tuples, scan.idle)),
+            choice.present.eq(self.words.valid & is_tuple & scan.tuples),
+            choice.position.eq(self.position),
+            choice.targets.eq(word.body.tuple.targets),
+            self.words.ready.eq(Mux(is_tuple, scan.tuples & choice.last, scan.idle)),
             scan.start.eq(self.words.valid & ~is_tuple & scan.idle),
             scan.kind.eq(word.kind),
             scan.job.eq(word.body.job),
@@ -85,18 +94,17 @@ class AggregateCore(wiring.Component):
             accumulator.clear_row.eq(scan.clear_row),
             scan.entry.eq(accumulator.entry),
         ]
-        mine = is_tuple & scan.tuples & (tuple_.core == self.position)
-        m.d.sync += accumulator.add.eq(self.words.valid & mine)
+        m.d.sync += accumulator.add.eq(choice.found)
         with m.If(self.words.valid):
             m.d.sync += [
                 accumulator.bank.eq(bank),
-                accumulator.row.eq(tuple_.row),
-                accumulator.lifted.eq(tuple_.lifted),
+                accumulator.row.eq(choice.row),
+                accumulator.lifted.eq(word.body.tuple.lifted),
             ]
         with m.If(scan.start & (word.kind == CoreKind.CLOSE)):
             m.d.sync += bank.eq(~bank)
         self.elaborate_faults(m, bank)
-        return m
+        return reset_nearby(m, platform, reset=self.reset)
 
     def elaborate_faults(self, m, bank):
         """Remember the first key since CLEAR whose reduction needed more bits than it has.
@@ -126,5 +134,5 @@ class AggregateCore(wiring.Component):
         with m.If(clearing & ~scan.tuples):
             m.d.sync += [faulty.eq(0), *(flag.eq(0) for flag in pending)]
         key = Signal.like(scan.faulty_key, reset_less=True)
-        m.d.sync += key.eq(row * self.parameters.cores + self.position)
+        m.d.sync += key.eq(Mux(faulty, row * self.parameters.cores + self.position, 0))
         m.d.comb += [scan.faulty.eq(faulty), scan.faulty_key.eq(key)]

@@ -12,12 +12,14 @@ __all__ = [
     "CoreKind",
     "ValueKind",
     "aggregate_word",
+    "core_tuple",
     "core_word",
     "entry_layout",
     "faults_layout",
     "job_layout",
     "lifted_layout",
     "partial_layout",
+    "target_layout",
     "tuple_layout",
     "value_result",
     "window_layout",
@@ -167,21 +169,31 @@ def job_layout(parameters):
     )
 
 
-def core_word(parameters):
-    """Return the layout of a word in the distribution tree: a ``tuple`` or a ``job``.
-
-    ``core`` owns the key of the tuple, whose state is in ``row`` there. ``lifted`` is what the
-    tuple contributes to each reduction.
-    """
-    tuple_ = data.StructLayout(
+def target_layout(parameters):
+    """Return the layout of where a key is: in row ``row`` of core ``core``, if it is ``valid``."""
+    return data.StructLayout(
         {
+            "valid": 1,
             "core": range(max(2, parameters.cores)),
             "row": range(parameters.rows),
-            "lifted": lifted_layout(parameters),
         }
     )
-    body = data.UnionLayout({"tuple": tuple_, "job": job_layout(parameters)})
-    return data.StructLayout({"kind": CoreKind, "body": body})
+
+
+def core_tuple(parameters):
+    """Return the layout of a tuple in the distribution tree.
+
+    ``targets``: the places of its keys, which differ from each other.
+    ``lifted``: what the tuple contributes to each reduction.
+    """
+    targets = data.ArrayLayout(target_layout(parameters), parameters.tuple_keys)
+    return data.StructLayout({"targets": targets, "lifted": lifted_layout(parameters)})
+
+
+def core_word(parameters):
+    """Return the layout of a word in the distribution tree: a ``tuple`` or a ``job``."""
+    bodies = {"tuple": core_tuple(parameters), "job": job_layout(parameters)}
+    return data.StructLayout({"kind": CoreKind, "body": data.UnionLayout(bodies)})
 
 
 def value_result(parameters):

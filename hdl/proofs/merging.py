@@ -3,8 +3,8 @@
 
 from amaranth import *
 
-from hdl.trees import merger as mergers
 from hdl.trees.merger import Merger, MergerTree
+from hdl.trees.ordered_merger import OrderedMerger, OrderedMergerTree
 from hdl.words.results import ResultKind
 
 from .bench import Bench
@@ -205,10 +205,10 @@ PROOFS = [
         build=merger_order,
         depth=10,
         induction=3,
-        mutate=(Merger, mergers.port_flags),
+        mutate=(OrderedMerger, Merger),
         spared={
             **dict.fromkeys(
-                ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (2)"),
+                ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (1)"),
                 "of two ports, the one whose mark is awaited has no pair to be overtaken",
             ),
             "overflow": "merger-stops",
@@ -233,7 +233,7 @@ PROOFS = [
         component="MergerTree, 3 cores, arity 2",
         build=merger_tree,
         depth=9,
-        mutate=(MergerTree, Merger.with_digit),
+        mutate=(OrderedMergerTree, MergerTree, Merger.with_digit),
         spared={"merger.reset": "reset-merger-tree"},
     ),
 ]

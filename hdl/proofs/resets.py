@@ -17,8 +17,9 @@ from hdl.streams.steady import SteadyQueue
 from hdl.trees.combiner import Combiner
 from hdl.trees.distribution import DistributionNode, DistributionTree
 from hdl.trees.dual_combiner import DualCombiner
-from hdl.trees.merger import Merger, MergerTree
+from hdl.trees.merger import MergerTree
 from hdl.trees.order_queue import OrderQueue
+from hdl.trees.ordered_merger import OrderedMerger, OrderedMergerTree
 from hdl.trees.side_exit import SideExit
 from hdl.trees.turn_queue import TurnQueue
 from hdl.trees.turns import Turns
@@ -217,7 +218,7 @@ PROOFS = [
     ),
     reset_proof(
         "merger-tree", "MergerTree, 3 cores", lambda: MergerTree(SMALL.with_(cores=3)),
-        (MergerTree, Merger), cycles=LONG, after=STAGES, depth=LONG + STAGES + 8,
+        (OrderedMergerTree, OrderedMerger), cycles=LONG, after=STAGES, depth=LONG + STAGES + 8,
     ),
     reset_proof(
         "combiner", "Combiner", lambda: Combiner(SMALL), (Combiner,), cycles=LONG, after=STAGES,

@@ -82,7 +82,8 @@ class CoreProgram:
         self.windows.tuples.append((time, key, fields))
         lifted = {rule.name: int(evaluate(rule.value, fields)) for rule in self.operator.reductions}
         core, row = key % self.parameters.cores, key // self.parameters.cores
-        self.word(CoreKind.TUPLE, tuple={"core": core, "row": row, "lifted": lifted})
+        target = {"valid": 1, "core": core, "row": row}
+        self.word(CoreKind.TUPLE, tuple={"targets": [target], "lifted": lifted})
 
 
 def random_stretch(program, seed, *, tuples):

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ends of panes and windows: what the times of tuples and watermarks mean to the cores."""
+
+from amaranth import *
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.local_reset import LEAST_CYCLES
+from hdl.streams.registers import StreamRegister
+
+from .divider import SerialDivider
+from .tuple_preparation import prepared_word
+from .window_fields import WindowFields
+from .words import AggregateControl, AggregateKind, CoreKind, core_word, faults_layout
+
+__all__ = ["PaneClock"]
+
+
+class PaneClock(wiring.Component):
+    """Put a CLOSE between the tuples of two panes, and say which of them end a window.
+
+    A watermark is the time of a tuple or the value of a WATERMARK. A pane ends when a watermark
+    reaches its end. As long as some window holds a tuple, or a pane has to leave the cores, there
+    is a CLOSE for every pane, also for one without tuples. Otherwise the clock jumps to the pane of
+    the watermark, by two divisions. A window without any tuple has no star.
+
+    A tuple whose pane has ended is dropped; ``disorder`` tells of it. A tuple may be below an
+    earlier one in the same pane. A key beyond the capacity is dropped, and the other keys of its
+    tuple are not; ``capacity`` tells of the first one.
+
+    The first word to the cores is a CLEAR without an answer, as soon as the last core has left
+    reset.
+
+    Latency: 2 cycles. Throughput: 1 word per cycle; 2 cycles more for each pane that ends, and
+    :attr:`jump` for a jump or a CLEAR.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator.
+
+    Attributes
+    ----------
+    jump : int
+        Most cycles of a jump over panes without tuples, and of a CLEAR.
+
+    Members
+    -------
+    i : In(stream.Signature(prepared_word(parameters)))
+    o : Out(stream.Signature(core_word(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 2
+        self._divider = SerialDivider(parameters.timestamp_bits + 1)
+        self.jump = 2 * self._divider.latency + 2
+        super().__init__(
+            {
+                "i": In(stream.Signature(prepared_word(parameters))),
+                "o": Out(stream.Signature(core_word(parameters))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.output = output = StreamRegister(core_word(self.parameters))
+        m.submodules.divider = self._divider
+        m.submodules.fields = self.fields = WindowFields(self.parameters)
+        connect(m, output.o, flipped(self.o))
+        panes = range(self.parameters.panes + 1)
+        # A watermark may be beyond all timestamps, and the end of its pane beyond that.
+        time = unsigned(self.parameters.timestamp_bits + 2)
+        self.begin, self.end = Signal(time), Signal(time)
+        self.slot, self.filled = Signal(panes), Signal(panes)
+        # Panes that have to end until no core holds a tuple: one more than those of a window.
+        self.live = Signal(range(self.parameters.panes + 2))
+        self.phase, self.ending_phase = Signal(panes), Signal(panes)
+        self.elaborate_arrival(m)
+        self.elaborate_faults(m)
+        self.elaborate_steps(m, output.i)
+        return m
+
+    def elaborate_arrival(self, m):
+        """Hold the word at hand, and whether its time is beyond or before the open pane.
+
+        These flags are set when a word comes, and again in a cycle with ``compare``. In a cycle
+        with ``taken``, the next word may come.
+        """
+        flags = {"valid": 1, "due": 1, "late": 1, "prepared": prepared_word(self.parameters)}
+        self.word = word = Signal(data.StructLayout(flags), name="at_hand")
+        self.taken, self.compare = Signal(), Signal()
+        m.d.comb += self.i.ready.eq((self.taken | ~word.valid) & ~self.compare)
+        compared = Signal(prepared_word(self.parameters))
+        m.d.comb += compared.eq(
+            Mux(self.compare, word.prepared.as_value(), self.i.payload.as_value())
+        )
+        has_time = (compared.kind == AggregateKind.TUPLE) | (
+            compared.op == AggregateControl.WATERMARK
+        )
+        with m.If(self.compare | self.i.ready):
+            m.d.sync += [
+                word.due.eq(has_time & (compared.time >= self.end)),
+                word.late.eq(compared.time < self.begin),
+            ]
+        with m.If(self.i.ready):
+            m.d.sync += [word.valid.eq(self.i.valid), word.prepared.eq(self.i.payload)]
+
+    def elaborate_faults(self, m):
+        """Remember what was wrong with the words that were taken since CLEAR."""
+        self.faults = faults = Signal(faults_layout(self.parameters))
+        prepared, taken = self.word.prepared, self.taken
+        with m.If(taken & (prepared.kind == AggregateKind.TUPLE)):
+            with m.If(self.word.late):
+                m.d.sync += faults.disorder.eq(1)
+            with m.Elif(prepared.tuple.exceeds & ~faults.capacity):
+                m.d.sync += [faults.capacity.eq(1), faults.key.eq(prepared.tuple.key)]
+        with m.Elif(taken & ~prepared.op.as_value().matches(*AggregateControl)):
+            m.d.sync += faults.illegal.eq(1)
+        with m.Elif(taken & (prepared.op == AggregateControl.CLEAR)):
+            m.d.sync += faults.eq(0)
+
+    def elaborate_steps(self, m, o):
+        """Take one word after the other, and end panes between them."""
+        word, divider = self.word, self._divider
+        with m.FSM():
+            with m.State("RESET"):
+                awake = Signal(range(LEAST_CYCLES))
+                with m.If(awake != LEAST_CYCLES - 1):
+                    m.d.sync += awake.eq(awake + 1)
+                with m.Else():
+                    self.send_job(m, o, CoreKind.CLEAR, answers=0)
+                    with m.If(o.ready):
+                        self.start_again(m)
+            with m.State("WORD"):
+                with m.If(word.valid & word.due):
+                    self.elaborate_due(m, o)
+                with m.Elif(word.valid & (word.prepared.kind == AggregateKind.TUPLE)):
+                    self.elaborate_tuple(m, o)
+                with m.Elif(word.valid):
+                    self.elaborate_control(m, o)
+            with m.State("COMPARE"):
+                m.d.comb += self.compare.eq(1)
+                m.next = "WORD"
+            with m.State("DIVIDE_TIME"):
+                m.d.comb += [divider.divisor.eq(self.fields.pane), divider.start.eq(divider.done)]
+                m.d.comb += divider.dividend.eq(divider.quotient)
+                with m.If(divider.done):
+                    m.d.sync += self.begin.eq(word.prepared.time - divider.remainder)
+                    m.next = "DIVIDE_PANE"
+            with m.State("DIVIDE_PANE"):
+                m.d.comb += divider.divisor.eq(self.fields.advance)
+                m.d.sync += self.end.eq(self.begin + self.fields.pane)
+                with m.If(divider.done):
+                    m.d.sync += self.phase.eq(divider.remainder)
+                    m.next = "COMPARE"
+            with m.State("BEGIN"):
+                m.d.comb += [divider.dividend.eq(self.fields.size - 1), divider.start.eq(1)]
+                m.d.sync += self.end.eq(self.fields.pane)
+                m.next = "DIVIDE_SIZE"
+            with m.State("DIVIDE_SIZE"):
+                m.d.comb += divider.divisor.eq(self.fields.advance)
+                with m.If(divider.done):
+                    m.d.sync += self.ending_phase.eq(divider.remainder)
+                    m.next = "COMPARE"
+
+    def send_job(self, m, o, kind, *, answers):
+        """Send a job, which tells of all faults so far unless it forgets them."""
+        job = o.payload.body.job
+        m.d.comb += [o.valid.eq(1), o.payload.kind.eq(kind), job.answers.eq(answers)]
+        if kind != CoreKind.CLEAR:
+            m.d.comb += job.faults.eq(self.faults)
+
+    def start_again(self, m):
+        """Begin at time zero, without tuples, with the windows that were set last."""
+        m.d.comb += self.fields.begin.eq(1)
+        m.d.sync += [
+            register.eq(0)
+            for register in (self.begin, self.slot, self.filled, self.live, self.phase)
+        ]
+        m.next = "BEGIN"
+
+    def elaborate_due(self, m, o):
+        """End the open pane, or jump if nothing would come of it."""
+        fields, divider, job = self.fields, self._divider, o.payload.body.job
+        with m.If(self.live == 0):
+            m.d.comb += [divider.start.eq(1), divider.dividend.eq(self.word.prepared.time)]
+            m.next = "DIVIDE_TIME"
+        with m.Else():
+            ends = (self.phase == self.ending_phase) & (self.live > 1)
+            self.send_job(m, o, CoreKind.CLOSE, answers=ends)
+            m.d.comb += [
+                job.boundary.eq(Mux(ends, self.end, 0)),
+                job.slot.eq(self.slot),
+                job.filled.eq(self.filled),
+                job.size.eq(fields.size),
+            ]
+            with m.If(o.ready):
+                m.d.sync += [
+                    self.begin.eq(self.end),
+                    self.end.eq(self.end + fields.pane),
+                    self.slot.eq(Mux(self.slot + 1 == fields.size, 0, self.slot + 1)),
+                    self.filled.eq(self.filled + (self.filled != fields.size)),
+                    self.phase.eq(Mux(self.phase + 1 == fields.advance, 0, self.phase + 1)),
+                    self.live.eq(self.live - 1),
+                ]
+                m.next = "COMPARE"
+
+    def elaborate_tuple(self, m, o):
+        """Send a tuple to the cores, unless its pane has ended or it has no key."""
+        tuple_ = self.word.prepared.tuple
+        has_key = Cat(target.valid for target in tuple_.targets).any()
+        sent = ~self.word.late & has_key
+        m.d.comb += [
+            self.taken.eq(o.ready),
+            o.valid.eq(sent),
+            o.payload.kind.eq(CoreKind.TUPLE),
+            o.payload.body.tuple.targets.eq(tuple_.targets),
+            o.payload.body.tuple.lifted.eq(tuple_.lifted),
+        ]
+        with m.If(sent & o.ready):
+            m.d.sync += self.live.eq(self.fields.size + 1)
+
+    def elaborate_control(self, m, o):
+        """Execute a control word; one of a watermark has nothing more to do here."""
+        with m.Switch(self.word.prepared.op):
+            with m.Case(AggregateControl.CLEAR):
+                self.send_job(m, o, CoreKind.CLEAR, answers=1)
+                m.d.comb += self.taken.eq(o.ready)
+                with m.If(o.ready):
+                    self.start_again(m)
+            with m.Case(AggregateControl.FLUSH):
+                self.send_job(m, o, CoreKind.MARK, answers=1)
+                m.d.comb += self.taken.eq(o.ready)
+            with m.Default():
+                m.d.comb += self.taken.eq(1)
+                m.d.comb += [
+                    self.fields.set.eq(1),
+                    self.fields.op.eq(self.word.prepared.op),
+                    self.fields.value.eq(self.word.prepared.time),
+                ]
