@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from host.encode.kinds import Kind, column_type
 from host.errors import KeyRangeError, UnsupportedTypeError
-from host.query.aggregate_query import Aggregate, AggregateQuery
+from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
 from host.windowed.panes import Combine
 
@@ -52,7 +52,8 @@ class AggregateStates:
     ----------
     schema : pa.Schema
         Columns of the input.
-    query : AggregateQuery
+    aggregates : mapping of str to Aggregate
+        What is computed, by the name of its column.
 
     Attributes
     ----------
@@ -65,14 +66,15 @@ class AggregateStates:
         If there is no such column, or an aggregate cannot be computed of its type.
     """
 
-    def __init__(self, schema: pa.Schema, query: AggregateQuery) -> None:
-        self._aggregates = dict(query.aggregates)
-        self._columns = {name: _aggregated(schema, name, query) for name in query.columns}
+    def __init__(self, schema: pa.Schema, aggregates: Mapping[str, Aggregate]) -> None:
+        self._aggregates = dict(aggregates)
+        names = dict.fromkeys(one.column for one in aggregates.values() if one.column is not None)
+        self._columns = {name: _aggregated(schema, name, aggregates) for name in names}
         self._states = list(dict.fromkeys([ROWS, *self._needed()]))
         self._largest = dict.fromkeys(self._columns, 0)
         self._rows = 0
         self.schema = pa.schema(
-            [(name, self._type(aggregate)) for name, aggregate in query.aggregates.items()]
+            [(name, self._type(aggregate)) for name, aggregate in aggregates.items()]
         )
 
     @property
@@ -180,10 +182,10 @@ class AggregateStates:
         return column.dtype
 
 
-def _aggregated(schema: pa.Schema, name: str, query: AggregateQuery) -> _Column:
+def _aggregated(schema: pa.Schema, name: str, aggregates: Mapping[str, Aggregate]) -> _Column:
     """Return the column to aggregate, if its type suits all that is computed of it."""
     require_column(schema.names, name, "the input table")
-    functions = {one.function for one in query.aggregates.values() if one.column == name}
+    functions = {one.function for one in aggregates.values() if one.column == name}
     if functions == {"count"}:
         return _Column(name, schema.field(name).type, Kind.TEXT)
     found = column_type(schema, name, "input")
