@@ -7,6 +7,8 @@ import sys
 
 from amaranth._toolchain.yosys import YosysError
 
+from .aggregate.aggregate_parameters import AggregateParameters
+from .aggregate.presets import AGGREGATE_PRESETS
 from .boards.commands import add_commands as add_boards
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
@@ -25,7 +27,7 @@ AXI_OPTIONS = {"axi_inputs": "inputs", "bus_clock": "bus_clock", "names": "names
 
 def generate(options):
     """Write a bundle."""
-    parameters = parameters_from(options)
+    parameters = parameters_from(options, aggregates=True)
     from .bundle import write_bundle
 
     given = {field: getattr(options, name) for name, field in AXI_OPTIONS.items()}
@@ -41,7 +43,7 @@ def generate(options):
 
 def presets(options):
     """List the presets."""
-    for name, parameters in PRESETS.items():
+    for name, parameters in (PRESETS | AGGREGATE_PRESETS).items():
         print(f"{name:8} {summary(parameters)}")
     return 0
 
@@ -72,6 +74,12 @@ def lint(options):
 
 def summary(parameters):
     """Describe parameters in one line."""
+    if isinstance(parameters, AggregateParameters):
+        return (
+            f"{parameters.cores} cores, operator {parameters.operator.name} for "
+            f"{parameters.keys} keys, {parameters.panes} panes, timestamp "
+            f"{parameters.timestamp_bits} bits"
+        )
     keys = " ".join(
         f"{key.name}:{key.bits}{'' if key.signed else ':unsigned'}" for key in parameters.keys
     )

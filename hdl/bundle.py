@@ -11,9 +11,11 @@ import shutil
 import tempfile
 import time
 
+from .aggregate.aggregate_manifest import describe_aggregate
+from .aggregate.aggregate_parameters import AggregateParameters
 from .architecture import make_accelerator
 from .fpga.routed_clock import routed_clock
-from .manifest import describe
+from .manifest import describe as describe_join
 from .shells.axi_options import AxiOptions
 from .shells.files import check_shells, describe_shell, shell_files
 from .shells.names import SHELLS, shell_top
@@ -80,7 +82,7 @@ def generate(parameters):
     A recent result for the same parameters is returned from memory, except with a custom predicate:
     its function may have changed in the meantime.
     """
-    if parameters.predicate is not None:
+    if getattr(parameters, "predicate", None) is not None:
         return to_netlist(make_accelerator(parameters))
     return generate_once(parameters)
 
@@ -96,7 +98,7 @@ def describe_bundle(parameters):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
 
     Returns
@@ -108,6 +110,8 @@ def describe_bundle(parameters):
     verilog, netlist = generate(parameters)
     others = [("netlist", NETLIST, netlist)]
     clock = routed_clock(parameters)
+    is_aggregate = isinstance(parameters, AggregateParameters)
+    describe = describe_aggregate if is_aggregate else describe_join
     manifest = describe(parameters, verilog, verilog_file=VERILOG, others=others, clock=clock)
     return manifest, {VERILOG: verilog, NETLIST: netlist}
 
@@ -127,7 +131,7 @@ def write_bundle(parameters, output, *, shells=(), axi=None):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     output : path-like
         The folder. Missing parent folders are created.
@@ -143,6 +147,11 @@ def write_bundle(parameters, output, *, shells=(), axi=None):
         The manifest.
     """
     check_shells(shells)
+    if shells and isinstance(parameters, AggregateParameters):
+        raise ValueError(
+            f"An aggregate accelerator has no shell yet, and --shell asks for {', '.join(shells)}; "
+            f"leave it out, and connect the accelerator's own ports"
+        )
     axi = AxiOptions() if axi is None else axi
     if shells:
         axi.check(parameters)

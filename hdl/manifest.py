@@ -23,7 +23,7 @@ from .words.cells import cell_layout, digest_parts, has_cells
 from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
 from .words.results import ResultKind, result_word
 
-__all__ = ["describe", "fingerprint"]
+__all__ = ["bundle_parts", "describe", "fingerprint", "kit_version", "members", "word"]
 
 #: Version of the manifest's format. It is raised when a host must not read a manifest as before.
 FORMAT = 4
@@ -49,10 +49,10 @@ def flat_fields(layout, path="", offset=0):
             yield f"{path}{name}", place, field.width, signed
 
 
-def word(layout):
-    """Describe a word: its width, and its fields by their short names."""
+def word(layout, *, silent=SILENT):
+    """Describe a word: its width, and its fields by their names without the ``silent`` parts."""
     fields = {
-        SILENT.sub("", name): {"offset": offset, "bits": bits, "signed": signed}
+        silent.sub("", name): {"offset": offset, "bits": bits, "signed": signed}
         for name, offset, bits, signed in flat_fields(layout)
     }
     return {"bits": layout.size, "fields": fields}
@@ -112,6 +112,32 @@ def external_memory(parameters):
     }
 
 
+def bundle_parts(counters, *, verilog_file, others):
+    """Describe what every bundle has: counters, files, their checksums, and the tools.
+
+    Parameters
+    ----------
+    counters : sequence of Counter
+        The counter map.
+    verilog_file, others
+        As of :func:`describe`.
+    """
+    return {
+        "counters": [
+            {
+                "name": counter.name,
+                "address": counter.address,
+                "bits": counter.bits,
+                "description": counter.description,
+            }
+            for counter in counters
+        ],
+        "files": {"verilog": verilog_file} | {part: file for part, file, _ in others},
+        "checksums": {part: hashlib.sha256(text.encode()).hexdigest() for part, _, text in others},
+        "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
+    }
+
+
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
@@ -155,18 +181,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
                 "levels": len(tree_levels(parameters.cores, parameters.fan_in)),
             },
         },
-        "counters": [
-            {
-                "name": counter.name,
-                "address": counter.address,
-                "bits": counter.bits,
-                "description": counter.description,
-            }
-            for counter in counters_of(parameters)
-        ],
-        "files": {"verilog": verilog_file} | {part: file for part, file, _ in others},
-        "checksums": {part: hashlib.sha256(text.encode()).hexdigest() for part, _, text in others},
-        "tools": {"amaranth": amaranth.__version__, "yosys": yosys_version()},
+        **bundle_parts(counters_of(parameters), verilog_file=verilog_file, others=others),
     }
     if parameters.engine == "index":
         manifest["index"] = {

@@ -3,9 +3,12 @@
 
 import argparse
 
+from .aggregate.aggregate_parameters import AggregateParameters
+from .aggregate.presets import AGGREGATE_PRESETS
 from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES, STORES
 from .parameters import JoinParameters, KeyField
 from .presets import PRESETS
+from .windowed.description import load_operator
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
@@ -37,6 +40,16 @@ CHOICES = (
 )  # fmt: skip
 
 
+#: Options of an aggregate that have the name of a parameter and take an integer.
+AGGREGATE_NUMBERS = {
+    "key_capacity": "keys that an aggregate has room for; default: all that its operator can have",
+    "panes": "largest number of panes in a window of an aggregate; default: those of its operator",
+    "pane_bits": "width of an aggregate's sum over one pane; default: that of a window",
+}
+#: Options that joins and aggregates share, by their names.
+SHARED = ("cores", "timestamp_bits", "fan_out", "fan_in")
+
+
 def key_field(text):
     """Parse ``NAME:BITS[:signed|:unsigned]``."""
     name, _, rest = text.partition(":")
@@ -52,7 +65,13 @@ def key_field(text):
 def add_parameter_options(parser):
     """Add the options that :func:`parameters_from` reads to an ``argparse`` parser."""
     group = parser.add_argument_group("accelerator")
-    group.add_argument("--preset", metavar="NAME", help=f"start from one of {', '.join(PRESETS)}")
+    names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
+    group.add_argument("--preset", metavar="NAME", help=f"start from one of {names}")
+    group.add_argument(
+        "--operator",
+        metavar="MODULE:NAME",
+        help="a windowed aggregate to generate an accelerator for, in place of a join",
+    )
     for name, text in NUMBERS.items():
         option = f"--{name.replace('_', '-')}"
         group.add_argument(option, type=int, metavar="N", dest=name, help=text)
@@ -83,18 +102,36 @@ def add_parameter_options(parser):
     group.add_argument(
         "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
     )
+    for name, text in AGGREGATE_NUMBERS.items():
+        option = f"--{name.replace('_', '-')}"
+        group.add_argument(option, type=int, metavar="N", dest=name, help=text)
 
 
-def parameters_from(options):
-    """Return the :class:`JoinParameters` that parsed ``options`` describe.
+def parameters_from(options, *, aggregates=False):
+    """Return the parameters that parsed ``options`` describe: of a join, or of an aggregate.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With the options of :func:`add_parameter_options`.
+    aggregates : bool
+        Whether the command can do anything with an aggregate.
 
     Raises
     ------
     ValueError
         If the preset is unknown or the parameters contradict one another.
     """
+    if options.operator is not None or options.preset in AGGREGATE_PRESETS:
+        if not aggregates:
+            raise ValueError(
+                "This command knows joins only; an aggregate has python -m hdl generate and cost"
+            )
+        return aggregate_parameters_from(options)
     if options.preset is not None and options.preset not in PRESETS:
-        raise ValueError(f"Preset must be one of {', '.join(PRESETS)}, not {options.preset!r}")
+        names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
+        raise ValueError(f"Preset must be one of {names}, not {options.preset!r}")
+    refuse(options, AGGREGATE_NUMBERS, "a join", "an aggregate: give --operator or its preset")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
     names = [*NUMBERS, *CHOICES]
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
@@ -103,3 +140,29 @@ def parameters_from(options):
     if options.predicate is not None:
         changes.setdefault("comparator", "custom")
     return base.with_(**changes)
+
+
+def refuse(options, names, what, whose):
+    """Raise :exc:`ValueError` if an option of the other kind of accelerator is given."""
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    if given:
+        raise ValueError(f"The options describe {what}, but {', '.join(given)} is of {whose}")
+
+
+def aggregate_parameters_from(options):
+    """Return the :class:`AggregateParameters` that parsed ``options`` describe."""
+    joins = [name for name in (*NUMBERS, *CHOICES, "keys") if name not in SHARED]
+    refuse(options, joins, "an aggregate", "a join")
+    names = {name: name for name in (*SHARED, *AGGREGATE_NUMBERS)} | {"key_capacity": "keys"}
+    changes = {
+        name: getattr(options, option)
+        for option, name in names.items()
+        if getattr(options, option) is not None
+    }
+    if options.operator is not None:
+        if options.preset is not None:
+            raise ValueError(
+                "A preset has an operator of its own: leave out --preset or --operator"
+            )
+        return AggregateParameters(operator=load_operator(options.operator), **changes)
+    return AGGREGATE_PRESETS[options.preset].with_(**changes)

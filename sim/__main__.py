@@ -26,7 +26,7 @@ MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
     "segments", "failures", "shells", "link", "scalegate", "chip_cost", "board", "fast_link",
-    "external", "epochs", "elastic",
+    "external", "epochs", "elastic", "aggregate",
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def build(options):
 
     if (options.bundle is None) == (options.output is None):
         raise ValueError("Give either a BUNDLE that exists, or --output DIR and what to generate")
-    described = parameters_from(options)
+    described = parameters_from(options, aggregates=True)
     if options.bundle is not None and described != JoinParameters():
         raise ValueError("A BUNDLE that exists has its parameters; give --output DIR for others")
     prepare_folder(library_folder())

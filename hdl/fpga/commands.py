@@ -23,7 +23,8 @@ def cost(options):
     large = LARGE_DEVICES.get(options.device.lower())
     if large is not None:
         return print_estimate(options, large)
-    device, parameters = find_device(options.device), parameters_from(options)
+    device = find_device(options.device)
+    parameters = parameters_from(options, aggregates=True)
     from .cost import cost_report, cost_table
     from .routing_report import design_name
 
@@ -76,7 +77,8 @@ def typed(arguments):
 
 def route(options):
     """Place and route an accelerator, and write the report."""
-    device, parameters = find_device(options.device), parameters_from(options)
+    device = find_device(options.device)
+    parameters = parameters_from(options, aggregates=True)
     if options.seeds < 1:
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
@@ -106,7 +108,8 @@ def route(options):
         earlier=earlier,
     )
     paths = write_report(report, options.output, name)
-    print(f"{report['fmax_mhz']} MHz, {report['comparators']} comparators: {paths[1]}")
+    size = f", {report['comparators']} comparators" if "comparators" in report else ""
+    print(f"{report['fmax_mhz']} MHz{size}: {paths[1]}")
     return 0
 
 

@@ -4,6 +4,8 @@
 import json
 from pathlib import Path
 
+from hdl.aggregate.aggregate_parameters import AggregateParameters
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters
 from hdl.presets import PRESETS
 
@@ -40,6 +42,8 @@ def routed_parameters(report):
     """Return the parameters of a report, or None if it has parameters that no longer exist."""
     values = report["parameters"].items()
     try:
+        if "operator" in report["parameters"]:
+            return AggregateParameters.from_dict(report["parameters"])
         return JoinParameters.from_dict(dict(item for item in values if item not in GONE.items()))
     except ValueError:
         return None
@@ -60,7 +64,9 @@ def earlier_design(report):
     """
     parameters = routed_parameters(report)
     preset = report["preset"]
-    if parameters is not None and (preset is None or PRESETS.get(preset) == parameters):
+    if parameters is not None and (
+        preset is None or (PRESETS | AGGREGATE_PRESETS).get(preset) == parameters
+    ):
         verilog = routed_verilog(parameters, find_device(report["device"]))
         if design_hash(verilog) == report["design"]:
             return None

@@ -5,7 +5,10 @@ A rate means little without its conditions, so the two are one record: how many 
 how often a pair matches, how large the windows were, how much of a key is compared.
 """
 
-__all__ = ["ONE_IN", "comparators", "conditions", "counted", "describe", "per_second", "rate_name"]
+__all__ = [
+    "ONE_IN", "comparators", "conditions", "counted", "describe", "per_second", "rate_name",
+    "what_it_computes",
+]  # fmt: skip
 
 #: Default odds of a match: about one pair in so many matches, as in the paper's benchmark.
 ONE_IN = 250_000
@@ -20,6 +23,13 @@ def comparators(parameters):
     """
     shared = parameters.probes if parameters.engine == "scan" else 1
     return 2 * parameters.cores * parameters.lanes * shared
+
+
+def what_it_computes(parameters):
+    """Return what a report says of an accelerator: predicate and comparators, or the aggregate."""
+    if parameters.engine == "aggregate":
+        return {"aggregate": f"{parameters.operator.name}, {parameters.keys} keys"}
+    return {"predicate": parameters.comparator, "comparators": comparators(parameters)}
 
 
 def rate_name(parameters):

@@ -9,7 +9,7 @@ from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
 from .floorplan import lay_out
 from .hierarchy import Hierarchy
 from .provenance import commit, design_hash, identify, routed_verilog
-from .rates import comparators
+from .rates import what_it_computes
 from .seeds import merge_reports, outcome, require_same
 from .shell import SHELL
 from .synthesis import synthesize_netlist
@@ -167,8 +167,7 @@ def route(
         "commit": commit(),
         "preset": preset,
         "parameters": parameters.to_dict(),
-        "predicate": parameters.comparator,
-        "comparators": comparators(parameters),
+        **what_it_computes(parameters),
         **outcome(runs, router),
         "measured": measured,
         "command": command,

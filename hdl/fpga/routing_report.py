@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.presets import PRESETS
 
 from .rates import describe, per_second
@@ -12,12 +13,18 @@ from .rates import describe, per_second
 __all__ = ["design_name", "routing_markdown", "write_report"]
 
 
+#: Entries of a report that say what the accelerator computes.
+COMPUTES = ("predicate", "comparators", "aggregate")
+
+
 def design_name(parameters, preset):
     """Return a name for ``parameters``: that of the preset, with every value that differs."""
-    base = PRESETS[preset].to_dict() if preset else {}
+    base = (PRESETS | AGGREGATE_PRESETS)[preset].to_dict() if preset else {}
     parts = [preset or "custom"]
     for name, value in parameters.to_dict().items():
-        if name == "keys":
+        if name == "operator":
+            text = value["name"]
+        elif name == "keys" and not isinstance(value, int):
             text = "_".join(f"{key['name']}{key['bits']}" for key in value)
         else:
             text = f"{name.replace('_', '')}{value}"
@@ -99,8 +106,7 @@ def routing_markdown(report, earlier=None):
     facts = [
         ("device", f"{report['device']}, speed grade {report['speed']}"),
         ("preset", report["preset"]),
-        ("predicate", report["predicate"]),
-        ("comparators", report["comparators"]),
+        *((name, report[name]) for name in COMPUTES if name in report),
         ("clock", f"{report['fmax_mhz']} MHz, the slowest of {len(report['runs'])} seed(s)"),
         ("synthesis", program(report["synthesis"])),
         ("place and route", "; ".join(program(router) for router in report["routers"])),

@@ -14,10 +14,11 @@ __all__ = ["KEEP", "run_yosys", "synthesize_netlist"]
 #: whole chip. It would do the same to the payloads of sibling nodes of the distribution tree, and
 #: to the enables of both sides' preparation. With the hierarchy, it also synthesizes one core only.
 KEEP = (
-    "activity_tree*", "cell_preparation*", "*combiner*", "counter_bank*", "distribution_node*",
+    "activity_tree*", "aggregate_core*", "cell_preparation*", "column_bank*", "*combiner*",
+    "counter_bank*", "distribution_node*",
     "distribution_tree*", "ingress*", "join_core*", "late_block_ram*", "limb_multiplier*",
     "merger*", "order_queue*", "probe_preparation*", "*region*", "reset_node*",
-    "side_exit*",
+    "side_exit*", "value_merger*",
 )  # fmt: skip
 
 #: Mapping to the registers that the ECP5 has in hardware, without resets; the file says why.

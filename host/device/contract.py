@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from host.errors import DeviceError
-from host.manifest import Manifest
+from host.manifest import BundleManifest, Manifest
 from host.reference.exact import UInt64s
 
 __all__ = ["Device", "Exchange", "Stamps", "check_words"]
@@ -138,7 +138,7 @@ class Device(ABC):
         self.close_after(error)
 
 
-def check_words(manifest: Manifest, words: UInt64s, results: UInt64s) -> None:
+def check_words(manifest: BundleManifest, words: UInt64s, results: UInt64s) -> None:
     """Raise :exc:`~host.errors.DeviceError` unless both arrays have the shape of the contract."""
     for name, array, word in [
         ("words", words, manifest.input_word),

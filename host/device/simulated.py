@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated accelerator: a bundle's simulator library, called on whole arrays."""
+"""Simulated accelerators: a bundle's simulator library, called on whole arrays."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 import ctypes
 from pathlib import Path
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +14,14 @@ from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.memory_pace import MemoryPace
 from host.device.simulator_library import Done, load_library
 from host.errors import DeviceError
-from host.manifest import Manifest
+from host.manifest import AggregateManifest, BundleManifest, Manifest
 from host.reference.exact import UInt64s
 
-__all__ = ["SimulatedDevice"]
+__all__ = ["SimulatedAggregate", "SimulatedDevice", "Simulation"]
 
 
-class SimulatedDevice(Device):
-    """Clock-cycle-accurate simulation of a bundle.
+class Simulation:
+    """Clock-cycle-accurate simulation of a bundle, whatever its accelerator computes.
 
     Every instance is a separate simulation, which starts after reset. Different threads may use
     different instances at the same time, because the interpreter's lock is released while one runs.
@@ -31,6 +32,8 @@ class SimulatedDevice(Device):
     ----------
     bundle : path-like
         Folder with the manifest and the library.
+    manifest : BundleManifest
+        Its manifest.
     uri : str, optional
         URI that the device was opened with.
     seed : int
@@ -60,9 +63,12 @@ class SimulatedDevice(Device):
     turn_seconds = 300.0
     close_seconds = 30.0
 
+    manifest: BundleManifest
+
     def __init__(
         self,
         bundle: str | Path,
+        manifest: BundleManifest,
         *,
         uri: str | None = None,
         seed: int = 0,
@@ -74,7 +80,7 @@ class SimulatedDevice(Device):
             if not 0 <= value < 256:
                 raise ValueError(f"Parameter {name!r} must be 0 to 255, not {value!r}")
         self.uri = f"sim:{bundle}" if uri is None else uri
-        self.manifest = Manifest.load(bundle)
+        self.manifest = manifest
         if memory is not None and self.manifest.memory is None:
             raise ValueError(
                 f"Parameter 'memory' is for windows in external memory, but those of {self.uri!r} "
@@ -185,6 +191,27 @@ class SimulatedDevice(Device):
             if self._closing:
                 self._destroy()
             self._running.release()
+
+
+class SimulatedDevice(Simulation, Device):
+    """Simulation of a bundle of joins; what a :class:`Simulation` takes besides a manifest."""
+
+    manifest: Manifest
+
+    def __init__(self, bundle: str | Path, **options: Any) -> None:
+        super().__init__(bundle, Manifest.load(bundle), **options)
+
+
+class SimulatedAggregate(Simulation):
+    """Simulation of a bundle of windowed aggregates, in the same way.
+
+    Its results are values, stars and marks (:class:`~host.manifest.AggregateManifest`).
+    """
+
+    manifest: AggregateManifest
+
+    def __init__(self, bundle: str | Path, **options: Any) -> None:
+        super().__init__(bundle, AggregateManifest.load(bundle), **options)
 
 
 def _stamp_address(array: UInt64s, least: int) -> int:

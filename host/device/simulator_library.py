@@ -16,7 +16,7 @@ from host.errors import (
     StaleManifestError,
 )
 from host.files.checksum import checksum_file, matches
-from host.manifest import Manifest
+from host.manifest import BundleManifest
 
 __all__ = ["LIBRARY", "Done", "is_usable", "load_library", "read_library"]
 
@@ -123,7 +123,7 @@ def is_usable(folder: Path) -> bool:
     return True
 
 
-def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
+def load_library(bundle: Path, manifest: BundleManifest) -> ctypes.CDLL:
     """Load the library of a bundle after checking that it belongs to the bundle.
 
     If the bundle was replaced after this process had loaded its library, the new library is loaded
@@ -133,7 +133,7 @@ def load_library(bundle: Path, manifest: Manifest) -> ctypes.CDLL:
     ----------
     bundle : Path
         Folder of the bundle, or a file in it.
-    manifest : Manifest
+    manifest : BundleManifest
         Manifest of the bundle.
 
     Raises

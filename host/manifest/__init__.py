@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifest: everything that host code knows about one generated accelerator."""
 
+from host.manifest.aggregate_manifest import AGGREGATE_FORMAT, AggregateManifest
+from host.manifest.bundle_manifest import BundleManifest, read_document
 from host.manifest.document import FORMAT, PORTS_FORMAT, Manifest
 from host.manifest.identity import digest
+from host.manifest.loading import load_manifest
 from host.manifest.parts import (
     Chain,
     Counter,
@@ -15,9 +18,12 @@ from host.manifest.parts import (
 from host.manifest.word_layout import SECOND, KeyField, Word, WordField
 
 __all__ = [
+    "AGGREGATE_FORMAT",
     "FORMAT",
     "PORTS_FORMAT",
     "SECOND",
+    "AggregateManifest",
+    "BundleManifest",
     "Chain",
     "Counter",
     "Digests",
@@ -30,4 +36,6 @@ __all__ = [
     "Word",
     "WordField",
     "digest",
+    "load_manifest",
+    "read_document",
 ]

@@ -30,7 +30,7 @@ from host.device.simulator_library import LIBRARY
 from host.errors import BuildError, MissingManifestError, StaleManifestError
 from host.files.atomic import workplace
 from host.files.checksum import is_intact, publish
-from host.manifest import Manifest
+from host.manifest import load_manifest
 from sim.rewriter import UnknownNetlist
 
 from .model import (
@@ -205,8 +205,8 @@ def build_library(bundle, *, plain=False, report=lambda text: None):
         If a tool fails.
     """
     bundle = Path(os.path.abspath(bundle))
-    manifest = Manifest.load(bundle)
-    what = f"{bundle.name} (cores: {manifest.storage.cores})"
+    manifest = load_manifest(bundle)
+    what = f"{bundle.name} (cores: {manifest.cores})"
     tools = find_toolchain()
     place = bundle / LIBRARY
     prepare_folder(library_folder())

@@ -8,6 +8,7 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.accelerator import Accelerator
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 import hdl.bundle
 from hdl.bundle import write_bundle
 from hdl.manifest import describe, fingerprint
@@ -234,7 +235,10 @@ def test_generate_takes_every_parameter(tmp_path, capsys):
 
 def test_presets_are_listed(capsys):
     assert main(["presets"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(PRESETS)
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        *PRESETS,
+        *AGGREGATE_PRESETS,
+    ]
 
 
 @pytest.mark.parametrize(

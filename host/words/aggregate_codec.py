@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words of an aggregate accelerator, as arrays of 64-bit numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DeviceError
+from host.manifest import AggregateManifest
+from host.reference.exact import UInt64s
+from host.words.bit_fields import pack_field, unpack_field
+
+__all__ = ["AggregateCodec", "WindowResults"]
+
+#: Faults that a star or mark tells of, as the manifest names their fields, and what each means.
+_FAULTS = {
+    "capacity": "key {key} is not below the capacity of {keys} keys; generate the accelerator with "
+    "a larger --key-capacity, or number the keys densely",
+    "range": "a reduction of key {key} needed more bits than it has in a pane or window; generate "
+    "the accelerator with a larger --pane-bits, or the operator with wider reductions",
+    "disorder": "a tuple was below an earlier watermark, in a pane that had ended; sort the tuples "
+    "by time",
+    "illegal": "a control word had an operation that the accelerator does not execute; send only "
+    "those of its manifest",
+}
+
+
+@dataclass(frozen=True)
+class WindowResults:
+    """Unpacked results of an aggregate, one entry per result word.
+
+    Attributes
+    ----------
+    kind : array of int64
+        Value of ``result_kinds`` of the manifest.
+    boundary : array of int64
+        Right boundary of the window; 0 for a mark.
+    key : array of int64
+        Number of the key; without meaning for stars and marks.
+    window : dict of str to array
+        The reductions by name; without meaning for stars and marks.
+    """
+
+    kind: npt.NDArray[Any]
+    boundary: npt.NDArray[Any]
+    key: npt.NDArray[Any]
+    window: dict[str, npt.NDArray[Any]]
+
+
+class AggregateCodec:
+    """Packs input words and unpacks results, by the layouts of the manifest.
+
+    Parameters
+    ----------
+    manifest : AggregateManifest
+    """
+
+    def __init__(self, manifest: AggregateManifest) -> None:
+        self.manifest = manifest
+        self._fields = [field["name"] for field in manifest.operator["fields"]]
+
+    def pack_tuples(self, times: npt.ArrayLike, columns: Mapping[str, npt.ArrayLike]) -> UInt64s:
+        """Return the words of tuples.
+
+        Parameters
+        ----------
+        times : array of int
+            Timestamps, which fit the accelerator's.
+        columns : mapping of str to array of int
+            The operator's fields; their values fit the fields.
+        """
+        times = np.asarray(times)
+        words = self._words(len(times), "TUPLE")
+        layout = self.manifest.input_word
+        pack_field(words, layout["tuple.timestamp"], times)
+        for name in self._fields:
+            pack_field(words, layout[f"tuple.{name}"], columns[name])
+        return words
+
+    def pack_control(self, op: str, value: int = 0) -> UInt64s:
+        """Return one control word, an array of one row."""
+        words = self._words(1, "CONTROL")
+        layout = self.manifest.input_word
+        pack_field(words, layout["control.op"], [self.manifest.operations[op]])
+        pack_field(words, layout["control.value"], [value])
+        return words
+
+    def unpack(self, results: UInt64s) -> WindowResults:
+        """Return the fields of result words."""
+        layout = self.manifest.result_word
+        names = [rule["name"] for rule in self.manifest.operator["reductions"]]
+        kind, boundary, key = (
+            unpack_field(results, layout[name]) for name in ("kind", "boundary", "key")
+        )
+        window = {name: unpack_field(results, layout[f"window.{name}"]) for name in names}
+        return WindowResults(kind, boundary, key, window)
+
+    def check(self, results: UInt64s) -> None:
+        """Raise for the first star or mark that tells of a fault.
+
+        Raises
+        ------
+        DeviceError
+            With the fault, its key, and what to do.
+        """
+        layout, kinds = self.manifest.result_word, self.manifest.result_kinds
+        stops = results[unpack_field(results, layout["kind"]) != kinds["VALUE"]]
+        for name, text in _FAULTS.items():
+            told = unpack_field(stops, layout[f"faults.{name}"]) != 0
+            if told.any():
+                first = stops[told][:1]
+                key = int(unpack_field(first, layout["faults.key"])[0])
+                boundary = int(unpack_field(first, layout["boundary"])[0])
+                raise DeviceError(
+                    f"The accelerator reports a fault ({name}) by boundary {boundary}: "
+                    f"{text.format(key=key, keys=self.manifest.keys)}."
+                )
+
+    def _words(self, count: int, kind: str) -> UInt64s:
+        layout = self.manifest.input_word
+        words = np.zeros((count, layout.columns), np.uint64)
+        pack_field(words, layout["kind"], np.full(count, self.manifest.input_kinds[kind]))
+        return words

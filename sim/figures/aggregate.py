@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a tuple of a windowed aggregate costs, with all work of its windows."""
+
+from contextlib import closing
+from pathlib import Path
+import time
+
+import numpy as np
+
+from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.bundle import write_bundle
+from host.device.contract import Stamps
+from host.device.simulated import SimulatedAggregate
+from host.errors import DeviceTimeoutError
+from host.words import AggregateCodec
+from sim.verilated.library import build_library
+
+from .registry import Result, figure
+
+__all__ = ["aggregate_run", "expected_totals"]
+
+#: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
+PRESET = "aggregate"
+PANE_TUPLES, PANES = 1 << 16, 40
+#: Most cycles of the run per tuple, beyond which something hangs.
+MOST_CYCLES = 8
+
+
+def expected_totals(times, keys, values, *, keys_count, panes):
+    """Return the sums of all windows: by right boundary, one number for each key.
+
+    Computed from running sums over time, unlike the accelerator, which moves pane by pane.
+    """
+    last = int(times[-1])
+    cells = np.zeros((last + 1, keys_count), np.int64)
+    np.add.at(cells, (times, keys), values)
+    running = np.vstack([np.zeros((1, keys_count), np.int64), cells.cumsum(axis=0)])
+    ends = np.arange(1, last + 1 + panes)
+    return running[np.minimum(ends, last + 1)] - running[np.maximum(ends - panes, 0)]
+
+
+def aggregate_run(parameters, *, pane_tuples, panes, report):
+    """Run an accelerator on random tuples as fast as it takes them, and check every sum.
+
+    Returns
+    -------
+    dict
+        ``cycles_per_tuple`` from the first tuple of the second window's length on to the last
+        tuple, ``tuples``, ``results``, and ``seconds`` of the simulation.
+    """
+    bundle = Path("build") / "figures" / "aggregate"
+    write_bundle(parameters, bundle)
+    build_library(bundle, report=report)
+    generator = np.random.default_rng(25)
+    count, window = pane_tuples * panes, parameters.operator.panes
+    times = np.repeat(np.arange(panes), pane_tuples)
+    keys = generator.integers(0, parameters.keys, count)
+    bits = next(field.bits for field in parameters.operator.fields if field.name == "value")
+    values = generator.integers(0, 1 << bits, count)
+    with closing(SimulatedAggregate(bundle)) as device:
+        codec = AggregateCodec(device.manifest)
+        words = np.concatenate(
+            [
+                codec.pack_tuples(times, {"key": keys, "value": values}),
+                codec.pack_control("WATERMARK", panes + window),
+                codec.pack_control("FLUSH"),
+            ]
+        )
+        room = (panes + window) * (parameters.keys + 1) + 1
+        results = np.zeros((room, device.manifest.result_word.columns), np.uint64)
+        stamps = Stamps.for_arrays(words, results)
+        started = time.monotonic()
+        done = device.exchange(words, results, cycles=MOST_CYCLES * count, stamps=stamps)
+        seconds = time.monotonic() - started
+    found = codec.unpack(results[: done.produced])
+    if done.accepted < len(words) or found.kind[-1] != device.manifest.result_kinds["MARK"]:
+        raise DeviceTimeoutError(f"{done.accepted} of {len(words)} words in {done.cycles} cycles")
+    codec.check(results[: done.produced])
+    check_totals(codec, found, expected_totals(
+        times, keys, values, keys_count=parameters.keys, panes=window
+    ))  # fmt: skip
+    accepted = stamps.accepted[:count].astype(np.int64)
+    warm = window * pane_tuples  # from here on, a pane leaves for each one that comes
+    cycles = int(accepted[-1] - accepted[warm])
+    return {
+        "cycles_per_tuple": cycles / (count - 1 - warm),
+        "tuples": count,
+        "results": int((found.kind == device.manifest.result_kinds["VALUE"]).sum()),
+        "seconds": seconds,
+    }
+
+
+def check_totals(codec, found, totals):
+    """Raise :exc:`AssertionError` unless every window of every key has its sum, in order."""
+    is_value = found.kind == codec.manifest.result_kinds["VALUE"]
+    boundary, key = found.boundary[is_value], found.key[is_value]
+    place = boundary * codec.manifest.keys + key
+    if not (np.diff(place) > 0).all():
+        raise AssertionError("results of one core are not sorted by boundary and key")
+    if not (found.window["total"][is_value] == totals[boundary - 1, key]).all():
+        raise AssertionError("a window has another sum than its tuples")
+    if found.window["total"][is_value].sum() != totals.sum():
+        raise AssertionError("a window is missing")
+
+
+@figure("aggregate.cycles_per_tuple", unit="cycles", goal="<= 1.05")
+def cycles_per_tuple(report):
+    """Cycles per tuple of a sum by key: 2^14 keys, a sliding window of 16 panes, one core.
+
+    Random keys and values, 2^16 tuples in a pane, as fast as the accelerator takes them. Every pane
+    ends a window with 2^14 results, which are taken at once. All sums are checked against running
+    sums. Cycles are counted from tuple to tuple, once the first window is full.
+    """
+    run = aggregate_run(
+        AGGREGATE_PRESETS[PRESET], pane_tuples=PANE_TUPLES, panes=PANES, report=report
+    )
+    rate = run["tuples"] / run["seconds"]
+    return Result(
+        run["cycles_per_tuple"],
+        notes=(
+            f"{run['results']} results of {run['tuples']} tuples",
+            f"{rate / 1e6:.2f} M tuples/s simulated, from words to words",
+        ),
+        details=run,
+    )

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import numpy as np
+import pytest
+
+from hdl.__main__ import main
+from hdl.aggregate.accelerator import AggregateAccelerator
+from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.words import aggregate_word, value_result
+from hdl.bundle import write_bundle
+from hdl.verilog.conversion import to_verilog
+from hdl.verilog.lint import lint
+from host.errors import DeviceError, ForeignManifestError, StaleManifestError
+from host.manifest import AggregateManifest, Manifest, load_manifest
+from host.windowed import WindowedOperator
+from host.words import AggregateCodec
+from tests.hdl.aggregate.core_program import decoded
+from tests.hdl.aggregate.input_program import InputProgram
+from tests.hdl.aggregate.operators import aggregate_parameters, operator
+
+#: What `--operator` names.
+TRADES = operator("sum", "max", size=6, advance=2)
+
+
+def manifest_of(parameters):
+    values = describe_aggregate(parameters, "", verilog_file="splitjoin.v")
+    return AggregateManifest.from_dict(json.loads(json.dumps(values)))
+
+
+def test_a_bundle_is_an_accelerator_whose_manifest_the_host_reads(tmp_path, capsys):
+    reference = f"{__name__}:TRADES"
+    place = str(tmp_path / "bundle")
+    arguments = ["--operator", reference, "--cores", "2", "--key-capacity", "12"]
+    assert main(["generate", *arguments, "--output", place]) == 0
+    assert "2 cores, operator small for 12 keys, 3 panes" in capsys.readouterr().out
+    manifest = load_manifest(place)
+    assert isinstance(manifest, AggregateManifest)
+    assert WindowedOperator.from_dict(manifest.operator).to_dict() == TRADES.to_dict()
+    assert (manifest.cores, manifest.keys, manifest.panes) == (2, 12, 3)
+    assert manifest.slides_by == {"total": "delta", "greatest": "panes"}
+    verilog = (tmp_path / "bundle" / "splitjoin.v").read_text()
+    parameters = aggregate_parameters(TRADES, cores=2, keys=12, timestamp_bits=32)
+    assert verilog == to_verilog(AggregateAccelerator(parameters))
+    assert lint(tmp_path / "bundle" / "splitjoin.v") == ""
+    with pytest.raises(ForeignManifestError, match="has a manifest of format 6, this kit reads 4"):
+        Manifest.load(place)
+    path = tmp_path / "bundle" / "manifest.json"
+    path.write_text(path.read_text().replace('"keys": 12', '"keys": 13'))
+    with pytest.raises(StaleManifestError, match="was changed after it was generated"):
+        load_manifest(place)
+
+
+def test_a_manifest_of_a_join_is_none_of_an_aggregate():
+    with pytest.raises(
+        ForeignManifestError, match="none of aggregates of format 6; generate it by"
+    ):
+        AggregateManifest.from_dict({"format": 4})
+    with pytest.raises(ForeignManifestError, match=r"incomplete manifest \(KeyError\('kit'\)\)"):
+        AggregateManifest.from_dict({"format": 6})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--preset", "aggregate", "--lanes", "2"], "describe an aggregate, but --lanes is of a"),
+        (["--panes", "2"], "describe a join, but --panes is of an aggregate: give --operator"),
+        (["--operator", "nowhere:NAME"], "Operator 'nowhere:NAME' cannot be imported"),
+        (["--operator", "a:B", "--preset", "aggregate"], "A preset has an operator of its own"),
+        (["--preset", "aggregate", "--shell", "axi"], "An aggregate accelerator has no shell yet"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(arguments, message, tmp_path, capsys):
+    assert main(["generate", *arguments, "--output", str(tmp_path / "bundle")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_command_for_joins_says_so_of_an_aggregate(capsys):
+    assert main(["package", "--preset", "aggregate", "--output", "nowhere"]) == 2
+    assert "This command knows joins only" in capsys.readouterr().err
+
+
+def test_the_host_packs_words_and_unpacks_results_as_the_circuit_has_them():
+    described = operator("sum", "min")
+    parameters = aggregate_parameters(described, cores=3, pane_bits=9)
+    manifest = manifest_of(parameters)
+    codec = AggregateCodec(manifest)
+    program = InputProgram(described, parameters)
+    program.add(7, item=3, v=-5)
+    program.add(300, item=15, v=127)
+    program.reach(70_000)  # beyond all timestamps
+    words = codec.pack_tuples([7, 300], {"item": [3, 15], "v": [-5, 127]}).tolist()
+    words += codec.pack_control("WATERMARK", 70_000).tolist()
+    assert manifest.input_word.bits == aggregate_word(parameters).size
+    assert [sum(part << 64 * n for n, part in enumerate(row)) for row in words] == [
+        word.as_value().value for word in program.words
+    ]
+    layout = value_result(parameters)
+    value = {"key": 14, "window": {"total": -700, "least": -128}}
+    constants = [
+        {"kind": 0, "boundary": 70_000, "body": {"value": value}},
+        {"kind": 1, "boundary": 70_000, "body": {"faults": {"range": 1, "key": 9}}},
+    ]
+    bits = [layout.const(constant).as_value().value for constant in constants]
+    assert decoded(parameters, bits)[0] == (70_000, 14, (-700, -128))
+    rows = results_array(manifest, bits)
+    found = codec.unpack(rows)
+    assert (found.boundary[0], found.key[0]) == (70_000, 14)
+    assert {name: column[0] for name, column in found.window.items()} == value["window"]
+    codec.check(rows[:1])
+    with pytest.raises(
+        DeviceError, match=r"fault \(range\) by boundary 70000: a reduction of key 9"
+    ):
+        codec.check(rows)
+
+
+def results_array(manifest, bits):
+    columns = manifest.result_word.columns
+    rows = [[word >> 64 * n & (1 << 64) - 1 for n in range(columns)] for word in bits]
+    return np.array(rows, np.uint64)
+
+
+def test_a_bundle_of_the_same_operator_stays_as_it_is(tmp_path):
+    parameters = aggregate_parameters(TRADES)
+    first = write_bundle(parameters, tmp_path / "bundle")
+    written = (tmp_path / "bundle" / "splitjoin.v").stat().st_mtime_ns
+    assert write_bundle(parameters, tmp_path / "bundle") == first
+    assert (tmp_path / "bundle" / "splitjoin.v").stat().st_mtime_ns == written

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of aggregates checks the sums that it counts the cycles of."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hdl.aggregate.presets import AGGREGATE_PRESETS
+from sim.figures.aggregate import aggregate_run, check_totals, expected_totals
+
+
+def test_sums_of_windows_are_those_of_their_tuples():
+    times, keys, values = np.array([0, 0, 1, 4]), np.array([1, 1, 0, 1]), np.array([5, 6, 7, 8])
+    totals = expected_totals(times, keys, values, keys_count=2, panes=2)
+    assert totals.tolist() == [[0, 11], [7, 11], [7, 0], [0, 0], [0, 8], [0, 8]]
+
+
+@pytest.mark.parametrize(
+    ("boundary", "key", "total", "message"),
+    [
+        ([1, 1], [1, 0], [4, 3], "not sorted"),
+        ([1, 1], [0, 1], [3, 5], "another sum"),
+        ([1], [1], [4], "missing"),
+    ],
+)
+def test_a_wrong_window_is_noticed(boundary, key, total, message):
+    codec = SimpleNamespace(manifest=SimpleNamespace(keys=2, result_kinds={"VALUE": 0}))
+    found = SimpleNamespace(
+        kind=np.zeros(len(key), int), boundary=np.array(boundary), key=np.array(key),
+        window={"total": np.array(total)},
+    )  # fmt: skip
+    with pytest.raises(AssertionError, match=message):
+        check_totals(codec, found, np.array([[3, 4]]))
+
+
+@pytest.mark.long
+def test_a_pane_with_a_tuple_per_key_hides_its_window():
+    parameters = AGGREGATE_PRESETS["tiny-aggregate"]
+    run = aggregate_run(parameters, pane_tuples=64, panes=40, report=lambda text: None)
+    assert 1 < run["cycles_per_tuple"] < 1.1
+    short = aggregate_run(parameters, pane_tuples=4, panes=40, report=lambda text: None)
+    assert short["cycles_per_tuple"] > 5
