@@ -69,7 +69,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "expert of Spark writes by hand (rows repeated for the cells of a grid that they reach, an "
         "equality of the cells, an exact filter), and by Spark's own join of the conditions as "
         "they are, which compares every row with every row and takes minutes. All in one run, the "
-        "first two in turn; the answers are compared.",
+        "first two in turn; the answers are compared. Before that, the join of columns of 64 bits "
+        "is planned alone, once with a cold session and then with a warm one.",
     )
     parser.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
     parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
@@ -94,21 +95,25 @@ def main(options: argparse.Namespace) -> int:
     left, right = _frames(spark, benchmark, options.output.parent)
     band: Bands = {(name, name): (-benchmark.reach, benchmark.reach) for name in "xy"}
 
-    def offloaded() -> DataFrame:
+    def joined(*inputs: DataFrame) -> DataFrame:
         # Strict: what is measured is the device, not what would stand in for it.
         plan = plan_join(
-            left,
-            right,
+            *inputs,
             band=band,
             order="t",
             within=benchmark.within,
             device=options.device,
             strict=True,
         )
-        frames.append(plan.dataframe())
+        return plan.dataframe()
+
+    def offloaded() -> DataFrame:
+        frames.append(joined(left, right))
         return frames[-1]
 
     frames: list[DataFrame] = []
+    wide = [frame.selectExpr("t", "bigint(x) AS x", "bigint(y) AS y") for frame in (left, right)]
+    planning = _planning(lambda: joined(*wide), options.turns + 1)
     ways: dict[str, Callable[[], DataFrame]] = {
         ACCELERATOR: offloaded,
         EXPERT: lambda: benchmark.by_expert(left, right),
@@ -122,7 +127,7 @@ def main(options: argparse.Namespace) -> int:
         seconds |= _race(written, 1, answers)
     done = metrics(frames[-1])
     spent = done.total("seconds") - done.total("waited_seconds")
-    rows = _rows(seconds, spent / (2 * benchmark.rows) * 1e6)
+    rows = [*_plan_rows(planning), *_rows(seconds, spent / (2 * benchmark.rows) * 1e6)]
     _show(seconds, rows, options.output)
     return 0
 
@@ -168,6 +173,27 @@ def _race(
             if len(set(answers.values())) > 1:
                 raise FailureError(f"The answers differ: {answers}.")
     return seconds
+
+
+def _planning(make: Callable[[], DataFrame], turns: int) -> Times:
+    """Return how long each of several joins took to plan, of which nothing is computed."""
+    seconds: Times = []
+    for _ in range(turns):
+        start = time.perf_counter()
+        make()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def _plan_rows(seconds: Times) -> list[BenchRow]:
+    """Return the figures of planning: the first join of a session, and each later one."""
+    first, later = seconds[0], seconds[1:]
+    middle = median(later)
+    spread = min(later), max(later)
+    return [
+        BenchRow("spark.first_join_s", first, "s", "< 1.6", first < 1.6),
+        BenchRow("spark.plan_s", middle, "s", "< 0.085", middle < 0.085, spread),
+    ]
 
 
 def _rows(seconds: dict[str, Times], overhead: float) -> list[BenchRow]:

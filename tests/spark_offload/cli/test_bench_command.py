@@ -17,6 +17,8 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     assert len(set(rows)) == 1
     names = [row["name"] for row in json.loads(path.read_text())]
     assert names == [
+        "spark.first_join_s",
+        "spark.plan_s",
         "spark.band.speedup_vs_spark",
         "spark.band.speedup_vs_expert",
         "spark.overhead_us_per_row",
