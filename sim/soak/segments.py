@@ -37,7 +37,7 @@ class Turns:
         self.room = self.cores * self.sub_window
         if not self.able or random.random() < 0.4:
             return
-        self.distance = random.choice([10, 30, 100, 500])
+        self.distance = random.choice([1, 10, 30, 100, 500])
         self.fewest = random.randrange(1, self.cores + 1)
         # Now and then, a window of any size overflows a core.
         if random.random() < 0.8:
