@@ -48,6 +48,9 @@ EXAMPLES = [
     errors.NullOrderError("left.time", row={"time": None, "text": "a\nb" * 99}),
     errors.UntypedColumnError("left.a"),
     errors.PredicateError("A predicate is missing."),
+    errors.ExpressionError("a / b", "division is not exact", "write // by a positive number"),
+    errors.OperatorError("Operator 'mean' has no reduction."),
+    errors.AggregateOverflowError("total", 300, 0, 255, start=5, end=9, key=(1,)),
 ]
 
 
