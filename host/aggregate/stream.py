@@ -143,25 +143,33 @@ class WindowAggregation:
         return self._results(found)
 
     def _windows(self, last: int | None) -> WindowStates:
-        return self._cells.windows(
+        # Keys are renumbered by their order, so that results come sorted: there are many more
+        # results than cells.
+        ranks = self._keys.ranks()
+        order = np.argsort(ranks[self._cells.key], kind="stable")
+        cells = Cells(
+            ranks[self._cells.key][order],
+            self._cells.pane[order],
+            tuple(states[order] for states in self._cells.states),
+        )
+        found = cells.windows(
             self._time.window // self._time.pane,
             self._time.advance // self._time.pane,
             self._values.combines,
             first=None if self._done is None else self._done + 1,
             last=last,
         )
+        return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)
 
     def _results(self, found: WindowStates | None) -> pa.RecordBatch:
         if found is None or not len(found.window):
             return pa.RecordBatch.from_pylist([], schema=self.schema)
-        order = np.lexsort((self._keys.ranks()[found.key], found.window))
-        states = [at[order] for at in found.states]
         columns = [
-            *self._time.boundaries(found.window[order]),
-            *self._keys.rows(found.key[order]),
-            *self._values.results(states),
+            *self._time.boundaries(found.window),
+            *self._keys.rows(found.key),
+            *self._values.results(found.states),
         ]
-        self.results += len(order)
+        self.results += len(found.window)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _shown(self, time: int) -> object:
