@@ -30,7 +30,7 @@ class AggregateAccelerator(wiring.Component):
 
     Latency: :attr:`latency` cycles from the tuple that ends a pane to the value of the first key of
     its window, when the accelerator is idle. Throughput: 1 tuple per cycle, for panes of at least
-    ``core_keys + overhead`` tuples and windows of no more results than that; 3 cycles more per
+    ``core_keys + overhead`` tuples and windows of no more results than that; 2 cycles more per
     pane.
 
     Parameters

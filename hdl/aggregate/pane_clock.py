@@ -76,18 +76,25 @@ class PaneClock(wiring.Component):
         # Panes that have to end until no core holds a tuple: one more than those of a window.
         self.live = Signal(range(self.parameters.panes + 2))
         self.phase, self.ending_phase = Signal(panes), Signal(panes)
+        self.last_slot, self.last_phase = Signal(panes), Signal(panes)
+        m.d.sync += [
+            self.last_slot.eq(self.fields.size - 1),
+            self.last_phase.eq(self.fields.advance - 1),
+        ]
         self.elaborate_arrival(m)
         self.elaborate_faults(m)
         self.elaborate_steps(m, output.i)
         return m
 
     def elaborate_arrival(self, m):
-        """Hold the word at hand, and whether its time is beyond or before the open pane.
+        """Hold the word at hand, whether its time is beyond or before the open pane, and whether it
+        is a tuple for the cores.
 
         These flags are set when a word comes, and again in a cycle with ``compare``. In a cycle
         with ``taken``, the next word may come.
         """
-        flags = {"valid": 1, "due": 1, "late": 1, "prepared": prepared_word(self.parameters)}
+        flags = dict.fromkeys(("valid", "due", "late", "sends"), 1)
+        flags["prepared"] = prepared_word(self.parameters)
         self.word = word = Signal(data.StructLayout(flags), name="at_hand")
         self.taken, self.compare = Signal(), Signal()
         m.d.comb += self.i.ready.eq((self.taken | ~word.valid) & ~self.compare)
@@ -95,13 +102,15 @@ class PaneClock(wiring.Component):
         m.d.comb += compared.eq(
             Mux(self.compare, word.prepared.as_value(), self.i.payload.as_value())
         )
-        has_time = (compared.kind == AggregateKind.TUPLE) | (
-            compared.op == AggregateControl.WATERMARK
-        )
+        is_tuple = compared.kind == AggregateKind.TUPLE
+        has_time = is_tuple | (compared.op == AggregateControl.WATERMARK)
+        has_key = Cat(target.valid for target in compared.tuple.targets).any()
+        is_late = compared.time < self.begin
         with m.If(self.compare | self.i.ready):
             m.d.sync += [
                 word.due.eq(has_time & (compared.time >= self.end)),
-                word.late.eq(compared.time < self.begin),
+                word.late.eq(is_late),
+                word.sends.eq(is_tuple & has_key & ~is_late),
             ]
         with m.If(self.i.ready):
             m.d.sync += [word.valid.eq(self.i.valid), word.prepared.eq(self.i.payload)]
@@ -154,6 +163,9 @@ class PaneClock(wiring.Component):
                 with m.If(divider.done):
                     m.d.sync += self.phase.eq(divider.remainder)
                     m.next = "COMPARE"
+            with m.State("LOAD"):
+                m.d.comb += self.fields.begin.eq(1)
+                m.next = "BEGIN"
             with m.State("BEGIN"):
                 m.d.comb += [divider.dividend.eq(self.fields.size - 1), divider.start.eq(1)]
                 m.d.sync += self.end.eq(self.fields.pane)
@@ -173,12 +185,11 @@ class PaneClock(wiring.Component):
 
     def start_again(self, m):
         """Begin at time zero, without tuples, with the windows that were set last."""
-        m.d.comb += self.fields.begin.eq(1)
         m.d.sync += [
             register.eq(0)
             for register in (self.begin, self.slot, self.filled, self.live, self.phase)
         ]
-        m.next = "BEGIN"
+        m.next = "LOAD"
 
     def elaborate_due(self, m, o):
         """End the open pane, or jump if nothing would come of it."""
@@ -199,9 +210,9 @@ class PaneClock(wiring.Component):
                 m.d.sync += [
                     self.begin.eq(self.end),
                     self.end.eq(self.end + fields.pane),
-                    self.slot.eq(Mux(self.slot + 1 == fields.size, 0, self.slot + 1)),
+                    self.slot.eq(Mux(self.slot == self.last_slot, 0, self.slot + 1)),
                     self.filled.eq(self.filled + (self.filled != fields.size)),
-                    self.phase.eq(Mux(self.phase + 1 == fields.advance, 0, self.phase + 1)),
+                    self.phase.eq(Mux(self.phase == self.last_phase, 0, self.phase + 1)),
                     self.live.eq(self.live - 1),
                 ]
                 m.next = "COMPARE"
@@ -209,8 +220,7 @@ class PaneClock(wiring.Component):
     def elaborate_tuple(self, m, o):
         """Send a tuple to the cores, unless its pane has ended or it has no key."""
         tuple_ = self.word.prepared.tuple
-        has_key = Cat(target.valid for target in tuple_.targets).any()
-        sent = ~self.word.late & has_key
+        sent = self.word.sends
         m.d.comb += [
             self.taken.eq(o.ready),
             o.valid.eq(sent),

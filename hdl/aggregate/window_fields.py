@@ -5,6 +5,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.streams.delay import delayed
+
 from .words import AggregateControl
 
 __all__ = ["WindowFields"]
@@ -16,7 +18,8 @@ class WindowFields(wiring.Component):
     A size or advance out of range is clamped to ``1 .. parameters.panes``, a pane of 0 to 1. After
     reset, the fields are those of the operator, from the first ``begin`` on.
 
-    Latency: 1 cycle from ``begin`` to the fields. Throughput: 1 word per cycle.
+    Latency: 1 cycle from ``begin`` to the fields, 2 cycles from ``set`` to the first ``begin`` in
+    which it counts. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -55,8 +58,11 @@ class WindowFields(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         operator, most = self.parameters.operator, self.parameters.panes
-        at_least_one = self.value | (self.value == 0)
-        some_panes = Mux(self.value > most, most, at_least_one)
+        arriving = {"set": self.set, "op": self.op, "value": self.value}
+        arriving = delayed(m, arriving, "arriving", flags=("set",))
+        value = arriving["value"]
+        at_least_one = value | (value == 0)
+        some_panes = Mux(value > most, most, at_least_one)
         fields = {
             AggregateControl.PANE: (self.pane, operator.pane, at_least_one),
             AggregateControl.SIZE: (self.size, operator.panes, some_panes),
@@ -66,10 +72,10 @@ class WindowFields(wiring.Component):
                 some_panes,
             ),
         }
-        for op, (field, initial, value) in fields.items():
+        for op, (field, initial, limited) in fields.items():
             coming = Signal.like(field, init=initial, name=f"next_{op.name.lower()}")
-            with m.If(self.set & (self.op == op)):
-                m.d.sync += coming.eq(value)
+            with m.If(arriving["set"] & (arriving["op"] == op.value)):
+                m.d.sync += coming.eq(limited)
             with m.If(self.begin):
                 m.d.sync += field.eq(coming)
         return m

@@ -176,6 +176,9 @@ class WindowScan(wiring.Component):
         )
         read, closes = self.store.latency, kind == CoreKind.CLOSE
         moved = stages[read + running.latency]
+        # A job is there long before its first key, so what follows from it has a register.
+        leaves, first = Signal(), Signal()
+        m.d.sync += [leaves.eq(job.slot < job.filled), first.eq(job.filled == 0)]
         entry = {"entry": Value.cast(self.entry)}
         for n in range(running.latency):
             entry = delayed(m, entry, f"entry_{n}", flags=())
@@ -188,8 +191,8 @@ class WindowScan(wiring.Component):
             running.entry.eq(self.entry),
             running.oldest.eq(store.oldest),
             Value.cast(running.window).eq(windows.data),
-            running.leaves.eq(job.slot < job.filled),
-            running.first.eq(job.filled == 0),
+            running.leaves.eq(leaves),
+            running.first.eq(first),
             running.size.eq(job.size),
             windows.write.eq(moved["valid"] & closes),
             windows.place.eq(moved["row"]),

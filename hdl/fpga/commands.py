@@ -50,7 +50,8 @@ def print_estimate(options, device):
 
 def depth(options):
     """Print the logic depth of an accelerator."""
-    device, parameters = find_device(options.device), parameters_from(options)
+    device = find_device(options.device)
+    parameters = parameters_from(options, aggregates=True)
     from .depth import depth_report, depth_table
     from .routing_report import design_name
 
