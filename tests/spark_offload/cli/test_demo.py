@@ -8,7 +8,7 @@ from spark_offload.__main__ import main
 from spark_offload.cli.benchmark import Benchmark
 
 
-@pytest.mark.parametrize("window", ["--window", "--rows"])
+@pytest.mark.parametrize("window", ["--window", pytest.param("--rows", marks=pytest.mark.long)])
 def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path, capsys, window):
     report = tmp_path / "report.html"
     code = main(
