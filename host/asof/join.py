@@ -8,9 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.asof.device_rows import DeviceRows
 from host.asof.matching import Times, closest_rows
 from host.asof.rows import joined_rows
 from host.asof.sides import encode_sides, require_tolerance
+from host.device import Device
 from host.query.asof_query import AsofQuery
 from host.query.tables import output_schema
 from host.reference.asof import Keyed, reference_asof
@@ -35,25 +37,38 @@ class AsofJoin:
         The rows.
     query : AsofQuery
         The join.
+    device : Device, optional
+        An open device that finds the right rows, which nobody else uses meanwhile; it stays open.
+        Without one, the host finds them.
 
     Attributes
     ----------
     schema : pa.Schema
         Schema of the result: the left columns, then the right ones.
+    found_by : DeviceRows or None
+        What drives the device; it has the cycles and counters once there are :attr:`rows`.
 
     Raises
     ------
     UsageError
         If a column is missing, has a type that cannot be compared or that gives no order, holds a
-        null or a decreasing time where it must not, or if the tolerance has the wrong unit.
+        null or a decreasing time where it must not, if the tolerance has the wrong unit, or if the
+        device is a chain of cores.
     """
 
-    def __init__(self, left: pa.Table, right: pa.Table, query: AsofQuery) -> None:
+    def __init__(
+        self, left: pa.Table, right: pa.Table, query: AsofQuery, device: Device | None = None
+    ) -> None:
         self.query = query
         self.schema = output_schema(left.schema, right.schema, query.suffix, query.how)
         self._tables = (left, right)
         require_tolerance(left.schema, query)
-        self._sides = encode_sides(left, right, query)
+        self._sides = sides = encode_sides(left, right, query)
+        self.found_by = (
+            None
+            if device is None
+            else DeviceRows(sides.left, sides.right, device, tolerance=sides.tolerance)
+        )
 
     @cached_property
     def rows(self) -> tuple[Int64s, Int64s]:
@@ -64,6 +79,7 @@ class AsofJoin:
             self.query.direction,
             tolerance=self._sides.tolerance,
             exact=self.query.allow_exact_matches,
+            neighbours=self.found_by,
         )
         return self._numbered(found)
 

@@ -8,6 +8,7 @@ group by the same formula: the neighbours of that place are the closest rows bef
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from host.reference.direction import Direction
 from host.reference.join_type import NO_ROW
 
-__all__ = ["Times", "closest_rows"]
+__all__ = ["Neighbours", "SortedRows", "Times", "closest_rows", "places"]
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
@@ -38,6 +39,18 @@ class Times:
     key: Int64s | None = None
 
 
+class Neighbours(Protocol):
+    """Finds the right rows of each left row's key around a place among all right rows."""
+
+    def last_before(self, number: Int64s) -> Int64s:
+        """Return the last row of each left row's key whose number is less than ``number``."""
+        ...
+
+    def first_from(self, number: Int64s) -> Int64s:
+        """Return the first row of each left row's key whose number is at least ``number``."""
+        ...
+
+
 def closest_rows(
     left: Times,
     right: Times,
@@ -45,6 +58,7 @@ def closest_rows(
     *,
     tolerance: int | None = None,
     exact: bool = True,
+    neighbours: Neighbours | None = None,
 ) -> Int64s:
     """Return the number of the right row that each left row is joined with.
 
@@ -54,19 +68,22 @@ def closest_rows(
         The rows; either both sides have keys, or neither.
     direction, tolerance, exact
         As for :func:`host.reference.asof.reference_asof`, of which this is the fast form.
+    neighbours : Neighbours, optional
+        What finds right rows of these sides; by default :class:`SortedRows`. A row may be missing
+        if it is farther away than the tolerance.
 
     Returns
     -------
     array of int64
         One number for each left row, ``NO_ROW`` if there is no right row for it.
     """
-    groups = _Groups(left, right)
+    groups = SortedRows(left, right) if neighbours is None else neighbours
     nothing = np.full(len(left.time), NO_ROW, np.int64)
     back = ahead = nothing
     if direction.looks_back:
-        back = groups.last_before(_places(right.time, left.time, after=exact))
+        back = groups.last_before(places(right.time, left.time, after=exact))
     if direction.looks_ahead:
-        ahead = groups.first_from(_places(right.time, left.time, after=not exact))
+        ahead = groups.first_from(places(right.time, left.time, after=not exact))
     earlier, later = (_distances(left, right, rows) for rows in (back, ahead))
     # No distance is farther than the one of a missing row, so a row that exists wins.
     is_back = (back != NO_ROW) & ((ahead == NO_ROW) | (earlier <= later))
@@ -76,8 +93,8 @@ def closest_rows(
     return found
 
 
-class _Groups:
-    """The right rows by key and time.
+class SortedRows:
+    """Finds right rows by binary searches among all of them, sorted by key and time.
 
     Parameters
     ----------
@@ -117,7 +134,7 @@ class _Groups:
         return np.where(inside & (row >= 0) & (row < self._rows), row, NO_ROW)
 
 
-def _places(times: UInt64s, of: UInt64s, *, after: bool) -> Int64s:
+def places(times: UInt64s, of: UInt64s, *, after: bool) -> Int64s:
     """Return how many ``times`` are less than each one, or not greater if equal ones count."""
     return np.searchsorted(times, of, side="right" if after else "left").astype(np.int64)
 

@@ -3,13 +3,16 @@
 
 import argparse
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 import sys
 import time
 
 import pyarrow as pa
 
+from host.asof.device_rows import DeviceRows
 from host.asof.join import AsofJoin
+from host.cli.device_turn import add_wait, open_for_command, wait_of
 from host.cli.query_arguments import add_file_arguments, column_pair, parse_length
 from host.cli.status import Status
 from host.errors import FailureError, UsageError
@@ -32,8 +35,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="join each row of a file with the closest row in time of another",
         description="Join each left row with the right row that is closest to it in time, as "
         "pandas' merge_asof and the ASOF JOIN of SQL do. The result has the left columns, then the "
-        "right ones, in the order of the left rows' times. The join is done on the host, without "
-        "an accelerator.",
+        "right ones, in the order of the left rows' times. Without --device, the host joins them.",
     )
     add_file_arguments(parser)
     query = parser.add_argument_group("query")
@@ -74,6 +76,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--suffix", default="_right", help="for right columns whose name a left one has"
     )
     run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="URI",
+        help="the accelerator that finds the right rows, such as sim:BUNDLE of an index; default: "
+        "none, the host searches",
+    )  # fmt: skip
+    add_wait(run)
     run.add_argument("--verify", action="store_true", help="compare with the reference join")
     run.add_argument("--explain", action="store_true", help="say what is joined, and how")
     parser.set_defaults(run=main)
@@ -82,24 +90,31 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = _query(options)
+    wait = wait_of(options)
     format_of(options.output)
     inputs = {"--left": Path(options.left), "--right": Path(options.right)}
     require_outputs({"--output": options.output}, inputs)
-    with Status("asof") as status:
+    with Status("asof") as status, ExitStack() as held:
+        device = None
+        if options.device is not None:
+            with status.stage(f"opening {options.device}"):
+                opened = open_for_command(options.device, "python -m host asof", wait)
+                device = held.enter_context(opened)
         tables = []
         for path, column in zip((options.left, options.right), query.on, strict=True):
             with status.stage(f"reading {path}"):
                 tables.append(read_input(path, column, is_sorted=query.sorted))
         began = time.monotonic()
         with status.stage("planning"):
-            join = AsofJoin(tables[0], tables[1], query)
+            join = AsofJoin(tables[0], tables[1], query, device)
         if options.explain:
             print(_explanation(join))
         with status.stage("joining"):
             rows = write_table(_checked(join, options.verify, status), join.schema, options.output)
         print(
             f"{tables[0].num_rows} + {tables[1].num_rows} rows, {rows} results, "
-            f"{time.monotonic() - began:.2f} s, written to {options.output}",
+            f"{time.monotonic() - began:.2f} s{_worked(join.found_by)}, written to "
+            f"{options.output}",
             file=sys.stderr,
         )
     return 0
@@ -136,12 +151,30 @@ def _checked(join: AsofJoin, verify: bool, status: Status) -> Iterator[pa.Record
         raise FailureError(f"Verification failed: {verdict.text}.")
 
 
+def _worked(found_by: DeviceRows | None) -> str:
+    """Say what a device has done, if there was one."""
+    if found_by is None:
+        return ""
+    cycles = f", {found_by.cycles} cycles" if found_by.cycles else ""
+    asked = f", {found_by.looked_up} rows looked up on the host" if found_by.looked_up else ""
+    return f"{cycles} on {found_by.device.uri}{asked}"
+
+
 def _explanation(join: AsofJoin) -> str:
     """Say what is joined, and how."""
+    device = "none: binary searches on the host"
+    if join.found_by is not None:
+        uri, manifest = join.found_by.device.uri, join.found_by.device.manifest
+        search = (
+            "a search ends at the newest row of its key"
+            if manifest.engine == "index"
+            else "a scan finds every row of the window, and the host keeps the newest"
+        )
+        device = f"{uri}, windows of up to {manifest.capacity} rows; {search}"
     return "\n".join(
         [
             f"query    {join.query}",
-            "device   none: binary searches on the host",
+            f"device   {device}",
             "order    by the time of the left row, then input order",
             f"columns  {', '.join(join.schema.names)}",
         ]

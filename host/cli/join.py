@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from host.bundles.default_device import default_device
+from host.cli.device_turn import add_wait, open_for_command, wait_of
 from host.cli.query_arguments import add_join_arguments, positive_integer, query_from
 from host.cli.status import Status
 from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.device import Device
-from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.elastic import Controller, parse_controller
 from host.elastic.decision_file import REPLAY, note_into, read_epochs
 from host.encode import EncodingPlan
@@ -38,8 +38,6 @@ from host.streams.device_join import JoinOptions, PreparedJoin
 
 __all__ = ["add_parser", "explain", "main"]
 
-_WAIT = "--device-wait"
-
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand ``join`` to the command line of ``python -m host``."""
@@ -52,10 +50,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "the window.",
     )
     add_join_arguments(parser)
-    parser.add_argument(
-        _WAIT, default=WAIT_DEFAULT, metavar="DURATION",
-        help="how long to wait for a device that another process uses; default: %(default)s",
-    )  # fmt: skip
+    add_wait(parser)
     parser.add_argument(
         "--elastic", nargs="?", const="threshold", metavar="CONTROLLER",
         help="use as many cores of the accelerator as the load needs: by threshold, which is what "
@@ -81,22 +76,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = replace(query_from(options), elastic=_controller(options))
-    wait = parse_wait(options.device_wait, _WAIT)
+    wait = wait_of(options)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
     with Status("join") as status, ExitStack() as held:
         # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
-            device = held.enter_context(
-                open_in_turn(
-                    uri,
-                    holder="python -m host join",
-                    seconds=wait.nanoseconds / 1e9,
-                    remedy=f"wait longer ({_WAIT}), or end that process",
-                    report=lambda text: print(f"device: {text}", file=sys.stderr),
-                )
-            )
+            device = held.enter_context(open_for_command(uri, "python -m host join", wait))
         running = _running(options)
         work = _streamed(options, query, device, status, running)
         work = work or _gathered(options, query, device, status, running)

@@ -3,16 +3,14 @@
 
 import argparse
 from contextlib import AbstractContextManager
-import sys
 
+from host.cli.device_turn import add_wait, open_for_command, wait_of
 from host.cli.devices import KINDS
 from host.device import Device
-from host.device.turns import WAIT_DEFAULT, open_in_turn, parse_wait
 from host.selftest import Outcome, self_test
 
 __all__ = ["add_parser", "main"]
 
-_WAIT = "--device-wait"
 #: Columns of the names of steps and of outcomes.
 _STEP, _OUTCOME = 10, 8
 
@@ -33,25 +31,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="tuples of the small join; default: %(default)s",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of random values")
-    parser.add_argument(
-        _WAIT, default=WAIT_DEFAULT, metavar="DURATION",
-        help="how long to wait for a device that another process uses; default: %(default)s",
-    )  # fmt: skip
+    add_wait(parser)
     parser.set_defaults(run=main)
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the self test, and print a line for each step; return 1 if one has failed."""
-    wait = parse_wait(options.device_wait, _WAIT)
+    wait = wait_of(options)
 
     def opened() -> AbstractContextManager[Device]:
-        return open_in_turn(
-            options.device,
-            holder="python -m host selftest",
-            seconds=wait.nanoseconds / 1e9,
-            remedy=f"wait longer ({_WAIT}), or end that process",
-            report=lambda text: print(f"device: {text}", file=sys.stderr),
-        )
+        return open_for_command(options.device, "python -m host selftest", wait)
 
     failed = False
     for finding in self_test(opened, tuples=options.tuples, seed=options.seed):

@@ -6,6 +6,7 @@ draining the device cannot deadlock, and buffers stay bounded.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ import pyarrow as pa
 
 from host.device import Device
 from host.encode import Ranges, arrange, plan_tables
+from host.errors import UsageError
 from host.hardware.capacity import require_capacity, require_room
 from host.join.run import JoinResult, JoinRun, Latency
 from host.query.join_query import JoinQuery
 from host.query.tables import Input, Supply, as_table, is_stream, output_schema
+from host.reference.join_type import JoinType
+from host.reference.side import Side
 from host.runtime import ExecStreamGraph
 from host.streams.accelerator_params import Progress
 from host.streams.device_join import (
@@ -73,6 +77,9 @@ class TableJoin(JoinRun):
         An open device, which nobody else uses meanwhile; it stays open.
     ranges : tuple of mapping
         For streams: known ranges of columns; see :func:`~host.encode.plan.plan_streams`.
+    newest_of : Side, optional
+        The side of whose window only the newest match of each row is wanted; see
+        :class:`~host.streams.device_join.PreparedJoin`. Only for an inner join.
     options
         ``trace``, ``record``, ``deadline``, ``report``, ``batch_rows`` and ``buffer_rows``; see
         :class:`~host.join.run.JoinRun`.
@@ -94,10 +101,16 @@ class TableJoin(JoinRun):
         device: Device,
         *,
         ranges: tuple[Ranges, Ranges] = ({}, {}),
+        newest_of: Side | None = None,
         **options: Any,
     ) -> None:
         super().__init__(device, **options)
         self.query = query
+        if newest_of is not None and query.how is not JoinType.INNER:
+            raise UsageError(
+                f"A join that wants only newest matches leaves pairs out, so it cannot tell which "
+                f"rows have none: how must be 'inner', not {query.how.value!r}."
+            )
         if query.sorted and (is_stream(left) or is_stream(right)):
             sources = [Supply(left), Supply(right)]
             schemas = (sources[0].schema, sources[1].schema)
@@ -109,6 +122,7 @@ class TableJoin(JoinRun):
             _source(self._graph, source, name)
             for source, name in zip(sources, ("left", "right"), strict=True)
         )
+        join = replace(join, newest_of=newest_of)
         add_device_join(self._graph, left_rows, right_rows, join)
         self._run(join)
 

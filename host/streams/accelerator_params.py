@@ -14,6 +14,7 @@ from host.query.on_failure import OnFailure
 from host.query.ordering import Ordering
 from host.query.segments import ListedSegments, SegmentSchedule
 from host.reference.join_type import JoinType
+from host.reference.side import Side
 from host.runtime import ConfluenceParams
 from host.streams.adaptive_precision import control_of
 from host.streams.elastic_cores import NoteDecision
@@ -59,6 +60,9 @@ class AcceleratorJoinParams(ConfluenceParams):
         :class:`~host.streams.adaptive_precision.AdaptivePrecision`.
     distinct : tuple of bool
         Whether a probe can match at most one row of the left side, and of the right side.
+    newest_of : Side or None
+        The side of whose window only the newest match of each row is wanted; see
+        :class:`~host.streams.device_join.PreparedJoin`.
     trace : bool
         Whether to record the cycles in which words are transferred.
     deadline : Deadline
@@ -83,6 +87,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     on_failure: OnFailure = OnFailure.RAISE
     ordering: Ordering = field(default_factory=Ordering.outer)
     distinct: tuple[bool, bool] = (False, False)
+    newest_of: Side | None = None
     trace: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None

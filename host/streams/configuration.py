@@ -32,6 +32,7 @@ def configuration(
     *,
     spreads: Mapping[str, Spread] | None = None,
     choice: int = 0,
+    newest_of: Side | None = None,
 ) -> UInt64s:
     """Return the control words for a query.
 
@@ -45,7 +46,7 @@ def configuration(
     bounds : mapping of str to Bounds
         Bounds by key field; other fields are not bounded.
     window : CountWindow or TimeWindow
-        Window of both sides.
+        Window of both sides, or of the side ``newest_of`` alone.
     ordering : Ordering
         Precision that the accelerator is set to. One in hardware needs an accelerator with rounds.
     distinct : tuple of bool
@@ -56,6 +57,10 @@ def configuration(
         caller must make sure that they are true.
     choice : int
         Choice of the index's hash seeds; see :func:`host.hardware.bucket_hash.seeds`.
+    newest_of : Side, optional
+        The side of whose window only the newest match of each probe is wanted. An index then ends
+        its search at the first match, which is the newest one of a core. The other side's window
+        holds one tuple, the least that it can.
     """
     codec = WordCodec(manifest)
     spreads = spreads or {}
@@ -77,16 +82,18 @@ def configuration(
         if manifest.comparator == "band" and len(parts) > 1:
             words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
         words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
-        words += [codec.pack_control("DISTINCT", side, int(distinct[side])) for side in Side]
+        first = [distinct[side] or side is newest_of for side in Side]
+        words += [codec.pack_control("DISTINCT", side, int(first[side])) for side in Side]
     if manifest.digests is not None:
         cells = cell_plan(manifest, bounds, spreads)
         values = [cell.value(manifest) for cell in cells]
         words += [codec.pack_control("CELL", part, value) for part, value in enumerate(values)]
     for side in Side:
-        if isinstance(window, CountWindow):
-            words.append(codec.pack_control("WINDOW", side, int(window.size)))
+        own = CountWindow(1) if newest_of is side.other else window
+        if isinstance(own, CountWindow):
+            words.append(codec.pack_control("WINDOW", side, int(own.size)))
         else:
-            words.append(codec.pack_control("LIFESPAN", side, int(window.lifespan)))
+            words.append(codec.pack_control("LIFESPAN", side, int(own.lifespan)))
     if ordering.in_hardware:
         words.append(codec.pack_control("INNER", 0, round_size(manifest, ordering.rounds)))
     else:

@@ -15,6 +15,7 @@ from host.query.epochs import Epochs
 from host.query.join_query import JoinQuery
 from host.query.segments import SegmentSchedule
 from host.query.tables import output_schema
+from host.reference.side import Side
 from host.runtime import Columns, ExecStreamGraph, Stream
 from host.streams.accelerator import AcceleratorJoin
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
@@ -92,6 +93,10 @@ class PreparedJoin:
         Stores of the rows, if the rows need not be kept as they pass.
     distinct : tuple of bool
         Whether a probe can match at most one row of the left side, and of the right side.
+    newest_of : Side or None
+        The side of whose window only the newest match of each row of the other side is wanted. An
+        index then sends one match of each core, the core's newest; a scan sends all of them. Older
+        matches, and pairs whose later row is one of this side, may be missing from the result.
     accelerator : AcceleratorJoin
         The stream that drives the device; it has the cycles, seconds and counters of an execution.
     """
@@ -105,6 +110,7 @@ class PreparedJoin:
     options: JoinOptions = field(default_factory=JoinOptions)
     rows: tuple[Rows, Rows] | None = None
     distinct: tuple[bool, bool] = (False, False)
+    newest_of: Side | None = None
     accelerator: AcceleratorJoin = field(default_factory=AcceleratorJoin)
 
 
@@ -223,6 +229,7 @@ def _connected(
             # A walk may end at the first match only if every match of the device is a match of the
             # query.
             distinct=(False, False) if join.plan.rough_terms else join.distinct,
+            newest_of=None if join.plan.rough_terms else join.newest_of,
             trace=options.trace,
             deadline=options.deadline,
             report=options.report,

@@ -127,6 +127,7 @@ class Execution:
             params.distinct,
             spreads=params.plan.spreads,
             choice=self.hashing.choice,
+            newest_of=params.newest_of,
         )
         if has_gates(manifest):
             setup = np.concatenate([participation(params.device), setup])

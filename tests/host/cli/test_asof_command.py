@@ -47,6 +47,16 @@ def test_files_are_joined_and_verified(files, tmp_path, capsys):
     ]
 
 
+def test_a_device_can_find_the_right_rows(files, tmp_path, capsys):
+    output = str(tmp_path / "out.parquet")
+    options = ["--device", "software:", "--verify", "--explain"]
+    assert bids(*files, output, *options) == [("B", None), ("A", 6)]
+    said = capsys.readouterr()
+    assert "device   software:, windows of up to 1073741824 rows; a scan finds every" in said.out
+    assert "on software:, written to" in said.err
+    assert "verify: all 2 results agree with the reference join" in said.err
+
+
 def test_the_result_can_be_a_csv_file(files, tmp_path):
     output = tmp_path / "out.csv"
     assert main(["asof", *files, str(output)]) == 0
@@ -61,6 +71,8 @@ def test_the_result_can_be_a_csv_file(files, tmp_path):
         (["--tolerance", "1.5"], "--tolerance takes a whole number, not 1.5"),
         (["--tolerance", "soon"], "--tolerance 'soon' is not a duration"),
         (["--tolerance=-1s"], "must not be negative, but is -1s"),
+        (["--device", "card:0"], "card:0"),
+        (["--device", "software:", "--device-wait", "soon"], "Option --device-wait: "),
         (["--direction", "up"], "direction must be one of"),
         (["--how", "full"], "not 'full'"),
         (["--by", "symbol:name"], "no column 'name' in the right table"),

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find the right row of every left row on a device: one side is stored, the other one probes.
+
+Both sides go through the device in the order of time. The window of the right rows is as large as
+the tolerance needs, and a left row's search ends with the newest row of its key in that window.
+Each core answers with the newest row that it has, and the newest of these is the row that is
+wanted. Times themselves stay on the host: an order of arrival is all that the device has to know.
+
+Rows ahead are found in the same way, by sending both sides backwards.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.asof.matching import SortedRows, Times, places
+from host.device import Device
+from host.errors import AcceleratorLimitError
+from host.join.driver import TableJoin
+from host.query.join_query import JoinQuery, Term
+from host.query.ordering import Ordering
+from host.reference.join_type import NO_ROW
+from host.reference.side import Side
+from host.reference.window import CountWindow
+
+__all__ = ["DeviceRows"]
+
+Int64s = npt.NDArray[np.int64]
+#: Keys of left and of right rows, of which either both are there or neither.
+Keys: TypeAlias = tuple[Int64s | None, Int64s | None]
+
+_LATEST = (1 << 64) - 1
+
+
+class DeviceRows:
+    """Finds right rows by a join on a device; see :class:`host.asof.matching.Neighbours`.
+
+    If the rows within the tolerance are more than the device holds, its window is the largest one,
+    and the left rows without an answer are looked up on the host. The newest row of the window is
+    the newest row of all, so the other answers are right.
+
+    Parameters
+    ----------
+    left, right : Times
+        The rows, both sorted by time; either both sides have keys, or neither.
+    device : Device
+        An open device, which nobody else uses meanwhile; it stays open.
+    tolerance : int, optional
+        Largest distance in time. Rows that are farther away need not be found.
+
+    Attributes
+    ----------
+    device : Device
+        The device.
+    cycles : int
+        Clock cycles that the device has run.
+    counters : Counter of str
+        Increases of the device's counters.
+    window : int
+        Right rows in the largest window so far.
+    looked_up : int
+        Left rows that were looked up on the host, because they had no answer in the device's
+        largest window.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the device is a chain of cores, in which no core has the newest rows of the window.
+    """
+
+    def __init__(
+        self, left: Times, right: Times, device: Device, *, tolerance: int | None = None
+    ) -> None:
+        if device.manifest.chain is not None:
+            raise AcceleratorLimitError(
+                f"Device {device.uri!r} is a {device.manifest.chain.architecture} join, whose "
+                f"tuples meet while they move, and which cannot end a search at the newest match",
+                "as-of joins need another bundle, with engine 'index' if they are to be quick",
+            )
+        self.device = device
+        self.cycles = self.window = self.looked_up = 0
+        self.counters: Counter[str] = Counter()
+        self._left, self._right = left, right
+        self._tolerance = None if tolerance is None else np.uint64(min(tolerance, _LATEST))
+
+    def last_before(self, number: Int64s) -> Int64s:
+        """Return the last row of each left row's key whose number is less than ``number``."""
+        times = self._left.time
+        first = np.zeros_like(number)  # of the rows within the tolerance
+        if self._tolerance is not None:
+            earliest = np.where(times > self._tolerance, times - self._tolerance, np.uint64(0))
+            first = places(self._right.time, earliest, after=False)
+        needed = int((number - first).max(initial=0))
+        found = self._newest((self._left.key, self._right.key), number, needed)
+        return self._completed(found, number, needed, SortedRows.last_before)
+
+    def first_from(self, number: Int64s) -> Int64s:
+        """Return the first row of each left row's key whose number is at least ``number``."""
+        times, rows = self._left.time, len(self._right.time)
+        end = np.full_like(number, rows)  # of the rows within the tolerance
+        if self._tolerance is not None:
+            latest = times + np.minimum(np.uint64(_LATEST) - times, self._tolerance)
+            end = places(self._right.time, latest, after=True)
+        needed = int((end - number).max(initial=0))
+        # Looking ahead is looking back in an order that runs backwards.
+        left, right = self._left.key, self._right.key
+        keys = (left[::-1], right[::-1]) if left is not None and right is not None else (None, None)
+        last = self._newest(keys, rows - number[::-1], needed)[::-1]
+        found = np.where(last == NO_ROW, NO_ROW, rows - 1 - last)
+        return self._completed(found, number, needed, SortedRows.first_from)
+
+    def _newest(self, keys: Keys, number: Int64s, needed: int) -> Int64s:
+        """Return the last row of each left row's key whose number is less than ``number``.
+
+        Parameters
+        ----------
+        keys : tuple of array of int64 or None
+            Keys of the left and of the right rows.
+        number : array of int64
+            Ascending: how many right rows come before each left row.
+        needed : int
+            How many of the last ones are wanted in the window; there are fewer if the device
+            cannot hold so many.
+        """
+        found = np.full(len(number), NO_ROW, np.int64)
+        if not needed:
+            return found
+        window = min(needed, self.device.manifest.capacity)
+        # On a tie of places, a stored row comes before a row that probes.
+        stored = {"place": np.arange(len(self._right.time))}
+        probes = {"place": number - 1}
+        terms: tuple[Term, ...] = ()
+        for columns, key in zip((probes, stored), keys, strict=True):
+            if key is not None:
+                columns["by"] = key
+                terms = (Term("by", "by"),)
+        join = TableJoin(
+            pa.table(stored),
+            pa.table(probes),
+            JoinQuery(
+                terms=terms, order=("place", "place"), window=CountWindow(window),
+                ordering=Ordering.none(), sorted=True,
+            ),
+            self.device,
+            newest_of=Side.R,
+            record=True,
+        )  # fmt: skip
+        for _ in join.batches():
+            pass
+        self.window = max(self.window, window)
+        self.cycles += join.cycles
+        self.counters.update(join.counters())
+        row, probe = join.pairs
+        earlier = row < number[probe]  # other pairs were found by stored rows, which probe as well
+        np.maximum.at(found, probe[earlier], row[earlier])
+        return found
+
+    def _completed(
+        self,
+        found: Int64s,
+        number: Int64s,
+        needed: int,
+        lookup: Callable[[SortedRows, Int64s], Int64s],
+    ) -> Int64s:
+        """Look up the left rows without an answer, if the window was smaller than needed."""
+        if needed <= self.device.manifest.capacity:
+            return found
+        missing = np.flatnonzero(found == NO_ROW)
+        self.looked_up += len(missing)
+        key = self._left.key
+        left = Times(self._left.time[missing], None if key is None else key[missing])
+        found[missing] = lookup(SortedRows(left, self._right), number[missing])
+        return found

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A device finds the right rows that the reference names, on hardware one per core and left row."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hdl.bundle import write_bundle
+from host import CountWindow, UsageError, open_device
+from host.asof.device_rows import DeviceRows
+from host.asof.join import AsofJoin
+from host.asof.matching import Times, closest_rows
+from host.errors import AcceleratorLimitError, MissingToolError
+from host.join.driver import TableJoin
+from host.manifest import Manifest
+from host.query.asof_query import AsofQuery
+from host.query.join_query import JoinQuery, Term
+from host.reference.asof import reference_asof
+from host.reference.direction import Direction
+from host.reference.side import Side
+from tests.host.small_bundles import write_manifest
+from tests.host.test_driver_simulated import PARAMETERS
+
+#: Three cores with windows of 60 tuples, which other files simulate as well.
+INDEX = PARAMETERS["index, two in a word"]
+LAST = (1 << 64) - 1
+
+
+def same_as_reference(left, right, device, direction, tolerance, exact):
+    """Compare a device with the reference; return what drove it. Sides are (time, key) pairs."""
+    sides = [
+        Times(
+            np.array([time for time, _ in rows], np.uint64),
+            np.array([key for _, key in rows], np.int64),
+        )
+        for rows in (left, right)
+    ]
+    driven = DeviceRows(*sides, device, tolerance=tolerance)
+    found = closest_rows(*sides, direction, tolerance=tolerance, exact=exact, neighbours=driven)
+    assert found.tolist() == reference_asof(
+        left, right, direction, tolerance=tolerance, exact=exact
+    )
+    return driven
+
+
+def random_rows(rng, count, *, keys, times):
+    when = np.sort(rng.integers(0, times, count)).tolist()
+    return list(zip(when, rng.integers(0, keys, count).tolist(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def modelled(tmp_path_factory):
+    """The software device of the small index."""
+    with open_device(f"software:{write_manifest(INDEX, tmp_path_factory.mktemp('m'))}") as device:
+        yield device
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """The small index, simulated."""
+    library = pytest.importorskip("sim.verilated.library")
+    folder = tmp_path_factory.mktemp("asof") / "bundle"
+    write_bundle(INDEX, folder)
+    try:
+        library.build_library(folder)
+    except MissingToolError as error:
+        pytest.skip(str(error))
+    with open_device(f"sim:{folder}") as device:
+        yield device
+
+
+TIMES = st.integers(0, 12) | st.integers(LAST - 3, LAST)
+ROWS = st.lists(st.tuples(TIMES, st.integers(0, 2)), max_size=80).map(
+    lambda rows: sorted(rows, key=lambda row: row[0])
+)
+
+
+@given(
+    ROWS,
+    ROWS,
+    st.sampled_from(Direction),
+    st.none() | st.integers(0, 4) | st.integers(LAST - 9, LAST + 9),
+    st.booleans(),
+)
+def test_the_model_of_an_index_finds_the_rows_of_the_reference(
+    modelled, left, right, direction, tolerance, exact
+):
+    same_as_reference(left, right, modelled, direction, tolerance, exact)
+
+
+@pytest.mark.parametrize("keys", [1, 9])
+@pytest.mark.parametrize("direction", Direction)
+def test_a_simulated_index_finds_the_rows_of_the_reference(simulated, direction, keys):
+    rng = np.random.default_rng([keys, list(Direction).index(direction)])
+    for tolerance, exact in ((None, True), (20, False)):
+        left, right = (random_rows(rng, 600, keys=keys, times=400) for _ in range(2))
+        driven = same_as_reference(left, right, simulated, direction, tolerance, exact)
+        assert driven.cycles > 0
+        assert (driven.window == 60) == (tolerance is None)
+
+
+def test_a_core_answers_a_left_row_with_one_right_row(simulated):
+    """There are 20 candidates of its key in the window of each core."""
+    right = [(time, 0) for time in range(60)]
+    left = [(60, 0)] * 50
+    driven = same_as_reference(left, right, simulated, Direction.BACKWARD, None, True)
+    # No left row is stored before a right one, so no right row finds anything.
+    assert driven.counters["results"] == INDEX.cores * len(left)
+    assert driven.looked_up == 0
+
+
+def test_left_rows_whose_right_row_has_left_the_window_are_looked_up(simulated):
+    right = [(0, 7), *((time, 1) for time in range(1, 200))]
+    left = [(199, 1), (199, 7), (199, 5), (250, 7)]
+    driven = same_as_reference(left, right, simulated, Direction.BACKWARD, None, True)
+    assert driven.window == INDEX.cores * INDEX.sub_window
+    assert driven.looked_up == 3  # that of key 5 has no right row at all
+    # Rows beyond the tolerance need no lookup: so many fit.
+    driven = same_as_reference(left, right, simulated, Direction.BACKWARD, 30, True)
+    assert (driven.looked_up, driven.window) == (0, 31)
+
+
+def test_tables_are_joined_on_a_device(simulated):
+    trades = pa.table({"time": [3, 1, 2], "symbol": ["a", "b", None], "price": [1, 2, 3]})
+    quotes = pa.table({"at": [1, 2, 2], "symbol": ["a", "a", None], "bid": [5, 6, 7]})
+    query = AsofQuery(on=("time", "at"), by=[("symbol", "symbol")], how="inner")
+    join = AsofJoin(trades, quotes, query, simulated)
+    assert join.table().select(["price", "bid"]).to_pylist() == [{"price": 1, "bid": 6}]
+    # A row with a null key has no key, so it is not sent.
+    assert (join.found_by.counters["tuples_r"], join.found_by.counters["tuples_s"]) == (2, 2)
+    without_keys = AsofJoin(trades, quotes, AsofQuery(on=("time", "at")), simulated)
+    assert without_keys.table()["bid"].to_pylist() == [5, 7, 7]
+    assert AsofJoin(trades[:0], quotes, query, simulated).table().num_rows == 0
+
+
+def test_more_keys_than_a_field_holds_are_an_error(simulated):
+    keys = pa.table({"t": np.arange(300), "k": np.arange(300)})
+    query = AsofQuery(on=("t", "t"), by=[("k", "k")])
+    with pytest.raises(
+        UsageError, match="'left.by' holds 300 distinct.*build a bundle whose field"
+    ):
+        AsofJoin(keys, keys, query, simulated).table()
+
+
+def test_a_chain_of_cores_is_refused(monkeypatch, modelled):
+    none = Times(np.zeros(0, np.uint64))
+    monkeypatch.setattr(
+        Manifest, "chain", property(lambda _: type("Chain", (), {"architecture": "handshake"}))
+    )
+    with pytest.raises(AcceleratorLimitError, match="handshake join.*engine 'index'"):
+        DeviceRows(none, none, modelled)
+
+
+def test_newest_matches_are_for_inner_joins(modelled):
+    rows = pa.table({"f0": [1]})
+    query = JoinQuery(
+        terms=(Term("f0", "f0"),), order=("f0", "f0"), window=CountWindow(1), how="left"
+    )
+    with pytest.raises(UsageError, match="how must be 'inner', not 'left'"):
+        TableJoin(rows, rows, query, modelled, newest_of=Side.R)
