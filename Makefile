@@ -156,6 +156,13 @@ bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's o
 spark-zip: $(STAMP) ## Write the packages as an archive for spark-submit --py-files
 	@$(PY) -m spark_offload zip
 
+# pip builds in the checkout, where files of an earlier build would get into the wheel.
+.PHONY: wheel
+wheel: $(STAMP) ## Write the wheel of the kit into build/wheel
+	@rm -rf build/lib build/bdist.* build/wheel
+	@$(PY) -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	@ls build/wheel/*.whl
+
 .PHONY: doctor
 doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 	@$(PY) -m host doctor
@@ -181,6 +188,10 @@ test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a p
 .PHONY: test-long
 test-long: need-compiler need-java $(STAMP) ## Run the tests that `make test` leaves out, for time
 	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) -m long $(TESTS)
+
+.PHONY: test-wheel
+test-wheel: need-compiler need-java $(STAMP) ## Run those of the wheel, in a new environment (minutes)
+	$(PY) -m pytest -m long tests/test_wheel.py
 
 .PHONY: test-spark-long
 test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are about Spark

@@ -90,9 +90,9 @@ def summary(parameters):
     )
 
 
-def parser():
+def parser(prog="python -m hdl"):
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog="python -m hdl", description=__doc__.partition(": ")[2])
+    top = argparse.ArgumentParser(prog=prog, description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     command = commands.add_parser("generate", help="write a bundle: Verilog and manifest")
     add_parameter_options(command)
@@ -128,14 +128,14 @@ def parser():
     return top
 
 
-def main(arguments=None):
+def main(arguments=None, *, prog="python -m hdl"):
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
+    options = parser(prog).parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)
     except (ValueError, OSError, YosysError) as error:
-        print(f"python -m hdl: {error}", file=sys.stderr)
+        print(f"{prog}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
 
 

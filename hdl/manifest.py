@@ -5,17 +5,15 @@ It is written from :mod:`hdl.words`, never by hand. ``docs/architecture.md`` sec
 """
 
 import hashlib
-import importlib.metadata
 import json
-from pathlib import Path
 import re
-import tomllib
 
 import amaranth
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from .counters import counters_of
+from .kit_version import kit_version
 from .result_ports import result_ports
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
@@ -23,7 +21,7 @@ from .words.cells import cell_layout, digest_parts, has_cells
 from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
 from .words.results import ResultKind, result_word
 
-__all__ = ["bundle_parts", "describe", "fingerprint", "kit_version", "members", "word"]
+__all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
 
 #: Version of the manifest's format. It is raised when a host must not read a manifest as before.
 FORMAT = 4
@@ -56,17 +54,6 @@ def word(layout, *, silent=SILENT):
         for name, offset, bits, signed in flat_fields(layout)
     }
     return {"bits": layout.size, "fields": fields}
-
-
-def kit_version():
-    """Return the version of the kit.
-
-    In a checkout, ``pyproject.toml`` is the only place that states it.
-    """
-    project = Path(__file__).parents[1] / "pyproject.toml"
-    if project.is_file():
-        return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
-    return importlib.metadata.version("splitjoin-kit")
 
 
 def members(enumeration, *, without=()):

@@ -11,9 +11,9 @@ from host.cli.endings import OutputFile, ending
 __all__ = ["main", "parser"]
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(prog: str = "python -m host") -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    result = argparse.ArgumentParser(prog="python -m host", description=__doc__)
+    result = argparse.ArgumentParser(prog=prog, description=__doc__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     doctor.add_parser(commands)
     join.add_parser(commands)
@@ -25,9 +25,9 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m host") -> int:
     """Run a command; return its exit code: 2 for wrong usage, 1 for failure, 130 if interrupted."""
-    options = parser().parse_args(arguments)
+    options = parser(prog).parse_args(arguments)
     output = OutputFile(options)
     try:
         return int(options.run(options))
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         end = ending(error, output)
         if end is None:
             raise
-        print(f"python -m host {options.command}: {end[0]}", file=sys.stderr)
+        print(f"{prog} {options.command}: {end[0]}", file=sys.stderr)
         return end[1]
 
 

@@ -146,9 +146,9 @@ def figures(options):
     return 0
 
 
-def parser():
+def parser(prog="python -m sim"):
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog="python -m sim", description=__doc__.partition(": ")[2])
+    top = argparse.ArgumentParser(prog=prog, description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     command = commands.add_parser(
@@ -225,17 +225,17 @@ def parser():
     return top
 
 
-def main(arguments=None):
+def main(arguments=None, *, prog="python -m sim"):
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = parser().parse_args(arguments, argparse.Namespace(arguments=arguments))
+    options = parser(prog).parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)
     except JoinError as error:
-        print(f"python -m sim: {error}", file=sys.stderr)
+        print(f"{prog}: {error}", file=sys.stderr)
         return error.exit_code
     except (ValueError, OSError) as error:
-        print(f"python -m sim: {error}", file=sys.stderr)
+        print(f"{prog}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
 
 

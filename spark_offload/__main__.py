@@ -16,16 +16,21 @@ from spark_offload.session.java_log import kept_java_log
 
 __all__ = ["main", "parser"]
 
+#: How this command is called, unless another one leads here.
+COMMAND = "python -m spark_offload"
 
-def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
+
+def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentParser:
     """Return the parser of the command line.
 
     Parameters
     ----------
     of_files : bool
         Whether the demo is asked to join the user's files instead of generated streams.
+    prog : str
+        How the command is called, for its usage.
     """
-    result = argparse.ArgumentParser(prog="python -m spark_offload", description=__doc__)
+    result = argparse.ArgumentParser(prog=prog, description=__doc__)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     join.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
@@ -35,11 +40,11 @@ def parser(*, of_files: bool = False) -> argparse.ArgumentParser:
     return result
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, prog: str = COMMAND) -> int:
     """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     of_files = any(word.startswith(("--left", "--right")) for word in words)
-    options = parser(of_files=of_files).parse_args(words)
+    options = parser(of_files=of_files, prog=prog).parse_args(words)
     output = OutputFile(options)
     before = SparkSession.getActiveSession()
     with quick_interrupts():
@@ -51,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if end is None:
                 raise
             said = f"{end[0]}{_java_note(error)}"
-            print(f"python -m spark_offload {options.command}: {said}", file=sys.stderr)
+            print(f"{prog} {options.command}: {said}", file=sys.stderr)
             session = SparkSession.getActiveSession()
             if end[1] == INTERRUPTED and session is not None and session is not before:
                 stop_session(session)

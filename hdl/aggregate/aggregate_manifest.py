@@ -3,7 +3,8 @@
 
 import re
 
-from hdl.manifest import bundle_parts, fingerprint, kit_version, members, word
+from hdl.kit_version import kit_version
+from hdl.manifest import bundle_parts, fingerprint, members, word
 
 from .aggregate_counters import AGGREGATE_COUNTERS
 from .reductions import is_additive

@@ -12,10 +12,20 @@ import tempfile
 
 from host.errors import CacheError, MissingToolError
 
-__all__ = ["CACHE_VARIABLE", "bundle_folders", "library_folder", "prepare_folder"]
+__all__ = ["CACHE_VARIABLE", "bundle_folders", "cache_folder", "library_folder", "prepare_folder"]
 
 #: Environment variable that names the cache folder.
 CACHE_VARIABLE = "SPLITJOIN_CACHE"
+
+
+def cache_folder() -> Path:
+    """Return the folder of all that is kept; it need not exist."""
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen).absolute()
+    build = _checkout_build()
+    if build is not None and _can_be_written(build):
+        return build
+    return _user_cache()
 
 
 def bundle_folders() -> list[Path]:
@@ -24,7 +34,7 @@ def bundle_folders() -> list[Path]:
     There are two folders if the checkout cannot be written. Bundles that were built while it was
     still writable, as in a container image, are used from the second one.
     """
-    places = [_cache_folder()]
+    places = [cache_folder()]
     build = _checkout_build()
     if build is not None and not os.environ.get(CACHE_VARIABLE) and build not in places:
         places.append(build)
@@ -33,7 +43,7 @@ def bundle_folders() -> list[Path]:
 
 def library_folder() -> Path:
     """Return the folder of compiled libraries, which are named by a hash of their sources."""
-    return _cache_folder() / "libraries"
+    return cache_folder() / "libraries"
 
 
 def prepare_folder(folder: Path) -> Path:
@@ -50,15 +60,6 @@ def prepare_folder(folder: Path) -> Path:
             return folder
     except OSError as error:
         raise CacheError(folder, error.strerror or str(error)) from error
-
-
-def _cache_folder() -> Path:
-    if chosen := os.environ.get(CACHE_VARIABLE):
-        return Path(chosen).absolute()
-    build = _checkout_build()
-    if build is not None and _can_be_written(build):
-        return build
-    return _user_cache()
 
 
 def _checkout_build() -> Path | None:

@@ -23,6 +23,10 @@ __all__ = ["default_bundle", "find_bundles", "source_hash"]
 #: Packages whose sources decide what a bundle contains.
 MAKERS = ("hdl", "sim")
 
+#: Package of the hardware language, which a maker imports first of all. An installed kit has the
+#: makers even if it was installed without it.
+LANGUAGE = "amaranth"
+
 #: Beginning of an error message of the builder.
 COMPLAINT = "python -m sim: "
 
@@ -106,22 +110,23 @@ def default_bundle(
     preset = PRESETS[engine]
     name = "-".join([preset, *(option.strip("-").replace(":", "-") for option in options)])
     sources = source_hash()
-    if sources is None:
+    if sources is not None:
+        exact = f"{name}-{sources[:16]}"
+        for place in places:
+            if _is_ready(place / exact):
+                return place / exact
+    if sources is None or find_spec(LANGUAGE) is None:
         for folder, _ in find_bundles(directory):
             if folder.name.rpartition("-")[0] == name and is_usable(folder):
                 return folder
         raise MissingToolError(
-            "The bundle builder (packages hdl and sim)",
+            f"The bundle builder (packages {', '.join(MAKERS)} and {LANGUAGE})",
             "to build the default bundle",
-            f"install the kit with its extra 'sim', copy a built bundle to {places[0] / name}-1, "
-            f"or name a device, such as --device software:",
+            f"install the kit with its extra 'simulator', copy a built bundle to "
+            f"{places[0] / name}-1, or name a device, such as --device software:",
         )
-    name = f"{name}-{sources[:16]}"
-    for place in places:
-        if _is_ready(place / name):
-            return place / name
-    _build(["--preset", preset, *options], places[0] / name, quiet)
-    return places[0] / name
+    _build(["--preset", preset, *options], places[0] / exact, quiet)
+    return places[0] / exact
 
 
 def _build(options: list[str], bundle: Path, quiet: bool) -> None:

@@ -13,6 +13,7 @@ from cocotb_tools.runner import Verilator
 from hdl.bundle import VERILOG, write_bundle
 from hdl.memory.axi4 import memory_port
 from hdl.verilog.conversion import TOP
+from host.bundles.cache import cache_folder
 from host.errors import BuildError, FailureError
 from host.manifest import Manifest
 from sim.verilated.toolchain import find_toolchain
@@ -58,8 +59,8 @@ class BenchRunner(Verilator):
 
 
 def place_of(name, folder=None):
-    """Return the folder of a bench: ``folder``, or by default one in the checkout."""
-    return Path(folder or ROOT / "build" / "cocotb" / name.replace(" ", "_")).absolute()
+    """Return the folder of a bench: ``folder``, or by default one in the cache folder."""
+    return Path(folder or cache_folder() / "cocotb" / name.replace(" ", "_")).absolute()
 
 
 def stream_ports(results):
@@ -107,7 +108,7 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     tuples : int
         Number of tuples in each scenario.
     folder : path-like, optional
-        Folder to build in. By default, a folder in ``build/cocotb`` of the checkout.
+        Folder to build in. By default, a folder in ``cocotb`` of the cache folder.
     memories : str, optional
         ``"module:function"`` that puts memories behind the ports of windows in external memory. In
         the simulator, it is called with the accelerator, the manifest and the seed before each

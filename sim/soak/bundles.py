@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles for the soak, kept in ``build/soak`` while nothing that they are made of changes."""
+"""Bundles for the soak, kept in the cache folder while nothing that they are made of changes."""
 
 from functools import cache
 import hashlib
@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
+from host.bundles.cache import cache_folder
 from sim.failures.flips import write_flippable
 from sim.failures.injection import write_faulty
 from sim.verilated.library import build_library
@@ -14,12 +15,11 @@ from sim.verilated.library import build_library
 __all__ = ["built", "faulty", "flippable", "manifest_of"]
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "build" / "soak"
 
 
 @cache
 def sources():
-    """Return a hash of everything that Verilog and libraries are made from in the checkout."""
+    """Return a hash of everything that Verilog and libraries are made from."""
     digest = hashlib.sha256()
     for folder in ("hdl", "sim"):
         for path in sorted((ROOT / folder).rglob("*")):
@@ -35,6 +35,7 @@ def manifest_of(bundle):
 
 def written(parameters, folder):
     """Return the bundle of some parameters, which need not have a library."""
+    folder = folder or cache_folder() / "soak"
     name = hashlib.sha256(f"{parameters}{sources()}".encode()).hexdigest()[:12]
     bundle = folder / name
     if not (bundle / "manifest.json").exists():
@@ -42,7 +43,7 @@ def written(parameters, folder):
     return bundle
 
 
-def built(parameters, report, folder=FOLDER):
+def built(parameters, report, folder=None):
     """Return the bundle of some parameters, with its library."""
     bundle = written(parameters, folder)
     if not (bundle / "splitjoin.so").exists():
@@ -50,12 +51,12 @@ def built(parameters, report, folder=FOLDER):
     return bundle
 
 
-def faulty(parameters, report, folder=FOLDER):
+def faulty(parameters, report, folder=None):
     """Return a bundle of some parameters whose cores can fail, with its library."""
     return changed(parameters, "faulty", write_faulty, report, folder)
 
 
-def flippable(parameters, report, folder=FOLDER):
+def flippable(parameters, report, folder=None):
     """Return a bundle of some parameters in whose memories a bit can flip, with its library."""
     return changed(parameters, "flippable", write_flippable, report, folder)
 
@@ -63,7 +64,7 @@ def flippable(parameters, report, folder=FOLDER):
 def changed(parameters, name, write, report, folder):
     """Return a changed copy of the bundle of some parameters, with its library."""
     bundle = written(parameters, folder)
-    copy = folder / f"{bundle.name}-{name}"
+    copy = bundle.with_name(f"{bundle.name}-{name}")
     if not (copy / "splitjoin.so").exists():
         build_library(write(bundle, copy), plain=True, report=report)
     return copy

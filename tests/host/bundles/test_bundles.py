@@ -193,10 +193,14 @@ def test_a_failed_build_leaves_nothing_and_says_why(builder, tmp_path, program, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_the_builder_a_built_bundle_is_used_or_the_remedy_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(store, "MAKERS", ("hdl", "no_such_package"))
-    assert source_hash() is None
-    with pytest.raises(MissingToolError, match="extra 'sim'.*--device software:"):
+@pytest.mark.parametrize("missing", [{"MAKERS": ("hdl", "no_such")}, {"LANGUAGE": "no_such"}])
+def test_without_the_builder_a_built_bundle_is_used_or_the_remedy_told(
+    monkeypatch, tmp_path, missing
+):
+    for name, value in missing.items():
+        monkeypatch.setattr(store, name, value)
+    assert (source_hash() is None) == ("MAKERS" in missing)
+    with pytest.raises(MissingToolError, match="no_such.*extra 'simulator'.*--device software:"):
         default_bundle(directory=tmp_path)
     unbuilt = bundle(tmp_path / "demo-1")
     with pytest.raises(MissingToolError):
