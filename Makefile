@@ -45,7 +45,7 @@ setup: $(STAMP) ## Make .venv and install the locked versions
 .PHONY: setup-fpga
 setup-fpga: need-python ## Also install synthesis, route, proofs, mutation (280 MB and minutes more; optional)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
-	$(PY) -m pip install --require-hashes -r requirements-fpga.lock
+	@$(PY) tools/locked_install.py requirements-fpga.lock build/setup-fpga.log
 	@touch $(STAMP)
 	$(PY) -m hdl.boards.first_use
 
@@ -56,7 +56,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
 	    echo 'Python could not make a virtual environment.' \
 	         'Debian, Ubuntu: apt install python3-venv' >&2; exit 1; }
-	$(PY) -m pip install --require-hashes -r requirements.lock
+	@$(PY) tools/locked_install.py requirements.lock build/setup.log
 	@touch $@
 
 .PHONY: need-python

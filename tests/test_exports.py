@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples")
+PACKAGES = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tools")
 
 
 def public(path):

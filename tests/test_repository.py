@@ -11,7 +11,7 @@ import pytest
 from host.cli.doctor import TOOLS, satisfies
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tests")
+FOLDERS = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tools", "tests")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
