@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregation over windows of rows that come in pieces: a result leaves when its window has ended.
-
-Between two pieces, only the states of keys in panes are kept that a window to come still holds.
-"""
+"""Aggregation over windows of rows that come in pieces: results leave as windows end."""
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from host.aggregate.keys import KeyNumbers
+from host.aggregate.open_windows import HostWindows, MakeWindows
 from host.aggregate.time_column import TimeColumn
 from host.aggregate.values import AggregateStates
 from host.errors import DisorderError
 from host.query.aggregate_query import BOUNDARIES, AggregateQuery
-from host.windowed.panes import Cells, WindowStates, cells_of, merge_cells
+from host.windowed.panes import WindowStates
 
 __all__ = ["WindowAggregation"]
 
@@ -32,6 +30,8 @@ class WindowAggregation:
         Columns of the input.
     query : AggregateQuery
         The aggregation.
+    windows : MakeWindows
+        Makes what keeps the states of windows that have not ended; by default, the host does.
 
     Attributes
     ----------
@@ -42,7 +42,8 @@ class WindowAggregation:
     late_rows : int
         Rows that were left out, because all their windows had ended.
     held : int
-        Number of states that are kept, which is what memory grows with.
+        Number of states (on a device: of rows that it has not got yet) that the host keeps, which
+        is what memory grows with.
 
     Raises
     ------
@@ -50,7 +51,9 @@ class WindowAggregation:
         If the query does not suit the columns.
     """
 
-    def __init__(self, schema: pa.Schema, query: AggregateQuery) -> None:
+    def __init__(
+        self, schema: pa.Schema, query: AggregateQuery, windows: MakeWindows = HostWindows
+    ) -> None:
         self.query = query
         self._time = TimeColumn(schema, query)
         self._keys = KeyNumbers(schema, query.keys)
@@ -60,16 +63,15 @@ class WindowAggregation:
             + [(field.name, field.type) for field in self._keys.schema]
             + list(self._values.schema)
         )
-        none = np.zeros(0, np.int64)
-        self._cells = Cells(none, none, tuple(none for _ in self._values.combines))
+        self._open = windows(self._time, self._values)
         self._done: int | None = None  # number of the last window that has ended
         self._last: int | None = None
         self.rows = self.results = self.late_rows = 0
 
     @property
     def held(self) -> int:
-        """Number of states that are kept."""
-        return len(self._cells)
+        """Number of states or rows that the host keeps."""
+        return len(self._open)
 
     def rows_in_order(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take the next rows, which are sorted by time; return results of windows that they end.
@@ -79,8 +81,7 @@ class WindowAggregation:
         DisorderError
             If a time is less than the one before it.
         """
-        first = self.rows
-        times = self._add(batch)
+        times = self._time.read(batch, self.rows)
         if not len(times):
             return self._results(None)
         before = times[0] if self._last is None else self._last
@@ -89,9 +90,10 @@ class WindowAggregation:
             at = int(falls[0])
             earlier = before if at == 0 else times[at - 1]
             raise DisorderError(
-                self.query.time, first + at, self._shown(earlier), self._shown(times[at])
+                self.query.time, self.rows + at, self._shown(earlier), self._shown(times[at])
             )
         self._last = int(times[-1])
+        self._add(batch, times, floor=self._last // self._time.pane)
         return self._until(self._last)
 
     def rows_until(self, batch: pa.RecordBatch, time: object) -> pa.RecordBatch:
@@ -100,27 +102,24 @@ class WindowAggregation:
         No row that comes later should have a time less than ``time``, a value of the column of time
         and the watermark; one that has is left out of windows that have ended.
         """
-        self._add(batch)
+        self._add(batch, self._time.read(batch, self.rows))
         return self._until(self._time.units(time))
 
     def more_rows(self, batch: pa.RecordBatch) -> None:
         """Take more rows in any order, without a watermark."""
-        self._add(batch)
+        self._add(batch, self._time.read(batch, self.rows))
 
     def last_rows(self, batch: pa.RecordBatch | None = None) -> pa.RecordBatch:
         """Take the last rows; return the results of all windows that are left."""
         if batch is not None:
-            self._add(batch)
-        found = self._windows(None)
-        self._cells = self._cells.after(1 << 62)
-        return self._results(found)
+            self._add(batch, self._time.read(batch, self.rows))
+        return self._results(self._windows(None))
 
-    def _add(self, batch: pa.RecordBatch) -> Int64s:
-        """Add rows to the states; return their times."""
-        times = self._time.read(batch, self.rows)
+    def _add(self, batch: pa.RecordBatch, times: Int64s, floor: int | None = None) -> None:
+        """Add rows with these times to the states."""
         self.rows += batch.num_rows
         if not len(times):
-            return times
+            return
         keys, values = self._keys.of_rows(batch), self._values.of_rows(batch)
         panes = times // self._time.pane
         if self._done is not None:
@@ -128,9 +127,7 @@ class WindowAggregation:
             self.late_rows += int(np.count_nonzero(~open_))
             if not open_.all():
                 keys, panes, values = keys[open_], panes[open_], [at[open_] for at in values]
-        combines = self._values.combines
-        self._cells = merge_cells(self._cells, cells_of(keys, panes, values, combines), combines)
-        return times
+        self._open.add(keys, panes, values, floor)
 
     def _until(self, watermark: int) -> pa.RecordBatch:
         """Return the results of the windows that end at or before a time; forget what is done."""
@@ -139,27 +136,11 @@ class WindowAggregation:
             return self._results(None)
         found = self._windows(last)
         self._done = last
-        self._cells = self._cells.after((last + 1) * (self._time.advance // self._time.pane))
         return self._results(found)
 
     def _windows(self, last: int | None) -> WindowStates:
-        # Keys are renumbered by their order, so that results come sorted: there are many more
-        # results than cells.
-        ranks = self._keys.ranks()
-        order = np.argsort(ranks[self._cells.key], kind="stable")
-        cells = Cells(
-            ranks[self._cells.key][order],
-            self._cells.pane[order],
-            tuple(states[order] for states in self._cells.states),
-        )
-        found = cells.windows(
-            self._time.window // self._time.pane,
-            self._time.advance // self._time.pane,
-            self._values.combines,
-            first=None if self._done is None else self._done + 1,
-            last=last,
-        )
-        return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)
+        first = None if self._done is None else self._done + 1
+        return self._open.ended(self._keys.ranks(), first, last)
 
     def _results(self, found: WindowStates | None) -> pa.RecordBatch:
         if found is None or not len(found.window):

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.aggregate import stream
+from host.aggregate import open_windows
 
 TRADES = (
     "time,item,price\n2026-01-01 10:00:01,A,5\n2026-01-01 10:00:03,B,7\n"
@@ -97,9 +97,11 @@ def test_the_input_is_not_overwritten(asked, tmp_path, capsys):
 
 
 def test_a_wrong_answer_is_found_out(asked, tmp_path, capsys, monkeypatch):
-    cells_of = stream.cells_of
+    cells_of = open_windows.cells_of
     monkeypatch.setattr(
-        stream, "cells_of", lambda keys, panes, values, how: cells_of(keys, panes * 0, values, how)
+        open_windows,
+        "cells_of",
+        lambda keys, panes, values, how: cells_of(keys, panes * 0, values, how),
     )
     output = tmp_path / "out.parquet"
     assert main(["aggregate", *asked, str(output), "--verify"]) == 1
