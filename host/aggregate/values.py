@@ -19,7 +19,7 @@ from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
 from host.windowed.panes import Combine
 
-__all__ = ["ROWS", "AggregateStates"]
+__all__ = ["ROWS", "AggregateStates", "Array", "State"]
 
 Array: TypeAlias = npt.NDArray[Any]
 #: A state: a function and a column, ``("count", None)`` for the number of rows.
@@ -33,6 +33,8 @@ _COMBINES: dict[str, Combine] = {
     "min": np.minimum,
     "max": np.maximum,
 }
+#: Functions whose results depend on the number of values.
+_COUNTED = ("count", "mean")
 _INT64 = np.iinfo(np.int64)
 #: Kinds of which sums and means are computed.
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
@@ -59,6 +61,8 @@ class AggregateStates:
     ----------
     schema : pa.Schema
         Columns of the aggregates in a result.
+    states : list of (str, str or None)
+        The states; a function and a column each, :data:`ROWS` first.
 
     Raises
     ------
@@ -70,7 +74,7 @@ class AggregateStates:
         self._aggregates = dict(aggregates)
         names = dict.fromkeys(one.column for one in aggregates.values() if one.column is not None)
         self._columns = {name: _aggregated(schema, name, aggregates) for name in names}
-        self._states = list(dict.fromkeys([ROWS, *self._needed()]))
+        self.states = list(dict.fromkeys([ROWS, *self._needed()]))
         self._largest = dict.fromkeys(self._columns, 0)
         self._rows = 0
         self.schema = pa.schema(
@@ -80,13 +84,23 @@ class AggregateStates:
     @property
     def combines(self) -> list[Combine]:
         """How each state is combined."""
-        return [self._combine(function, column) for function, column in self._states]
+        return [self._combine(function, column) for function, column in self.states]
+
+    @property
+    def shown_counts(self) -> set[State]:
+        """Counts that results depend on, beside whether they are zero."""
+        shown = {one.column for one in self._aggregates.values() if one.function in _COUNTED}
+        return {("count", column) for column in shown}
+
+    def is_float(self, column: str) -> bool:
+        """Return whether floats are aggregated."""
+        return self._columns[column].kind is Kind.FLOAT
 
     def of_rows(self, batch: pa.RecordBatch) -> list[Array]:
         """Return what each row contributes to each state."""
         self._rows += batch.num_rows
         given = {name: self._read(batch, column) for name, column in self._columns.items()}
-        return [self._contribution(state, given, batch.num_rows) for state in self._states]
+        return [self._contribution(state, given, batch.num_rows) for state in self.states]
 
     def results(self, states: Sequence[Array]) -> list[pa.Array]:
         """Return the columns of the aggregates of windows with these states.
@@ -96,7 +110,7 @@ class AggregateStates:
         KeyRangeError
             If a sum does not fit 64 bits.
         """
-        known = dict(zip(self._states, states, strict=True))
+        known = dict(zip(self.states, states, strict=True))
         return [self._result(one, name, known) for name, one in self._aggregates.items()]
 
     def _needed(self) -> list[State]:

@@ -31,8 +31,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="aggregate the rows of a file over windows of time",
         description="Aggregate the rows of a file over windows of time, by keys, as Spark's "
         "groupBy(window(...)) does. The result has the boundaries of the window, the keys and the "
-        "aggregates, in the order of windows and keys. It is computed on the host, without an "
-        "accelerator.",
+        "aggregates, in the order of windows and keys. It is computed on the host, or with "
+        "--device on an accelerator, with the same answer.",
     )
     files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
     files.add_argument(
@@ -69,6 +69,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "sorted one by one, and are merged",
     )
     run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="sim:BUNDLE",
+        help="an accelerator of windowed aggregates, whose operator has what is computed",
+    )  # fmt: skip
     run.add_argument("--verify", action="store_true", help="compare with the reference operator")
     run.add_argument("--explain", action="store_true", help="say what is computed, and how")
     parser.set_defaults(run=main)
@@ -83,7 +87,7 @@ def main(options: argparse.Namespace) -> int:
     with Status("aggregate") as status:
         with status.stage(f"reading {options.input}"):
             table, source = _source(options, query)
-        pipeline = source.aggregate(query, started=started.append)
+        pipeline = source.aggregate(query, device=options.device, started=started.append)
         if options.explain:
             print(f"query    {query}\n{pipeline.explain()}")
         began = time.monotonic()
@@ -95,8 +99,10 @@ def main(options: argparse.Namespace) -> int:
                 _verify(table, query, result, status)
                 batches = iter(result.to_batches())
             rows = write_table(batches, execution.schema, options.output)
+        done = started[-1]
+        cycles = f"{done.cycles} cycles of {options.device}, " if options.device else ""
         print(
-            f"{started[-1].work.rows} rows, {rows} results, {time.monotonic() - began:.2f} s, "
+            f"{done.work.rows} rows, {rows} results, {cycles}{time.monotonic() - began:.2f} s, "
             f"written to {options.output}",
             file=sys.stderr,
         )

@@ -3,11 +3,24 @@
 
 import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from host.device.contract import Device, Exchange, Stamps
+from host.device.contract import Device, Exchange, Stamps, WordDevice
 from host.errors import DeviceUriError
 
-__all__ = ["Device", "Exchange", "Stamps", "device_kind", "is_shared", "open_device"]
+if TYPE_CHECKING:
+    from host.device.simulated import SimulatedAggregate
+
+__all__ = [
+    "Device",
+    "Exchange",
+    "Stamps",
+    "WordDevice",
+    "device_kind",
+    "is_shared",
+    "open_aggregate",
+    "open_device",
+]
 
 _KINDS = ("software", "sim")
 #: Kinds of devices behind a link, which are pieces of hardware.
@@ -54,6 +67,26 @@ def open_device(uri: str) -> Device:
 
         return LinkedDevice(uri)
     return _opened_by_module(scheme, place, uri)
+
+
+def open_aggregate(uri: str) -> "SimulatedAggregate":
+    """Open the accelerator of windowed aggregates that ``"sim:BUNDLE"`` names.
+
+    Raises
+    ------
+    DeviceUriError
+        If it is another kind of device, for those only join.
+    ManifestError
+        If the bundle cannot be used.
+    """
+    _, _, place = uri.partition(":")
+    if device_kind(uri) != "sim":
+        raise DeviceUriError(uri, "cannot aggregate, as only simulated ones can so far")
+    if not place:
+        raise DeviceUriError(uri, "lacks its bundle")
+    from host.device.simulated import SimulatedAggregate
+
+    return SimulatedAggregate(Path(place), uri=uri)
 
 
 def device_kind(uri: str) -> str:

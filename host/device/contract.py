@@ -4,7 +4,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from host.errors import DeviceError
 from host.manifest import BundleManifest, Manifest
 from host.reference.exact import UInt64s
 
-__all__ = ["Device", "Exchange", "Stamps", "check_words"]
+__all__ = ["Device", "Exchange", "Stamps", "WordDevice", "check_words"]
 
 
 class Exchange(NamedTuple):
@@ -50,6 +50,23 @@ class Stamps:
     def for_arrays(cls, words: UInt64s, results: UInt64s) -> "Stamps":
         """Return stamps for exchanges of these arrays."""
         return cls(np.zeros(len(words), np.uint64), np.zeros(len(results), np.uint64))
+
+
+class WordDevice(Protocol):
+    """What every accelerator is driven by, whatever it computes; see :class:`Device`."""
+
+    uri: str
+
+    def exchange(
+        self, words: UInt64s, results: UInt64s, *, cycles: int, stamps: Stamps | None = None
+    ) -> Exchange:
+        """Offer words and collect results, without blocking."""
+
+    def counters(self) -> dict[str, int]:
+        """Return the performance counters."""
+
+    def close(self) -> None:
+        """Release the device."""
 
 
 class Device(ABC):

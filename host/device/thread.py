@@ -6,7 +6,7 @@ from queue import SimpleQueue
 import threading
 import time
 
-from host.device.contract import Device, Exchange, Stamps
+from host.device.contract import Exchange, Stamps, WordDevice
 from host.errors import DeviceTimeoutError
 from host.reference.exact import UInt64s
 
@@ -54,7 +54,7 @@ class _Request:
     error: BaseException | None = None
     seconds: float = 0.0
 
-    def run(self, device: Device) -> None:
+    def run(self, device: WordDevice) -> None:
         start = time.monotonic()
         self.began.set()
         try:
@@ -76,7 +76,7 @@ class DeviceThread:
 
     Parameters
     ----------
-    device : Device
+    device : WordDevice
         An open device, which nobody else may use during an exchange.
 
     Attributes
@@ -89,7 +89,7 @@ class DeviceThread:
 
     close_seconds = 30.0
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: WordDevice) -> None:
         self._device = device
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._running: _Request | None = None
@@ -174,6 +174,6 @@ class DeviceThread:
         return DeviceTimeoutError(self._device.uri, waited, {})
 
 
-def _serve(device: Device, requests: "SimpleQueue[_Request | None]") -> None:
+def _serve(device: WordDevice, requests: "SimpleQueue[_Request | None]") -> None:
     while (request := requests.get()) is not None:
         request.run(device)

@@ -228,9 +228,13 @@ class Pipeline:
         return self._with(Joined(right, query, device, chosen, started))
 
     def aggregate(
-        self, query: AggregateQuery, *, started: Callable[[Aggregate], None] | None = None
+        self,
+        query: AggregateQuery,
+        *,
+        device: str | None = None,
+        started: Callable[[Aggregate], None] | None = None,
     ) -> "Pipeline":
-        """Aggregate rows over windows of time, by keys, on the host.
+        """Aggregate rows over windows of time, by keys, on the host or on an accelerator.
 
         The result has the boundaries of the window, the keys and the aggregates, in the order of
         windows and keys. If rows are known to be SORTED by time, results leave as windows end.
@@ -239,10 +243,12 @@ class Pipeline:
         ----------
         query : AggregateQuery
             The aggregation.
+        device : str, optional
+            An accelerator of windowed aggregates, ``"sim:BUNDLE"``, with the same answer.
         started : callable, optional
             Called with the stream of each execution, whose ``work`` has the counts.
         """
-        return self._with(Aggregated(query, started))
+        return self._with(Aggregated(query, device, started))
 
     def then(self, operation: Lazy) -> "Pipeline":
         """Append any operation, including operations defined outside of the kit."""

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from host.device import Device
+from host.device import WordDevice
 from host.device.thread import Finished
 from host.errors import DeviceTimeoutError
 
@@ -36,7 +36,7 @@ class DeviceWatch:
 
     Parameters
     ----------
-    device : Device
+    device : WordDevice
         Device, for the error message.
     deadline : Deadline
         Longest time without progress.
@@ -49,7 +49,7 @@ class DeviceWatch:
         Seconds in which the host had nothing else to do.
     """
 
-    def __init__(self, device: Device, deadline: Deadline) -> None:
+    def __init__(self, device: WordDevice, deadline: Deadline) -> None:
         self._device = device
         self._deadline = deadline
         self._idle_cycles, self._idle_seconds = 0, 0.0

@@ -24,11 +24,14 @@ class Aggregated(Stateful):
     ----------
     query : AggregateQuery
         The aggregation.
+    device : str, optional
+        URI of the accelerator that keeps the windows; by default, the host does.
     started : callable, optional
         Called with the stream of each execution, whose ``work`` has counts of rows and results.
     """
 
     query: AggregateQuery
+    device: str | None = None
     started: Callable[[Aggregate], None] | None = None
 
     def effect(self, traits: Traits) -> Effect:
@@ -45,13 +48,15 @@ class Aggregated(Stateful):
         return WindowAggregation(schema, self.query).schema
 
     def reason(self, place: Place) -> str:
+        where = "" if self.device is None else f"; windows are kept by {self.device}"
         if self._in_order(place):
-            return f"results leave as windows end: its input is SORTED by {self.query.time}"
-        return "results leave at the end: its input is not known to be sorted by time"
+            return f"results leave as windows end: its input is SORTED by {self.query.time}{where}"
+        return f"results leave at the end: its input is not known to be sorted by time{where}"
 
     def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         stream = Aggregate()
-        graph.add(stream, AggregateParams(self.query, place.schema, self._in_order(place)))
+        in_order = self._in_order(place)
+        graph.add(stream, AggregateParams(self.query, place.schema, in_order, self.device))
         graph.connect(producer, stream)
         if self.started is not None:
             self.started(stream)

@@ -6,6 +6,8 @@ import pytest
 
 from host.__main__ import main
 from host.aggregate import open_windows
+from host.streams import aggregate
+from tests.host.aggregate.small_aggregate import ModelDevice
 
 TRADES = (
     "time,item,price\n2026-01-01 10:00:01,A,5\n2026-01-01 10:00:03,B,7\n"
@@ -42,6 +44,45 @@ def test_a_file_is_aggregated_and_verified(asked, tmp_path, capsys):
     assert "verify: all 3 results agree with the reference operator" in said.err
     assert "4 rows, 3 results" in said.err
     assert rows_of(output) == ROWS
+
+
+def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
+    closed = []
+
+    class Closing(ModelDevice):
+        def close(self):
+            closed.append(self)
+
+    monkeypatch.setattr(aggregate, "open_aggregate", lambda uri: Closing())
+    output = str(tmp_path / "out.parquet")
+    options = [*asked, output, "--device", "sim:bundle", "--explain"]
+    assert main(["aggregate", *options, "--verify"]) == 0
+    said = capsys.readouterr()
+    assert "sorted by time; windows are kept by sim:bundle" in said.out
+    assert "verify: all 3 results agree" in said.err
+    assert "4 rows, 3 results, 2 cycles of sim:bundle, " in said.err
+    assert rows_of(output) == ROWS
+    assert main(["aggregate", *options, "--aggregate", "best=min:price", "--window", "9min"]) == 0
+    # Nothing is written if the device cannot serve the query, and it is closed all the same.
+    assert main(["aggregate", *options, "--window", "1h", "--advance", "1min"]) == 2
+    assert "have 60 panes, but those of the accelerator at most 6" in capsys.readouterr().err
+    assert len(closed) == 3
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("software:", "Device 'software:' cannot aggregate, as only simulated ones can so far"),
+        ("sim:", "Device 'sim:' lacks its bundle"),
+        ("sim:nowhere", "Bundle 'nowhere' has no readable manifest"),
+        ("what", "Device 'what' names no kind of device"),
+    ],
+)
+def test_other_devices_are_refused(asked, tmp_path, capsys, device, said):
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, str(output), "--device", device]) == 2
+    assert said in capsys.readouterr().err
+    assert not output.exists()
 
 
 def test_sorted_files_stream_and_folders_merge(asked, tmp_path, capsys):

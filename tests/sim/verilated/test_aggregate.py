@@ -3,17 +3,21 @@
 
 from contextlib import closing
 
+from hypothesis import given, settings
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hdl.bundle import write_bundle
+from host.__main__ import main
 from host.device.simulated import SimulatedAggregate
 from host.errors import DeviceError, ForeignManifestError
 from host.words import AggregateCodec
 from sim.verilated.library import build_library
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
-from tests.hdl.aggregate.operators import aggregate_parameters, operator
+from tests.host.aggregate.device_tables import SCHEMA, agree, cases, on_device, query
+from tests.host.aggregate.small_aggregate import OPERATOR, PARAMETERS
 
 pytestmark = pytest.mark.long
 
@@ -21,17 +25,15 @@ pytestmark = pytest.mark.long
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     place = tmp_path_factory.mktemp("aggregate") / "bundle"
-    described = operator("sum", "max", "count", size=12, advance=3)
-    parameters = aggregate_parameters(described, cores=3, keys=13)
-    write_bundle(parameters, place)
+    write_bundle(PARAMETERS, place)
     build_library(place)
-    return place, described, parameters
+    return place
 
 
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (100, 0), (0, 150), (60, 60)])
 def test_the_simulated_accelerator_answers_as_defined(bundle, stall_in, stall_out):
-    place, described, parameters = bundle
-    program = InputProgram(described, parameters)
+    parameters = PARAMETERS
+    program = InputProgram(OPERATOR, parameters)
     program.random_tuples(f"{stall_in} {stall_out}", 600)
     program.flush()
     columns = -(-program.layout.size // 64)
@@ -39,7 +41,7 @@ def test_the_simulated_accelerator_answers_as_defined(bundle, stall_in, stall_ou
     words = np.array(
         [[word >> 64 * n & (1 << 64) - 1 for n in range(columns)] for word in bits], np.uint64
     )
-    simulated = SimulatedAggregate(place, seed=3, stall_in=stall_in, stall_out=stall_out)
+    simulated = SimulatedAggregate(bundle, seed=3, stall_in=stall_in, stall_out=stall_out)
     with closing(simulated) as device:
         codec = AggregateCodec(device.manifest)
         results = np.zeros(
@@ -57,6 +59,37 @@ def test_the_simulated_accelerator_answers_as_defined(bundle, stall_in, stall_ou
     assert counters["ingress_busy"] == len(words)
     with pytest.raises(DeviceError, match="key 1[345] is not below the capacity of 13 keys"):
         codec.check(rows)
+
+
+def test_tables_are_aggregated_as_on_the_host(bundle):
+    simulated = SimulatedAggregate(bundle, seed=5, stall_in=40, stall_out=40)
+    with closing(simulated) as device:
+
+        @settings(max_examples=150)
+        @given(cases())
+        def compare(case):
+            agree(device, case)
+
+        compare()
+
+
+def test_a_command_aggregates_a_file_on_a_bundle(bundle, tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("at,of,price\n-3,A,5\n4,B,\n1,A,7\n9,B,-100\n")
+    options = ["--input", str(tmp_path / "rows.csv"), "--time", "at", "--window", "6"]
+    options += ["--advance", "3", "--by", "of", "--output", str(tmp_path / "out.json")]
+    for value in ("n=count", "mean=mean:price", "low=min:price", "high=max:price"):
+        options += ["--aggregate", value]
+    assert main(["aggregate", *options, "--device", f"sim:{bundle}", "--verify"]) == 0
+    assert "verify: all 7 results agree" in capsys.readouterr().err
+
+
+def test_a_sum_that_leaves_its_bits_is_a_fault_of_its_window(bundle):
+    rows = pa.RecordBatch.from_pylist([{"time": 3, "price": 127}] * 65, SCHEMA)
+    asked = query(aggregates={"total": "sum:price"})
+    with closing(SimulatedAggregate(bundle)) as device:
+        work, windows = on_device(device, asked)
+        with closing(windows), pytest.raises(DeviceError, match="a fault .range. by boundary"):
+            work.last_rows(rows)
 
 
 def test_a_bundle_of_a_join_is_refused(tmp_path):
