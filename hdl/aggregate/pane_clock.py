@@ -98,22 +98,26 @@ class PaneClock(wiring.Component):
         self.word = word = Signal(data.StructLayout(flags), name="at_hand")
         self.taken, self.compare = Signal(), Signal()
         m.d.comb += self.i.ready.eq((self.taken | ~word.valid) & ~self.compare)
-        compared = Signal(prepared_word(self.parameters))
-        m.d.comb += compared.eq(
-            Mux(self.compare, word.prepared.as_value(), self.i.payload.as_value())
-        )
-        is_tuple = compared.kind == AggregateKind.TUPLE
-        has_time = is_tuple | (compared.op == AggregateControl.WATERMARK)
-        has_key = Cat(target.valid for target in compared.tuple.targets).any()
-        is_late = compared.time < self.begin
-        with m.If(self.compare | self.i.ready):
-            m.d.sync += [
-                word.due.eq(has_time & (compared.time >= self.end)),
-                word.late.eq(is_late),
-                word.sends.eq(is_tuple & has_key & ~is_late),
-            ]
+        # Each of both words has comparators of its own: choosing one of them first would be the
+        # slowest path of the accelerator.
+        with m.If(self.compare):
+            m.d.sync += self.judge(word.prepared, word)
+        with m.Elif(self.i.ready):
+            m.d.sync += self.judge(self.i.payload, word)
         with m.If(self.i.ready):
             m.d.sync += [word.valid.eq(self.i.valid), word.prepared.eq(self.i.payload)]
+
+    def judge(self, prepared, word):
+        """Return assignments of the flags of the word at hand, which are those of ``prepared``."""
+        is_tuple = prepared.kind == AggregateKind.TUPLE
+        has_time = is_tuple | (prepared.op == AggregateControl.WATERMARK)
+        has_key = Cat(target.valid for target in prepared.tuple.targets).any()
+        is_late = prepared.time < self.begin
+        return [
+            word.due.eq(has_time & (prepared.time >= self.end)),
+            word.late.eq(is_late),
+            word.sends.eq(is_tuple & has_key & ~is_late),
+        ]
 
     def elaborate_faults(self, m):
         """Remember what was wrong with the words that were taken since CLEAR."""
