@@ -4,7 +4,8 @@
 Both sides go through the device in the order of time. The window of the right rows is as large as
 the tolerance needs, and a left row's search ends with the newest row of its key in that window.
 Each core answers with the newest row that it has, and the newest of these is the row that is
-wanted. Times themselves stay on the host: an order of arrival is all that the device has to know.
+wanted; so as few cores store rows as the window needs. Times themselves stay on the host: an order
+of arrival is all that the device has to know.
 
 Rows ahead are found in the same way, by sending both sides backwards.
 """
@@ -26,6 +27,7 @@ from host.query.ordering import Ordering
 from host.reference.join_type import NO_ROW
 from host.reference.side import Side
 from host.reference.window import CountWindow
+from host.streams.failed_cores import failed_cores
 
 __all__ = ["DeviceRows"]
 
@@ -147,6 +149,7 @@ class DeviceRows:
             ),
             self.device,
             newest_of=Side.R,
+            segments=self._segments(window),
             record=True,
         )  # fmt: skip
         for _ in join.batches():
@@ -158,6 +161,15 @@ class DeviceRows:
         earlier = row < number[probe]  # other pairs were found by stored rows, which probe as well
         np.maximum.at(found, probe[earlier], row[earlier])
         return found
+
+    def _segments(self, window: int) -> list[tuple[int, list[int]]]:
+        """Let as few cores store as the window needs, because each that does sends an answer."""
+        manifest = self.device.manifest
+        live = [n for n in range(manifest.storage.cores) if n not in failed_cores(self.device)]
+        fewest = -(-window // manifest.storage.sub_window)
+        if fewest >= len(live) or "SEGMENT" not in manifest.operations:
+            return []
+        return [(0, live[:fewest])]
 
     def _completed(
         self,

@@ -111,6 +111,14 @@ def test_a_core_answers_a_left_row_with_one_right_row(simulated):
     assert driven.looked_up == 0
 
 
+def test_no_more_cores_answer_than_the_window_needs(simulated):
+    right = [(time, 0) for time in range(60)]
+    left = [(60, 0)] * 50
+    for rows, cores in ((20, 1), (21, 2), (41, 3)):
+        driven = same_as_reference(left, right, simulated, Direction.BACKWARD, rows, True)
+        assert (driven.window, driven.counters["results"]) == (rows, cores * len(left))
+
+
 def test_left_rows_whose_right_row_has_left_the_window_are_looked_up(simulated):
     right = [(0, 7), *((time, 1) for time in range(1, 200))]
     left = [(199, 1), (199, 7), (199, 5), (250, 7)]
