@@ -16,8 +16,9 @@ from spark_offload.failures.translation import in_partition
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
+from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
-from spark_offload.tasks.task import ArrowFunction, declared
+from spark_offload.tasks.task import BUFFER_ROWS, ArrowFunction, declared
 
 __all__ = ["AsofTask", "asof_function"]
 
@@ -64,7 +65,10 @@ def _join_partition(
     """Yield the rows of the answer as they are decided; report at the end."""
     watch = Stopwatch()
     rows = PartitionRows(
-        watch.reading(batches), task.left, task.right, PartitionChecks(task.query.pairs)
+        gathered(watch.reading(batches), BUFFER_ROWS),
+        task.left,
+        task.right,
+        PartitionChecks(task.query.pairs),
     )
     results = 0
     for batch in watch.giving(declared(batch, task.output) for batch in _joined(rows, task.query)):

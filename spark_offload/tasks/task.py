@@ -21,6 +21,7 @@ from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.measures.trace import cumulative_counts, histogram
 from spark_offload.session.progress import tuples_writer
+from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.handover import Handover
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
 
@@ -96,7 +97,7 @@ def _join_partition(
     watch = Stopwatch()
     tell = tuples_writer(task.progress, partition)
     rows = PartitionRows(
-        watch.reading(batches),
+        gathered(watch.reading(batches), BUFFER_ROWS),
         task.left,
         task.right,
         PartitionChecks(task.query, halos=task.halos),
