@@ -3,6 +3,7 @@
 
 from fnmatch import fnmatchcase
 from importlib.metadata import EntryPoint
+import json
 import os
 from pathlib import Path
 import subprocess
@@ -20,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 #: The packages of the wheel, by the patterns that find them.
 PACKAGES = [pattern.removesuffix("*") for pattern in SETUPTOOLS["packages"]["find"]["include"]]
+REPORTS = sorted((ROOT / "docs" / "routing").glob("*.json"))
 #: Packages of which mypy checks every function: a program that uses them can rely on their types.
 TYPED = [package for package in PROJECT["tool"]["mypy"]["files"] if package != "splitjoin"]
 
@@ -64,7 +66,8 @@ def test_every_command_of_the_wheel_leads_to_a_function():
 def wheel(tmp_path_factory):
     """The wheel of a copy of the sources, in which no earlier build has left anything."""
     source, wheels = (tmp_path_factory.mktemp(name) for name in ("source", "wheels"))
-    for path in [*files_of_packages(), "pyproject.toml", "README.md", "LICENSE"]:
+    reports = [path.relative_to(ROOT) for path in REPORTS]
+    for path in [*files_of_packages(), *reports, "pyproject.toml", "README.md", "LICENSE"]:
         (source / path).parent.mkdir(parents=True, exist_ok=True)
         (source / path).write_bytes((ROOT / path).read_bytes())
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", wheels, source)
@@ -102,7 +105,9 @@ def user(folder):
 def test_the_wheel_holds_every_file_of_the_packages(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == files_of_packages()
+    reports = {name for name in held if ".data/data/share/" in name}
+    assert held - reports == files_of_packages()
+    assert {name.rpartition("/")[2] for name in reports} == {path.name for path in REPORTS}
 
 
 @pytest.mark.long
@@ -117,6 +122,7 @@ def test_ten_lines_of_the_readme_run_from_any_folder_where_the_wheel_is_installe
     (bundle,) = bundles.iterdir()
     assert f"sim:{bundle}" in done.stdout
     assert "Building the default bundle" in done.stderr
+    assert json.loads((bundle / "manifest.json").read_text())["clock"]["mhz"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 

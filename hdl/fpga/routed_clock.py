@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routed clock of a preset, or of its twin, for the manifest."""
 
+import importlib.metadata
 import json
+from pathlib import Path
 
 from hdl.presets import PRESETS, TWINS
 
@@ -9,7 +11,23 @@ from .devices import DEVICES, SPEEDS
 from .provenance import ROOT
 from .published import REPORTS, earlier_design
 
-__all__ = ["routed_clock"]
+__all__ = ["reports_root", "routed_clock"]
+
+#: Where the wheel puts the reports, below the environment's folder (``pyproject.toml``).
+SHARED = "share/splitjoin-kit"
+
+
+def reports_root():
+    """Return the folder with ``docs/routing``: the checkout, or what pip has installed of it."""
+    if (ROOT / REPORTS).is_dir():
+        return ROOT
+    try:
+        files = importlib.metadata.files("splitjoin-kit") or ()
+    except importlib.metadata.PackageNotFoundError:
+        return ROOT
+    pattern = f"{SHARED}/{REPORTS.as_posix()}/*.json"
+    found = next((file for file in files if file.match(pattern)), None)
+    return ROOT if found is None else Path(found.locate()).resolve().parents[len(REPORTS.parts)]
 
 
 def find_report(preset, root):
@@ -25,7 +43,7 @@ def find_report(preset, root):
     return None
 
 
-def routed_clock(parameters, *, root=ROOT):
+def routed_clock(parameters, *, root=None):
     """Return what the manifest of an accelerator states about its clock on a device.
 
     To tell whether the report belongs to the current design, the routed design is generated, which
@@ -35,8 +53,8 @@ def routed_clock(parameters, *, root=ROOT):
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
-    root : Path
-        Checkout that contains the routing reports.
+    root : Path, optional
+        Folder that contains the routing reports; by default, :func:`reports_root`.
 
     Returns
     -------
@@ -54,6 +72,7 @@ def routed_clock(parameters, *, root=ROOT):
     """
     name = next((name for name, preset in PRESETS.items() if preset == parameters), None)
     routed = TWINS.get(name, name)
+    root = root or reports_root()
     path = routed and find_report(routed, root)
     if path is None:
         return None

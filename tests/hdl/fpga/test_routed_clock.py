@@ -7,9 +7,10 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.fpga import published
+from hdl.fpga import routed_clock as module
 from hdl.fpga.provenance import design_hash
 from hdl.fpga.published import REPORTS
-from hdl.fpga.routed_clock import routed_clock
+from hdl.fpga.routed_clock import reports_root, routed_clock
 from hdl.presets import PRESETS, TWINS
 from host.manifest import Manifest, RoutedClock
 
@@ -93,3 +94,20 @@ def test_a_new_route_changes_nothing_of_a_bundle_but_its_clock(tmp_path, monkeyp
             "manifest.json", "splitjoin.v", "splitjoin.json", "splitjoin.so",
         }  # fmt: skip
     assert len(hashes) == 1
+
+
+def test_an_installed_kit_finds_the_reports_that_its_wheel_has_brought(tmp_path, monkeypatch):
+    site = tmp_path / "lib" / "site-packages"
+    shared = tmp_path / "share" / "splitjoin-kit"
+    report = "../../share/splitjoin-kit/docs/routing/a.json"
+    described = site / "splitjoin_kit-1.dist-info"
+    for folder in (described, shared / REPORTS):
+        folder.mkdir(parents=True)
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: splitjoin-kit\nVersion: 1\n")
+    (described / "RECORD").write_text(f"hdl/__init__.py,,\n{report},,\n")
+    (site / report).resolve().touch()
+    monkeypatch.setattr(module, "ROOT", site)
+    monkeypatch.syspath_prepend(site)
+    assert reports_root() == shared
+    (described / "RECORD").write_text("hdl/__init__.py,,\n")
+    assert reports_root() == site
