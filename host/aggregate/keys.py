@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.encode.dictionary import GrowingCodes
+from host.encode.dictionary import GrowingCodes, IntegerCodes
 from host.encode.kinds import ColumnType, Kind, column_type, validity
 
 __all__ = ["KeyNumbers"]
@@ -38,7 +38,10 @@ class KeyNumbers:
     def __init__(self, schema: pa.Schema, names: Sequence[str]) -> None:
         self._types: list[ColumnType] = [column_type(schema, name, "input") for name in names]
         self.schema = pa.schema([schema.field(name) for name in names])
-        self._codes = [GrowingCodes() for _ in names]
+        self._codes = [
+            GrowingCodes() if one.kind.is_coded or one.kind is Kind.DECIMAL else IntegerCodes()
+            for one in self._types
+        ]
         self._numbers: dict[tuple[int, ...], int] = {}  # by codes, if there are several columns
         self._table = np.zeros(0, np.int64)  # by code, if there is one column; -1 is no number
         self._count = 0
@@ -60,8 +63,10 @@ class KeyNumbers:
         """Return the codes of a column of the keys; that of a null is 0."""
         found, codes = self._types[at], self._codes[at]
         values = found.read(batch)
-        text = found.kind.is_coded or found.kind is Kind.DECIMAL
-        code = (codes.of_values(values) if text else codes.of_integers(values)).astype(np.int64)
+        if isinstance(codes, IntegerCodes):
+            code = codes.of_integers(values)
+        else:
+            code = codes.of_values(values).astype(np.int64)
         valid = validity(values)
         return code + 1 if valid is None else np.where(valid, code + 1, 0)
 

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from host.encode.kinds import integer_view, validity
 
-__all__ = ["GrowingCodes"]
+__all__ = ["GrowingCodes", "IntegerCodes"]
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -57,3 +58,31 @@ class GrowingCodes:
     def _numbers(self, uniques: Iterable[Hashable]) -> UInt64s:
         known = self._codes
         return np.array([known.setdefault(value, len(known)) for value in uniques], np.uint64)
+
+
+class IntegerCodes:
+    """Numbers distinct integers of one column, in the same way.
+
+    All of them are looked up by Arrow, which needs no Python object for each distinct value of a
+    batch.
+    """
+
+    def __init__(self) -> None:
+        self._known: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._known is None else len(self._known)
+
+    def of_integers(self, values: pa.Array) -> npt.NDArray[np.int64]:
+        """Return the code of every value, a number or a time of one type; that of a null is 0."""
+        view, valid = integer_view(values), validity(values)
+        plain = pa.array(view) if valid is None else pa.array(view, mask=~valid)
+        known = plain.slice(0, 0) if self._known is None else self._known
+        codes = pc.index_in(plain, value_set=known, skip_nulls=True)
+        if codes.null_count > plain.null_count:
+            fresh = pc.unique(plain.filter(codes.is_null())).drop_null()
+            known = pa.concat_arrays([known, fresh])
+            codes = pc.index_in(plain, value_set=known, skip_nulls=True)
+        self._known = known
+        found: npt.NDArray[np.int64] = codes.fill_null(0).to_numpy().astype(np.int64)
+        return found

@@ -169,18 +169,17 @@ class DeviceWindows:
         columns = [
             np.concatenate(parts) for parts in zip(*(at for _, at in self._waiting), strict=True)
         ]
-        chosen = np.arange(len(panes)) if end is None else np.flatnonzero(panes < end)
-        if len(chosen) < len(panes):
-            kept = np.flatnonzero(panes >= end)
-            self._waiting = [(panes[kept], [column[kept] for column in columns])]
-        else:
-            self._waiting = []
-        if not len(chosen):
+        self._waiting = []
+        if end is not None and (panes >= end).any():
+            kept, chosen = np.flatnonzero(panes >= end), np.flatnonzero(panes < end)
+            self._waiting.append((panes[kept], [column[kept] for column in columns]))
+            panes, columns = panes[chosen], [column[chosen] for column in columns]
+        if not len(panes):
             return
-        if (np.diff(panes[chosen]) < 0).any():
-            chosen = chosen[np.argsort(panes[chosen], kind="stable")]
-        keys, *values = (column[chosen] for column in columns)
-        self._pack(panes[chosen], keys, values)
+        if (np.diff(panes) < 0).any():
+            order = np.argsort(panes, kind="stable")
+            panes, columns = panes[order], [column[order] for column in columns]
+        self._pack(panes, columns[0], columns[1:])
 
     def _pack(self, panes: Int64s, keys: Int64s, values: list[Array]) -> None:
         """Stage rows that are sorted by pane."""

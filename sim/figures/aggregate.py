@@ -17,7 +17,7 @@ from sim.verilated.library import build_library
 
 from .registry import Result, figure
 
-__all__ = ["aggregate_run", "expected_totals"]
+__all__ = ["PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "expected_totals"]
 
 #: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
 PRESET = "aggregate"
@@ -39,6 +39,14 @@ def expected_totals(times, keys, values, *, keys_count, panes):
     return running[np.minimum(ends, last + 1)] - running[np.maximum(ends - panes, 0)]
 
 
+def aggregate_bundle(parameters, report):
+    """Return the folder of a bundle with its simulator library, which is built if necessary."""
+    bundle = Path("build") / "figures" / "aggregate"
+    write_bundle(parameters, bundle)
+    build_library(bundle, report=report)
+    return bundle
+
+
 def aggregate_run(parameters, *, pane_tuples, panes, report):
     """Run an accelerator on random tuples as fast as it takes them, and check every sum.
 
@@ -48,9 +56,7 @@ def aggregate_run(parameters, *, pane_tuples, panes, report):
         ``cycles_per_tuple`` from the first tuple of the second window's length on to the last
         tuple, ``tuples``, ``results``, and ``seconds`` of the simulation.
     """
-    bundle = Path("build") / "figures" / "aggregate"
-    write_bundle(parameters, bundle)
-    build_library(bundle, report=report)
+    bundle = aggregate_bundle(parameters, report)
     generator = np.random.default_rng(25)
     count, window = pane_tuples * panes, parameters.operator.panes
     times = np.repeat(np.arange(panes), pane_tuples)

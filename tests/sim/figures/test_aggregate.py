@@ -8,6 +8,7 @@ import pytest
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from sim.figures.aggregate import aggregate_run, check_totals, expected_totals
+from sim.figures.aggregate_tables import random_table, table_rates
 
 
 def test_sums_of_windows_are_those_of_their_tuples():
@@ -41,3 +42,21 @@ def test_a_pane_with_a_tuple_per_key_hides_its_window():
     assert run["cycles_per_tuple"] == pytest.approx(1 + 2 / 64, abs=0.002)
     short = aggregate_run(parameters, pane_tuples=4, panes=40, report=lambda text: None)
     assert short["cycles_per_tuple"] > 5
+
+
+@pytest.mark.long
+def test_tables_of_the_figure_are_those_of_the_host():
+    parameters = AGGREGATE_PRESETS["tiny-aggregate"]
+    rates = table_rates(parameters, pane_tuples=64, panes=10, report=lambda text: None)
+    assert rates["tuples"] == 640
+    # Each of 13 windows has a result for nearly each of the 16 keys.
+    assert 190 <= rates["results"] <= 13 * 16
+    assert rates["cycles"] > 640
+    assert rates["device"]["tuples_per_s"] > 0
+
+
+def test_tables_of_the_figure_have_as_many_rows_in_each_pane():
+    parameters = AGGREGATE_PRESETS["tiny-aggregate"]
+    table = random_table(parameters, pane_tuples=4, panes=3)
+    assert table["time"].to_pylist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert max(table["key"].to_pylist()) < 16
