@@ -62,9 +62,14 @@ def bench(options):
     shapes = SHAPES if described == JoinParameters() else {"chosen": described}
     run_benches(shapes, waves=options.waves, seed=options.seed, tuples=options.tuples)
     if shapes is SHAPES:
+        from hdl.aggregate.presets import AGGREGATE_PRESETS
+
+        from .benches.aggregate_runner import run_aggregate_bench
         from .benches.axi_runner import run_axi_benches
 
         run_axi_benches(waves=options.waves)
+        tiny = AGGREGATE_PRESETS["tiny-aggregate"]
+        run_aggregate_bench(tiny, name="tiny-aggregate", waves=options.waves, seed=options.seed)
     return 0
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
-import numpy as np
 
 from host.manifest import Manifest
 from host.words import WordCodec, merge_ports
-from sim.benches.streams import StreamSink, StreamSource
+from sim.benches.streams import StreamSink, StreamSource, integers, rows
 from sim.scenarios import (
     Cases,
     Flow,
@@ -49,18 +48,6 @@ async def start(dut):
     for _ in range(16):  # docs/architecture.md, section 4
         await FallingEdge(dut.clk)
     dut.rst.value = 0
-
-
-def integers(words):
-    """Return each row of 64-bit numbers as one integer, the first number lowest."""
-    return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in words]
-
-
-def rows(words, columns):
-    """Return integers as rows of 64-bit numbers; the inverse of :func:`integers`."""
-    mask = (1 << 64) - 1
-    numbers = [[word >> 64 * n & mask for n in range(columns)] for word in words]
-    return np.array(numbers, np.uint64).reshape(-1, columns)
 
 
 def last_of(marks):

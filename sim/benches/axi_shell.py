@@ -10,8 +10,9 @@ from cocotb.triggers import Combine, FallingEdge, ReadOnly
 import numpy as np
 
 from host.words import WordCodec
-from sim.benches.accelerator import MANIFEST, SCENARIOS, SETTINGS, deadline, integers, joined
+from sim.benches.accelerator import MANIFEST, SCENARIOS, SETTINGS, deadline, joined
 from sim.benches.axi_drivers import Channel, LiteMaster
+from sim.benches.streams import integers
 from sim.scenarios import assert_right, expected_results, make_scenario, two_inputs
 
 __all__ = []

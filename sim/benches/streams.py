@@ -4,8 +4,21 @@
 import random
 
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
+import numpy as np
 
-__all__ = ["StreamSink", "StreamSource"]
+__all__ = ["StreamSink", "StreamSource", "integers", "rows"]
+
+
+def integers(words):
+    """Return each row of 64-bit numbers as one integer, the first number lowest."""
+    return [int.from_bytes(row.astype("<u8").tobytes(), "little") for row in words]
+
+
+def rows(words, columns):
+    """Return integers as rows of 64-bit numbers; the inverse of :func:`integers`."""
+    mask = (1 << 64) - 1
+    numbers = [[word >> 64 * n & mask for n in range(columns)] for word in words]
+    return np.array(numbers, np.uint64).reshape(-1, columns)
 
 
 class StreamSource:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generate an aggregate, build its bench with cocotb and run it; the side that pytest calls."""
+
+import os
+
+from hdl.bundle import VERILOG, write_bundle
+from hdl.verilog.conversion import TOP
+from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
+
+__all__ = ["run_aggregate_bench"]
+
+
+def run_aggregate_bench(
+    parameters, *, name, waves=False, seed=None, tuples=300, folder=None, deadline=4000
+):
+    """Build and run the bench of an accelerator of aggregates; return the number of scenarios.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator, with room for all keys of its operator.
+    name, waves, seed, tuples, folder
+        As of :func:`sim.benches.runner.run_bench`.
+    deadline : int
+        Cycles of a scenario beside those of its words, results and panes.
+
+    Raises
+    ------
+    BuildError
+        If the bench cannot be built.
+    FailureError
+        If a scenario fails.
+    """
+    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    place = place_of(name, folder)
+    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
+    write_bundle(parameters, bundle)
+    build.mkdir(parents=True, exist_ok=True)
+    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+    runner = BenchRunner()
+    ports = {TOP: stream_ports(["o"])}
+    build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
+    settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples, "deadline": deadline}
+    ran = run_scenarios(runner, name, settings, build, waves, module="sim.benches.aggregate")
+    print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
+    return ran
