@@ -74,6 +74,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     parser.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
     parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
+    parser.add_argument(
+        "--deviation",
+        type=float,
+        metavar="SD",
+        help="fields in one cluster, normal with this standard deviation, instead of uniform ones; "
+        "the expert then cuts time into cells too",
+    )
     parser.add_argument("--device", metavar="URI", help="default: the simulated accelerator")
     parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
     parser.add_argument("--turns", type=int, default=10, metavar="N", help="of the first two")
@@ -89,7 +96,9 @@ def main(options: argparse.Namespace) -> int:
     for name in ("tuples", "window", "turns"):
         if getattr(options, name) < 1:
             raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
-    benchmark = Benchmark(rows=options.tuples, window=options.window)
+    if options.deviation is not None and not 0 <= options.deviation <= 10_000:
+        raise UsageError(f"--deviation must be from 0 to 10000, not {options.deviation}.")
+    benchmark = Benchmark(rows=options.tuples, window=options.window, deviation=options.deviation)
     print(benchmark, file=sys.stderr)
     spark = open_session("splitjoin bench", master=options.master)
     left, right = _frames(spark, benchmark, options.output.parent)
@@ -127,7 +136,11 @@ def main(options: argparse.Namespace) -> int:
         seconds |= _race(written, 1, answers)
     done = metrics(frames[-1])
     spent = done.total("seconds") - done.total("waited_seconds")
-    rows = [*_plan_rows(planning), *_rows(seconds, spent / (2 * benchmark.rows) * 1e6)]
+    overhead = spent / (2 * benchmark.rows) * 1e6
+    if benchmark.deviation is None:
+        rows = [*_plan_rows(planning), *_rows(seconds, overhead)]
+    else:
+        rows = [_speedup("spark.clustered.speedup_vs_expert", seconds, 3)]
     _show(seconds, rows, options.output)
     return 0
 
@@ -202,20 +215,24 @@ def _rows(seconds: dict[str, Times], overhead: float) -> list[BenchRow]:
     if AS_WRITTEN in seconds:
         own = [seconds[AS_WRITTEN][0] / ours for ours in seconds[ACCELERATOR]]
         rows.append(_ratio("spark.band.speedup_vs_spark", own, 100, ">= 100"))
+    rows.append(_speedup("spark.band.speedup_vs_expert", seconds, 1))
+    met = overhead < 0.5
+    return [*rows, BenchRow("spark.overhead_us_per_row", overhead, "us", "< 0.5", met)]
+
+
+def _speedup(name: str, seconds: dict[str, Times], least: float) -> BenchRow:
+    """Return how much quicker the accelerator is than the expert's query."""
     # A machine changes its speed from minute to minute, so what ran in the same turn is compared.
     expert = [
         other / ours for other, ours in zip(seconds[EXPERT], seconds[ACCELERATOR], strict=True)
     ]
-    rows.append(_ratio("spark.band.speedup_vs_expert", expert, 1, "> 1"))
-    met = overhead < 1
-    return [*rows, BenchRow("spark.overhead_us_per_row", overhead, "us", "< 1", met)]
+    return _ratio(name, expert, least, f">= {least:g}")
 
 
 def _ratio(name: str, ratios: Times, least: float, goal: str) -> BenchRow:
     """Return a figure that is the median of ratios turn by turn."""
     middle = median(ratios)
-    met = middle >= least if goal.startswith(">=") else middle > least
-    return BenchRow(name, middle, "times", goal, met, (min(ratios), max(ratios)))
+    return BenchRow(name, middle, "times", goal, middle >= least, (min(ratios), max(ratios)))
 
 
 def _show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:

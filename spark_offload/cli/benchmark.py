@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of the SplitJoin paper: two uniform streams, a band on two fields."""
+"""The benchmark of the SplitJoin paper, a band on two fields, on uniform and clustered streams."""
 
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,7 +17,7 @@ __all__ = ["Benchmark"]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Two streams whose fields ``x`` and ``y`` are uniform over 1 to 10,000.
+    """Two streams whose fields ``x`` and ``y`` are uniform over 1 to 10,000, or in one cluster.
 
     A tuple arrives every tick, in turn from R (even ticks) and from S (odd ones). A pair matches
     if ``x`` differs by at most ``reach``, and ``y`` too.
@@ -31,12 +32,16 @@ class Benchmark:
         Half width of the band.
     seed : int
         Of the random numbers.
+    deviation : float or None
+        Standard deviation of normal fields around 5,000, kept within 1 to 10,000; None: the fields
+        are uniform.
     """
 
     rows: int = 20_000
     window: int = 8_192
     reach: int = 10
     seed: int = 2016
+    deviation: float | None = None
 
     @property
     def within(self) -> int:
@@ -52,12 +57,19 @@ class Benchmark:
                 pa.table(
                     {
                         "t": np.arange(self.rows, dtype=np.int64) * 2 + side,
-                        "x": rng.integers(1, 10_001, self.rows, dtype=np.int32),
-                        "y": rng.integers(1, 10_001, self.rows, dtype=np.int32),
+                        "x": self._field(rng),
+                        "y": self._field(rng),
                     }
                 )
             )
         return sides[0], sides[1]
+
+    def _field(self, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+        """Draw the values of one field."""
+        if self.deviation is None:
+            return rng.integers(1, 10_001, self.rows, dtype=np.int32)
+        values = rng.normal(5_000, self.deviation, self.rows)
+        return np.clip(np.rint(values), 1, 10_000).astype(np.int32)
 
     def query(self, *, counted: bool = False) -> JoinQuery:
         """Return the question: by time, or by the last ``window`` rows, which is the same here."""
@@ -87,20 +99,23 @@ class Benchmark:
         once; the right rows are repeated for their cells as they stream past. Spark left to itself
         broadcasts the repeated rows, which takes about twice as long. Cells of one field only take
         ten times as long.
+
+        In a cluster the cells hold many rows, so time is cut too, into cells twice as wide as the
+        window; for uniform fields that would repeat rows for nothing.
         """
-        width = 2 * (2 * self.reach + 1)
-        cells = 10_000 // width + 2  # of a field
-
-        def cell(value: Column) -> Column:
-            return F.call_function("div", value, F.lit(width))
-
-        own = left.withColumn("cell", cell(F.col("x")) * cells + cell(F.col("y")))
-        other = _renamed(right)
-        for name in "xy":
-            value = F.col(f"{name}_right")
-            reached = F.sequence(cell(value - self.reach), cell(value + self.reach))
-            other = other.withColumn(f"cell_{name}", F.explode(reached))
-        other = other.withColumn("cell", F.col("cell_x") * cells + F.col("cell_y"))
+        cells = [_Cells(name, self.reach, 10_000) for name in "xy"]
+        if self.deviation is not None:
+            cells.append(_Cells("t", self.within, 2 * self.rows))
+        own, other = left, _renamed(right)
+        number, reached_number = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
+        for each in cells:
+            number = number * each.count + each.of(F.col(each.name))
+            value = F.col(f"{each.name}_right")
+            reached = F.sequence(each.of(value - each.reach), each.of(value + each.reach))
+            other = other.withColumn(f"cell_{each.name}", F.explode(reached))
+            reached_number = reached_number * each.count + F.col(f"cell_{each.name}")
+        own = own.withColumn("cell", number)
+        other = other.withColumn("cell", reached_number)
         return (
             F.broadcast(own)
             .join(other, "cell")
@@ -117,11 +132,39 @@ class Benchmark:
         return near[0] & near[1] & near[2]
 
     def __str__(self) -> str:
+        values = (
+            "uniform over 1 to 10,000"
+            if self.deviation is None
+            else f"normal around 5,000 with a standard deviation of {self.deviation:g}"
+        )
         return (
-            f"Two streams of {self.rows:,} tuples, fields x and y uniform over 1 to 10,000; pairs "
+            f"Two streams of {self.rows:,} tuples, fields x and y {values}; pairs "
             f"with |x - x'| <= {self.reach} and |y - y'| <= {self.reach}, each window the last "
             f"{self.window:,} tuples of a stream."
         )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Cells of one column, twice as wide as what a row reaches; ``count`` leaves room at the end.
+
+    ``div`` rounds towards zero, so cell 0 also holds the values that lie up to a width below zero.
+    """
+
+    name: str
+    reach: int
+    greatest: int
+
+    @property
+    def width(self) -> int:
+        return 2 * (2 * self.reach + 1)
+
+    @property
+    def count(self) -> int:
+        return self.greatest // self.width + 2
+
+    def of(self, value: Column) -> Column:
+        return F.call_function("div", value, F.lit(self.width))
 
 
 def _renamed(right: DataFrame) -> DataFrame:

@@ -26,6 +26,25 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     assert all(name in shown.out for name in names)
 
 
+@pytest.mark.long
+def test_clustered_streams_have_a_figure_of_their_own(spark, tmp_path, capsys):
+    path = tmp_path / "bench" / "clustered.json"
+    words = ["bench", "--deviation", "100", "--tuples", "2000", "--window", "200", "--turns", "2"]
+    words += ["--device", "software:", "--without-own", "--output", str(path)]
+    assert main(words) == 0
+    rows = [line.rpartition(", ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert len({row for row in rows if row.endswith(" rows")}) == 1
+    assert [row["name"] for row in json.loads(path.read_text())] == [
+        "spark.clustered.speedup_vs_expert"
+    ]
+
+
+@pytest.mark.parametrize("deviation", ["-1", "10001", "nan"])
+def test_a_deviation_that_the_fields_cannot_have_is_an_error(capsys, deviation):
+    assert main(["bench", "--deviation", deviation]) == 2
+    assert "--deviation must be from 0 to 10000" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--tuples", "--window", "--turns"])
 def test_a_number_that_makes_no_sense_is_an_error(capsys, option):
     assert main(["bench", option, "0"]) == 2

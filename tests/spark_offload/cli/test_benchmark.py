@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+
+from spark_offload.cli.benchmark import Benchmark
+
+
+def test_clustered_fields_are_normal_around_the_middle():
+    for table in Benchmark(rows=20_000, deviation=100).tables():
+        for name in "xy":
+            values = table[name].to_numpy()
+            assert values.dtype == np.int32
+            assert values.mean() == pytest.approx(5_000, abs=5)
+            assert values.std() == pytest.approx(100, rel=0.05)
+
+
+def test_values_beyond_the_ends_are_kept_within():
+    for table in Benchmark(rows=2_000, deviation=10_000).tables():
+        values = table["x"].to_numpy()
+        assert (values.min(), values.max()) == (1, 10_000)
+
+
+@pytest.mark.parametrize("deviation", [None, 0, 100, 10_000])
+def test_the_expert_has_the_rows_of_the_conditions_as_they_are(spark, tmp_path, deviation):
+    benchmark = Benchmark(rows=150, window=40, reach=60, deviation=deviation)
+    left, right = (spark.createDataFrame(table.to_pandas()) for table in benchmark.tables())
+    wanted = sorted(benchmark.in_spark(left, right).collect())
+    assert wanted or deviation in (None, 10_000)
+    assert sorted(benchmark.by_expert(left, right).collect()) == wanted
