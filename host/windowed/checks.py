@@ -3,23 +3,19 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import reduce
-from typing import TYPE_CHECKING
 
 from host.errors import OperatorError
 from host.expressions import Interval, interval
+from host.windowed.description import Description
 from host.windowed.parts import TIME, Field, identifier
 
-if TYPE_CHECKING:
-    from host.windowed.operator import WindowedOperator
-
-__all__ = ["INSTANCES", "check_operator", "check_results", "key_ranges", "pair_ranges"]
+__all__ = ["INSTANCES", "check_operator", "check_results"]
 
 #: The window types, the seed's WT.
 INSTANCES = ("multi", "single")
 
 
-def check_operator(operator: "WindowedOperator") -> None:
+def check_operator(operator: Description) -> None:
     """Raise unless windows, fields, keys and kind of an operator agree.
 
     Raises
@@ -36,7 +32,7 @@ def check_operator(operator: "WindowedOperator") -> None:
     _check_kind(operator)
 
 
-def check_results(operator: "WindowedOperator") -> None:
+def check_results(operator: Description) -> None:
     """Raise unless an operator, whose reductions are resolved, can give its results.
 
     Raises
@@ -53,7 +49,7 @@ def check_results(operator: "WindowedOperator") -> None:
     names = {
         "start": edge,
         "end": edge,
-        **dict(zip(operator.key_names, key_ranges(operator), strict=True)),
+        **dict(zip(operator.key_names, operator.key_ranges, strict=True)),
         **{reduction.name: reduction.range for reduction in operator.reductions},
     }
     for output in operator.outputs:
@@ -63,44 +59,14 @@ def check_results(operator: "WindowedOperator") -> None:
     if operator.having is not None:
         interval(operator.having, names)
     if operator.match is not None:
-        interval(operator.match, pair_ranges(operator))
+        interval(operator.match, operator.pair_ranges)
 
 
-def pair_ranges(operator: "WindowedOperator") -> dict[str, Interval]:
-    """Return the ranges of what expressions may read of a left and a right tuple."""
-    sides = zip("lr", operator.tuple_ranges, strict=True)
-    return {f"{side}.{name}": at for side, ranges in sides for name, at in ranges.items()}
-
-
-def key_ranges(operator: "WindowedOperator") -> tuple[Interval, ...]:
-    """Return the range of each part of a key, over all keys and inputs.
-
-    Raises
-    ------
-    ExpressionError
-        If an expression reads a name that the tuples of an input do not have.
-    """
-    if not operator.keys:
-        return ()
-    places = range(len(operator.keys[0].parts))
-    return tuple(
-        reduce(
-            Interval.__or__,
-            (
-                interval(key.parts[place], ranges)
-                for key in operator.keys
-                for ranges in operator.tuple_ranges
-            ),
-        )
-        for place in places
-    )
-
-
-def _wrong(operator: "WindowedOperator", rule: str) -> OperatorError:
+def _wrong(operator: Description, rule: str) -> OperatorError:
     return OperatorError(f"Operator {operator.name!r} {rule}.")
 
 
-def _check_windows(operator: "WindowedOperator") -> None:
+def _check_windows(operator: Description) -> None:
     for what, value in (("size", operator.size), ("advance", operator.advance)):
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TIME.high:
             raise _wrong(operator, f"must have a window {what} of at least 1, not {value!r}")
@@ -116,13 +82,13 @@ def _check_windows(operator: "WindowedOperator") -> None:
         )
 
 
-def _check_distinct(operator: "WindowedOperator", names: Iterable[str], what: str) -> None:
+def _check_distinct(operator: Description, names: Iterable[str], what: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise _wrong(operator, f"must call each {what} by a name of its own, not {repeated[0]!r}")
 
 
-def _check_keys(operator: "WindowedOperator") -> None:
+def _check_keys(operator: Description) -> None:
     assert operator.key_names is not None
     lengths = {len(key.parts) for key in operator.keys}
     if len(lengths) > 1:
@@ -132,7 +98,7 @@ def _check_keys(operator: "WindowedOperator") -> None:
         raise _wrong(
             operator, f"must name the {parts} parts of its keys, not {list(operator.key_names)}"
         )
-    for name, at in zip(operator.key_names, key_ranges(operator), strict=True):
+    for name, at in zip(operator.key_names, operator.key_ranges, strict=True):
         Field(name, at.bits, at.signed)
     for key in operator.keys:
         for ranges in operator.tuple_ranges:
@@ -140,7 +106,7 @@ def _check_keys(operator: "WindowedOperator") -> None:
                 interval(key.when, ranges)
 
 
-def _check_kind(operator: "WindowedOperator") -> None:
+def _check_kind(operator: Description) -> None:
     if operator.match is not None and operator.inputs == 1:
         raise _wrong(operator, "has `match`, so it must have two inputs: give it `right_fields`")
     if operator.kind == "aggregate" and operator.inputs == 2:

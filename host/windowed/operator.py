@@ -8,20 +8,20 @@ depend on it.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from math import gcd
 from typing import Any
 
 from host.errors import OperatorError
-from host.expressions import Expression, Interval, Record
-from host.windowed.checks import check_operator, check_results, key_ranges, pair_ranges
-from host.windowed.parts import TIME, Field, Key, Output, fields_of
+from host.expressions import Expression, Record
+from host.windowed.checks import check_operator, check_results
+from host.windowed.description import Description
+from host.windowed.parts import Key, Output, fields_of
 from host.windowed.reduction import Reduction
 
 __all__ = ["WindowedOperator"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WindowedOperator:
+class WindowedOperator(Description):
     """A windowed operator, frozen and checked; its expressions are texts or Python functions.
 
     A window covers the times ``[n * advance, n * advance + size)`` for each integer n. What an
@@ -74,20 +74,6 @@ class WindowedOperator:
         If the description contradicts itself.
     """
 
-    name: str
-    size: int
-    advance: int
-    fields: tuple[Field, ...]
-    right_fields: tuple[Field, ...] | None = None
-    keys: tuple[Key, ...] = ()
-    key_names: tuple[str, ...] | None = None
-    instances: str = "multi"
-    reductions: tuple[Reduction, ...] = ()
-    outputs: tuple[Output, ...] | None = None
-    having: Expression | None = None
-    match: Expression | None = None
-    in_turns: bool = False
-
     def __post_init__(self) -> None:
         for name in ("fields", "right_fields", "keys", "key_names", "reductions", "outputs"):
             given = getattr(self, name)
@@ -102,61 +88,12 @@ class WindowedOperator:
             names = [reduction.name for reduction in self.reductions]
             self._set("outputs", tuple(Output(name, Expression(name)) for name in names))
         check_operator(self)
-        ranges = self.tuple_ranges[0] if self.match is None else pair_ranges(self)
+        ranges = self.tuple_ranges[0] if self.match is None else self.pair_ranges
         self._set("reductions", tuple(one.resolved(ranges) for one in self.reductions))
         check_results(self)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
-
-    @property
-    def kind(self) -> str:
-        """What it does: ``"aggregate"``, ``"join"``, ``"join_aggregate"`` or ``"forward"``."""
-        if self.match is not None:
-            return "join_aggregate" if self.reductions else "join"
-        return "aggregate" if self.reductions else "forward"
-
-    @property
-    def inputs(self) -> int:
-        """Number of input streams, the seed's I."""
-        return 1 if self.right_fields is None else 2
-
-    @property
-    def schemas(self) -> tuple[tuple[Field, ...], ...]:
-        """Fields of the tuples of each input."""
-        return (self.fields,) if self.right_fields is None else (self.fields, self.right_fields)
-
-    @property
-    def tuple_ranges(self) -> tuple[dict[str, Interval], ...]:
-        """Ranges of what expressions may read of a tuple, for each input."""
-        return tuple(
-            {"timestamp": TIME, **{field.name: field.range for field in schema}}
-            for schema in self.schemas
-        )
-
-    @property
-    def key_fields(self) -> tuple[Field, ...]:
-        """The parts of a key, each as narrow as the expressions of the keys allow."""
-        assert self.key_names is not None
-        return tuple(
-            Field(name, at.bits, at.signed)
-            for name, at in zip(self.key_names, key_ranges(self), strict=True)
-        )
-
-    @property
-    def pane(self) -> int:
-        """Length of a pane: each window consists of whole panes, and no smaller parts."""
-        return gcd(self.size, self.advance)
-
-    @property
-    def slides_by(self) -> str:
-        """How an aggregate's state slides at the least cost.
-
-        ``"delta"`` if every reduction has an inverse: what leaves a window is taken out of its
-        state. Otherwise ``"panes"``: the state is combined from those of the panes.
-        """
-        invertible = all(reduction.inverse is not None for reduction in self.reductions)
-        return "delta" if invertible else "panes"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the description as JSON-compatible values, as a manifest holds it.
