@@ -4,7 +4,6 @@
 from functools import reduce
 from typing import Any
 
-from host.reference.general_operator import GeneralOperator
 from host.reference.window_state import Arrival, WindowInstance
 from host.windowed.common_meaning import Reducing, States, names_of
 
@@ -14,12 +13,10 @@ __all__ = ["AggregateMeaning"]
 class AggregateMeaning(Reducing):
     """A+. Of several window instances each holds its states, a single one holds its tuples."""
 
-    def general(self, **functions: Any) -> GeneralOperator:
-        """Return the generalized operator."""
-        single = self.operator.instances == "single"
-        output = self._output_of_tuples if single else self._output
-        functions = {} if single else {"update": self._update}
-        return super().general(output=output, **functions)
+    def functions(self) -> dict[str, Any]:
+        if self.operator.instances == "single":
+            return {"output": self._output_of_tuples}
+        return {"output": self._output, "update": self._update}
 
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival

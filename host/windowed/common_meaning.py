@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all kinds of described operators have in common: keys, states and outputs."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -18,11 +19,15 @@ __all__ = ["Meaning", "Reducing", "States", "key_of", "names_of"]
 States: TypeAlias = tuple[int, ...]
 
 
-class Meaning:
+class Meaning(ABC):
     """The parts that all kinds of operators have."""
 
     def __init__(self, operator: WindowedOperator) -> None:
         self.operator = operator
+
+    @abstractmethod
+    def functions(self) -> dict[str, Any]:
+        """Return the functions of the generalized operator that are not its defaults."""
 
     def keys(self, arrival: Arrival) -> list[States]:
         if not self.operator.keys:
@@ -38,7 +43,8 @@ class Meaning:
         schema = self.operator.schemas[arrival.input]
         return tuple(arrival.payload[field.name] for field in schema)
 
-    def general(self, **functions: Any) -> GeneralOperator:
+    def general(self) -> GeneralOperator:
+        """Return the generalized operator."""
         operator = self.operator
         return GeneralOperator(
             size=operator.size,
@@ -46,7 +52,7 @@ class Meaning:
             inputs=operator.inputs,
             single=operator.instances == "single",
             keys=self.keys,
-            **functions,
+            **self.functions(),
         )
 
 

@@ -6,7 +6,6 @@ from functools import reduce
 from typing import Any
 
 from host.expressions import evaluate
-from host.reference.general_operator import GeneralOperator
 from host.reference.window_state import Arrival, WindowInstance
 from host.windowed.common_meaning import Meaning, Reducing, names_of
 
@@ -28,10 +27,8 @@ class Matching(Meaning):
 class JoinMeaning(Matching):
     """J+. A window instance holds how many tuples have come, and those that it stores."""
 
-    def general(self, **functions: Any) -> GeneralOperator:
-        """Return the generalized operator."""
-        del functions
-        return super().general(update=self._update, slide=self._slide)
+    def functions(self) -> dict[str, Any]:
+        return {"update": self._update, "slide": self._slide}
 
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival
@@ -64,10 +61,8 @@ class JoinMeaning(Matching):
 class JoinAggregateMeaning(Matching, Reducing):
     """J+ with reductions. Right tuples are stored; a left one gives what its matches add up to."""
 
-    def general(self, **functions: Any) -> GeneralOperator:
-        """Return the generalized operator."""
-        del functions
-        return super().general(update=self._update)
+    def functions(self) -> dict[str, Any]:
+        return {"update": self._update}
 
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival
@@ -91,10 +86,8 @@ class JoinAggregateMeaning(Matching, Reducing):
 class ForwardMeaning(Meaning):
     """O+ without a state: a tuple is put out for each of its keys."""
 
-    def general(self, **functions: Any) -> GeneralOperator:
-        """Return the generalized operator."""
-        del functions
-        return super().general(update=self._update)
+    def functions(self) -> dict[str, Any]:
+        return {"update": self._update}
 
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival
