@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from host.aggregate.time_column import TimeColumn
 from host.query.aggregate_query import Aggregate, AggregateQuery
-from host.reference.general_operator import GeneralOperator, OperatorInstance
+from host.reference.general_operator import GeneralOperator, run
 from host.reference.window_state import Arrival, WindowInstance
 
 __all__ = ["compare_with_reference", "reference_rows"]
@@ -57,11 +57,8 @@ def reference_rows(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ..
         keys=lambda arrival: ["all"],
         output=lambda windows: _groups(windows[0], query),
     )
-    instance = OperatorInstance(operator)
-    results = [one for at, row in rows for one in instance.process(Arrival(at, row))]
-    results += instance.finish()
     found = {}
-    for result in results:
+    for result in run(operator, (Arrival(at, row) for at, row in rows)):
         keys, values = result.payload
         start = time.values_of([result.timestamp - time.window])[0]
         found[start, *keys] = values
