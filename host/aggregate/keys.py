@@ -46,6 +46,7 @@ class KeyNumbers:
         self._table = np.zeros(0, np.int64)  # by code, if there is one column; -1 is no number
         self._count = 0
         self._rows: list[pa.RecordBatch] = []  # one row for each number
+        self._ranks: Int64s | None = None  # of all keys so far, once somebody has asked
 
     def __len__(self) -> int:
         """Return the number of distinct keys so far."""
@@ -83,6 +84,11 @@ class KeyNumbers:
         """Return the place of each number's key among all keys sorted, nulls last."""
         if not self._types or not self._rows:
             return np.zeros(len(self), np.int64)
+        if self._ranks is None:
+            self._ranks = self._sorted_places()
+        return self._ranks
+
+    def _sorted_places(self) -> Int64s:
         columns = [
             column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
             for column in self.rows(np.arange(len(self), dtype=np.int64))
@@ -112,6 +118,7 @@ class KeyNumbers:
         columns = [_shown(column) for column in keys.columns]
         self._rows.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         self._count += len(rows)
+        self._ranks = None
 
     def _numbered(self, columns: Sequence[Int64s], batch: pa.RecordBatch) -> Int64s:
         """Return the number of each combination of codes; remember a row of each new one."""
