@@ -107,14 +107,11 @@ class AsofJoin:
 
     def _numbered(self, found: Int64s) -> tuple[Int64s, Int64s]:
         """Return row numbers of the tables for the right tuple of every left tuple with a key."""
-        sides = self._sides
-        right = np.full(len(sides.row), NO_ROW, np.int64)
-        there = found != NO_ROW
-        matched = sides.keyed[there]
-        right[matched] = sides.right_row[found[there]]
+        row, right = self._sides.row, self._sides.numbered(found)
         if self.query.how is JoinType.INNER:
-            return sides.row[matched], right[matched]
-        return sides.row, right
+            matched = right != NO_ROW
+            return row[matched], right[matched]
+        return row, right
 
 
 def _keyed(side: Times) -> list[Keyed]:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 from host.reference.direction import Direction
 from host.reference.join_type import NO_ROW
 
-__all__ = ["Neighbours", "SortedRows", "Times", "closest_rows", "places"]
+__all__ = ["Neighbours", "SortedRows", "Times", "beyond", "closest_rows", "places"]
 
+Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
@@ -88,8 +89,7 @@ def closest_rows(
     # No distance is farther than the one of a missing row, so a row that exists wins.
     is_back = (back != NO_ROW) & ((ahead == NO_ROW) | (earlier <= later))
     found = np.where(is_back, back, ahead)
-    if tolerance is not None and tolerance < np.iinfo(np.uint64).max:
-        found[np.where(is_back, earlier, later) > np.uint64(tolerance)] = NO_ROW
+    found[beyond(np.where(is_back, earlier, later), tolerance)] = NO_ROW
     return found
 
 
@@ -137,6 +137,13 @@ class SortedRows:
 def places(times: UInt64s, of: UInt64s, *, after: bool) -> Int64s:
     """Return how many ``times`` are less than each one, or not greater if equal ones count."""
     return np.searchsorted(times, of, side="right" if after else "left").astype(np.int64)
+
+
+def beyond(distance: UInt64s, tolerance: int | None) -> Bools:
+    """Return which distances are more than the tolerance."""
+    if tolerance is None or tolerance > np.iinfo(np.uint64).max:
+        return np.zeros(len(distance), np.bool_)
+    return distance > np.uint64(tolerance)
 
 
 def _distances(left: Times, right: Times, rows: Int64s) -> UInt64s:

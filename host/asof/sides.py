@@ -16,6 +16,7 @@ from host.encode.scale import bound_in_ticks
 from host.encode.times import TimePlan, require_temporal
 from host.manifest import Manifest
 from host.query.asof_query import AsofQuery
+from host.reference.join_type import NO_ROW
 from host.reference.window import TimeWindow
 
 __all__ = ["AsofSides", "encode_sides", "require_tolerance"]
@@ -56,6 +57,19 @@ class AsofSides:
     all_times: tuple[UInt64s, UInt64s]
     tolerance: int | None
     plan: TimePlan
+
+    def numbered(self, found: Int64s) -> Int64s:
+        """Return the row of the right table for each of ``row``, ``NO_ROW`` for none.
+
+        Parameters
+        ----------
+        found : array of int64
+            The tuple of ``right`` for each tuple of ``left``, ``NO_ROW`` for none.
+        """
+        numbers = np.full(len(self.row), NO_ROW, np.int64)
+        there = found != NO_ROW
+        numbers[self.keyed[there]] = self.right_row[found[there]]
+        return numbers
 
 
 def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides:

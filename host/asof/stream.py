@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.asof.matching import closest_rows
+from host.asof.matching import beyond, closest_rows
 from host.asof.rows import joined_rows
 from host.asof.sides import AsofSides, encode_sides, require_tolerance
 from host.query.asof_query import AsofQuery
@@ -113,9 +113,7 @@ class AsofStream:
             decided[sides.keyed] = self._decided(sides, found, time)
             if self._ordered:
                 decided = np.logical_and.accumulate(decided)
-        numbers = np.full(len(sides.row), NO_ROW, np.int64)
-        there = found != NO_ROW
-        numbers[sides.keyed[there]] = sides.right_row[found[there]]
+        numbers = sides.numbered(found)
         given = decided & (numbers != NO_ROW) if self._query.how is JoinType.INNER else decided
         batch = joined_rows((left, right), (sides.row[given], numbers[given]), self.schema)
         self.waiting = left.take(pa.array(sides.row[~decided])).combine_chunks()
@@ -140,7 +138,7 @@ class AsofStream:
         there = found != NO_ROW
         partner = sides.right.time[found[there]]
         own = times[there]
-        settled = _beyond(ahead, sides.tolerance)
+        settled = beyond(ahead, sides.tolerance)
         settled[there] = np.maximum(partner, own) - np.minimum(partner, own) <= ahead[there]
         return settled if self._query.direction is Direction.FORWARD else settled & passed
 
@@ -160,15 +158,8 @@ class AsofStream:
             newest = np.full(int(before.max()) + 1, NO_ROW, np.int64)
             newest[before] = np.arange(first)  # of several rows of a key, the last one stays
             newest = newest[newest != NO_ROW]
-            needed[newest] = ~_beyond(least - times[newest], sides.tolerance)
+            needed[newest] = ~beyond(least - times[newest], sides.tolerance)
         return np.flatnonzero(needed)
-
-
-def _beyond(distance: UInt64s, tolerance: int | None) -> Bools:
-    """Return which distances are more than the tolerance."""
-    if tolerance is None or tolerance > _END:
-        return np.zeros(len(distance), np.bool_)
-    return distance > np.uint64(tolerance)
 
 
 def _latest(times: UInt64s) -> int:
