@@ -174,7 +174,8 @@ def main(args: argparse.Namespace) -> int:
     """Print the findings; return 1 if a required tool is missing or has the wrong version."""
     tools: Sequence[Tool] = TOOLS
     if find_checkout() is None:
-        tools = tools_of_installed_kit(TOOLS, {tool.name for tool in TOOLS if find(tool)})
+        packages = {tool.name for tool in TOOLS if not tool.command and find(tool)}
+        tools = tools_of_installed_kit(TOOLS, packages)
     findings = examine(tools)
     bad = [each for each in findings if each.required and not each.ok]
     if args.json:

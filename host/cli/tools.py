@@ -163,7 +163,7 @@ def tools_of_installed_kit(tools: Sequence[Tool], found: Container[str]) -> list
     tools : sequence of Tool
         The tools of a checkout.
     found : container of str
-        Names of the tools that are there.
+        Names of the packages that are there.
 
     Returns
     -------
