@@ -9,7 +9,7 @@ import time
 import pyarrow as pa
 
 from host.aggregate.verification import compare_with_reference
-from host.cli.query_arguments import parse_length
+from host.cli.query_arguments import parse_span
 from host.cli.status import Status
 from host.errors import FailureError, UsageError
 from host.files.folders import files_of
@@ -17,8 +17,7 @@ from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
 from host.join.inputs import read_input
 from host.pipeline import Pipeline
-from host.query.aggregate_query import FUNCTIONS, AggregateQuery, Span
-from host.query.durations import Duration
+from host.query.aggregate_query import FUNCTIONS, AggregateQuery
 from host.streams.aggregate import Aggregate
 
 __all__ = ["add_parser", "main"]
@@ -145,16 +144,9 @@ def _query(options: argparse.Namespace) -> AggregateQuery:
         aggregates[name] = given
     return AggregateQuery(
         time=options.time,
-        window=_length(options.window, "--window"),
-        advance=None if options.advance is None else _length(options.advance, "--advance"),
+        window=parse_span(options.window, "--window"),
+        advance=None if options.advance is None else parse_span(options.advance, "--advance"),
         keys=options.by,
         aggregates=aggregates,
         sorted=options.sorted,
     )
-
-
-def _length(text: str, option: str) -> Span:
-    length = parse_length(text, option)
-    if not isinstance(length, (int, Duration)):
-        raise UsageError(f"{option} takes a whole number, not {text}.")
-    return length

@@ -13,15 +13,14 @@ import pyarrow as pa
 from host.asof.device_rows import DeviceRows
 from host.asof.join import AsofJoin
 from host.cli.device_turn import add_wait, open_for_command, wait_of
-from host.cli.query_arguments import add_file_arguments, column_pair, parse_length
+from host.cli.query_arguments import add_file_arguments, column_pair, parse_span
 from host.cli.status import Status
-from host.errors import FailureError, UsageError
+from host.errors import FailureError
 from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
 from host.join.inputs import read_input
 from host.join.verification import compare_pairs
 from host.query.asof_query import AsofQuery
-from host.query.durations import Duration
 from host.reference.direction import Direction
 from host.reference.join_type import JoinType
 
@@ -123,15 +122,11 @@ def main(options: argparse.Namespace) -> int:
 def _query(options: argparse.Namespace) -> AsofQuery:
     """Return the query that the options describe."""
     tolerance = options.tolerance
-    if tolerance is not None:
-        tolerance = parse_length(tolerance, "--tolerance")
-        if not isinstance(tolerance, (int, Duration)):
-            raise UsageError(f"--tolerance takes a whole number, not {options.tolerance}.")
     return AsofQuery(
         on=column_pair(options.on, "--on"),
         by=[column_pair(text, "--by") for text in options.by],
         direction=Direction.of(options.direction),
-        tolerance=tolerance,
+        tolerance=None if tolerance is None else parse_span(tolerance, "--tolerance"),
         allow_exact_matches=options.allow_exact_matches,
         how=JoinType.of(options.how),
         sorted=options.sorted,

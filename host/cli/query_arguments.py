@@ -20,6 +20,7 @@ __all__ = [
     "add_join_arguments",
     "column_pair",
     "parse_length",
+    "parse_span",
     "positive_integer",
     "query_from",
 ]
@@ -144,6 +145,20 @@ def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
         return parse_duration(text, what)
     number = Fraction(text)
     return number.numerator if number.denominator == 1 else number
+
+
+def parse_span(text: str, option: str) -> int | Duration:
+    """Read a length of time: a duration, or a whole number.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither; the error names the option.
+    """
+    length = parse_length(text, option)
+    if not isinstance(length, (int, Duration)):
+        raise UsageError(f"{option} takes a whole number, not {text}.")
+    return length
 
 
 def column_pair(text: str, option: str) -> tuple[str, str]:
