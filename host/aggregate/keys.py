@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from host.encode.dictionary import GrowingCodes, IntegerCodes
 from host.encode.kinds import ColumnType, Kind, column_type, validity
+from host.windowed.runs import run_begins
 
 __all__ = ["KeyNumbers"]
 
@@ -124,8 +125,7 @@ class KeyNumbers:
         """Return the number of each combination of codes; remember a row of each new one."""
         order = np.lexsort(tuple(columns))
         ordered = [column[order] for column in columns]
-        changes = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
-        begins = np.concatenate([[True], changes])[: len(order)]
+        begins = run_begins(ordered)
         firsts = np.flatnonzero(begins)
         known = self._numbers
         fresh: list[int] = []

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from host.windowed.runs import run_begins
 from host.windowed.sweep import Sweep
 
 __all__ = ["Cells", "Combine", "WindowStates", "cells_of", "merge_cells", "reduce_segments"]
@@ -158,12 +159,11 @@ def cells_of(
     if len(keys) and (int(keys.max()) + 1) * span < 1 << 62:
         place = keys * span + (panes - low)
         order = np.argsort(place, kind="stable")
-        place = place[order]
-        begins = _begins(place[1:] != place[:-1], len(place))
+        ordered = [place[order]]
     else:
         order = np.lexsort((panes, keys))
-        key, pane = keys[order], panes[order]
-        begins = _begins((key[1:] != key[:-1]) | (pane[1:] != pane[:-1]), len(order))
+        ordered = [keys[order], panes[order]]
+    begins = np.flatnonzero(run_begins(ordered)).astype(np.int64)
     first = order[begins]
     states = tuple(
         reduce_segments(column[order], begins, combine)
@@ -229,8 +229,3 @@ def _reduce_ranges(values: Array, begin: Int64s, end: Int64s, combine: Combine) 
         runs = combine(runs[: max(len(runs) - width, 0)], runs[width:])
         width *= 2
     return state
-
-
-def _begins(changes: npt.NDArray[np.bool_], count: int) -> Int64s:
-    """Return where segments begin, of so many elements, if they change after some."""
-    return np.flatnonzero(np.concatenate([[True], changes])[:count]).astype(np.int64)

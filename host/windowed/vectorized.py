@@ -14,6 +14,7 @@ from host.windowed.operator import WindowedOperator
 from host.windowed.panes import Array, Cells, Combine, Int64s, cells_of
 from host.windowed.parts import TIME
 from host.windowed.reduction import Reduction
+from host.windowed.runs import run_begins
 
 __all__ = ["AggregateArrays", "aggregate_arrays", "combine_of"]
 
@@ -138,8 +139,7 @@ def _keys(
     if len(operator.keys) > 1:
         order = np.lexsort((*joined, rows))
         ordered = [rows[order], *(part[order] for part in joined)]
-        repeats = np.logical_and.reduce([column[1:] == column[:-1] for column in ordered])
-        kept = np.concatenate([[True], ~repeats])[: len(rows)]
+        kept = run_begins(ordered)
         rows, joined = ordered[0][kept], [part[kept] for part in ordered[1:]]
     return rows, joined
 
@@ -153,8 +153,7 @@ def _codes(parts: Sequence[Int64s], count: int) -> tuple[Int64s, list[Int64s]]:
         return code.astype(np.int64), [distinct]
     order = np.lexsort(tuple(reversed(parts)))
     ordered = [part[order] for part in parts]
-    changes = np.logical_or.reduce([part[1:] != part[:-1] for part in ordered])
-    begins = np.concatenate([[True], changes])[:count]
+    begins = run_begins(ordered)
     code = np.empty(count, np.int64)
     code[order] = np.cumsum(begins) - 1
     return code, [part[begins] for part in ordered]
