@@ -7,9 +7,8 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from host.encode.kinds import ORDERED, Kind, column_type, row_at
+from host.encode.kinds import ORDERED, Kind, column_type, integer_view, row_at, validity
 from host.errors import (
     KeyRangeError,
     NullOrderError,
@@ -53,8 +52,8 @@ class TimeColumn:
         if not found.kind.is_order or found.kind in (Kind.BOOLEAN, Kind.TIME):
             raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
         self.name = found.column
+        self._column = found
         self._kind = found.kind
-        self._tick = found.tick
         self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
         assert query.advance is not None
         self.window = self._units("window", query.window)
@@ -69,21 +68,19 @@ class TimeColumn:
         NullOrderError, KeyRangeError
             If a time is null, or too far from 0.
         """
-        column = batch.column(self.name)
-        if column.null_count:
-            at = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+        column = self._column.read(batch)
+        valid = validity(column)
+        if valid is not None:
+            at = int(np.argmin(valid))
             raise NullOrderError(self.name, first_row + at, row_at(batch, at))
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if self._kind.is_temporal:
-            column = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64())
-        low, high = _edges(column)
+        times = integer_view(column)
+        low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
         if low <= -_MOST or high >= _MOST:
             raise KeyRangeError(
                 self.name, low if low <= -_MOST else high, 1 - _MOST, _MOST - 1,
                 remedy="use a coarser unit of time",
             )  # fmt: skip
-        return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+        return times.astype(np.int64, copy=False)
 
     def boundaries(self, windows: Int64s) -> tuple[pa.Array, pa.Array]:
         """Return the left and the right boundaries of windows by their numbers."""
@@ -105,14 +102,12 @@ class TimeColumn:
         """
         try:
             array = pa.array([value], self.type)
-            return int(self._integers(array)[0].as_py())
+            plain = pa.int32() if self.type.bit_width == 32 else pa.int64()
+            return int(array.cast(plain)[0].as_py())
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise UsageError(
                 f"A time of column {self.name!r} is of type {self.type}, not {value!r}."
             ) from error
-
-    def _integers(self, array: pa.Array) -> pa.Array:
-        return array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
 
     def values(self, times: Int64s) -> pa.Array:
         """Return times, in the column's units, in its type."""
@@ -132,18 +127,10 @@ class TimeColumn:
             )
         if not isinstance(span, Duration):
             return span
-        units, rest = divmod(span.nanoseconds, self._tick)
+        units, rest = divmod(span.nanoseconds, self._column.tick)
         if rest:
             raise UsageError(
                 f"The {what} of {span} is no whole number of the units of column {self.name!r} "
-                f"({self.type}, {Duration(self._tick)}); choose a multiple of that."
+                f"({self.type}, {Duration(self._column.tick)}); choose a multiple of that."
             )
         return units
-
-
-def _edges(column: pa.Array) -> tuple[int, int]:
-    """Return the least and the greatest value of a column without nulls; 0 if it is empty."""
-    if not len(column):
-        return 0, 0
-    edges = pc.min_max(column).as_py()
-    return int(edges["min"]), int(edges["max"])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import Kind, column_type
+from host.encode.kinds import Kind, column_type, integer_view, validity
 from host.errors import KeyRangeError, UnsupportedTypeError
 from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
@@ -132,19 +132,13 @@ class AggregateStates:
         array = batch.column(column.name)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
-        valid = None
-        if array.null_count:
-            valid = array.is_valid().to_numpy(zero_copy_only=False)
+        valid = validity(array)
         if column.kind is Kind.FLOAT:
             return array.cast(pa.float64()).to_numpy(zero_copy_only=False), valid
         if column.kind not in (Kind.INTEGER, Kind.BOOLEAN) and not column.kind.is_temporal:
             return np.zeros(len(array), np.int64), valid  # its values are only counted
-        if column.kind.is_temporal:
-            array = array.cast(pa.int32() if array.type.bit_width == 32 else pa.int64())
-        if column.kind is Kind.BOOLEAN:
-            array = array.cast(pa.uint8())
-        array = array.fill_null(0) if valid is not None else array
-        values = array.to_numpy(zero_copy_only=False)
+        values = integer_view(array)
+        values = values if valid is None else np.where(valid, values, values.dtype.type(0))
         if values.dtype == np.uint64 and len(values) and int(values.max()) > _INT64.max:
             raise KeyRangeError(
                 column.name, int(values.max()), 0, _INT64.max, remedy="cast it to a float"
