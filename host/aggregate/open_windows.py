@@ -64,8 +64,7 @@ class HostWindows:
     def __init__(self, time: TimeColumn, values: AggregateStates) -> None:
         self._length, self._advance = time.window // time.pane, time.advance // time.pane
         self._values = values
-        none = np.zeros(0, np.int64)
-        self._cells = Cells(none, none, tuple(none for _ in values.combines))
+        self._cells = Cells.none(len(values.states))
 
     def __len__(self) -> int:
         """Return the number of states."""

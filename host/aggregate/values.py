@@ -17,7 +17,7 @@ from host.encode.kinds import Kind, column_type, integer_view, validity
 from host.errors import KeyRangeError, UnsupportedTypeError
 from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
-from host.windowed.panes import Combine
+from host.windowed.panes import COMBINES, Combine
 
 __all__ = ["ROWS", "AggregateStates", "Array", "State"]
 
@@ -27,12 +27,6 @@ State: TypeAlias = tuple[str, str | None]
 
 #: The number of rows, which every query keeps.
 ROWS: State = ("count", None)
-_COMBINES: dict[str, Combine] = {
-    "count": np.add,
-    "sum": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-}
 #: Functions whose results depend on the number of values.
 _COUNTED = ("count", "mean")
 _INT64 = np.iinfo(np.int64)
@@ -125,7 +119,7 @@ class AggregateStates:
     def _combine(self, function: str, column: str | None) -> Combine:
         if function == "min" and column is not None and self._columns[column].kind is Kind.FLOAT:
             return np.fmin  # NaN is the greatest number, as in Spark and in Arrow's order
-        return _COMBINES[function]
+        return COMBINES[function]
 
     def _read(self, batch: pa.RecordBatch, column: _Column) -> tuple[Array, Array | None]:
         """Return the values of a column, and which are not null (None if none is)."""

@@ -91,8 +91,7 @@ def aggregate_matches(
 
 def _reduced(pairs: tuple[Int64s, Int64s], values: pa.Table, states: AggregateStates) -> Cells:
     """Return the states of left rows, whose numbers are keys, of all their matches."""
-    none = np.zeros(0, np.int64)
-    cells = Cells(none, none, tuple(none for _ in states.combines))
+    cells = Cells.none(len(states.states))
     for begin in range(0, len(pairs[0]), _PIECE):
         rows, others = (numbers[begin : begin + _PIECE] for numbers in pairs)
         matches = _batch(values, others)

@@ -15,13 +15,27 @@ import numpy.typing as npt
 from host.windowed.runs import run_begins
 from host.windowed.sweep import Sweep
 
-__all__ = ["Cells", "Combine", "WindowStates", "cells_of", "merge_cells", "reduce_segments"]
+__all__ = [
+    "COMBINES",
+    "Cells",
+    "Combine",
+    "WindowStates",
+    "cells_of",
+    "merge_cells",
+    "reduce_segments",
+]
 
 Array: TypeAlias = npt.NDArray[Any]
 Int64s: TypeAlias = npt.NDArray[np.int64]
 #: Combination of two arrays of states, element by element; associative and commutative.
 Combine: TypeAlias = Callable[[Array, Array], Array]
-
+#: Combinations of the functions that NumPy has.
+COMBINES: dict[str, np.ufunc] = {
+    "count": np.add,
+    "sum": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 
 #: Most panes of a window that a sweep combines.
 _MOST_PANES = 64
@@ -67,6 +81,12 @@ class Cells:
     def __len__(self) -> int:
         """Return the number of cells."""
         return len(self.key)
+
+    @classmethod
+    def none(cls, states: int) -> "Cells":
+        """Return no cells, of so many reductions."""
+        empty = np.zeros(0, np.int64)
+        return cls(empty, empty, (empty,) * states)
 
     def after(self, pane: int) -> "Cells":
         """Return the cells from ``pane`` on."""

@@ -11,19 +11,13 @@ import numpy.typing as npt
 from host.errors import AggregateOverflowError, KeyRangeError, OperatorError, UnknownColumnError
 from host.expressions import evaluate
 from host.windowed.operator import WindowedOperator
-from host.windowed.panes import Array, Cells, Combine, Int64s, cells_of
+from host.windowed.panes import COMBINES, Array, Cells, Combine, Int64s, cells_of
 from host.windowed.parts import TIME
 from host.windowed.reduction import Reduction
 from host.windowed.runs import run_begins
 
 __all__ = ["AggregateArrays", "aggregate_arrays", "combine_of"]
 
-_UFUNCS: dict[str, np.ufunc] = {
-    "count": np.add,
-    "sum": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-}
 Columns: TypeAlias = Mapping[str, npt.ArrayLike]
 
 
@@ -89,8 +83,8 @@ def aggregate_arrays(
 
 def combine_of(reduction: Reduction) -> Combine:
     """Return how arrays of a reduction's states are combined."""
-    if reduction.function in _UFUNCS:
-        return _UFUNCS[reduction.function]
+    if reduction.function in COMBINES:
+        return COMBINES[reduction.function]
     function = reduction.combine
     assert function is not None
     return lambda a, b: np.broadcast_to(evaluate(function, {"a": a, "b": b}), a.shape)
@@ -162,7 +156,7 @@ def _codes(parts: Sequence[Int64s], count: int) -> tuple[Int64s, list[Int64s]]:
 def _values(reduction: Reduction, names: Mapping[str, Int64s], rows: Int64s) -> Array:
     assert reduction.value is not None
     values = _column(reduction.value, names, len(names["timestamp"]))[rows]
-    if _UFUNCS.get(reduction.function) is np.add and len(values):
+    if COMBINES.get(reduction.function) is np.add and len(values):
         most = max(abs(int(values.min())), abs(int(values.max())))
         if most * len(values) >= 1 << 63:
             return values.astype(object)  # the sum of all could wrap in 64 bits
