@@ -7,13 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.__main__ import main
 from host.bundles.default_device import default_device
 from host.device.rounds import round_size
-from host.errors import MissingToolError
 from host.files.formats import read_table, write_table
 from host.join.driver import TableJoin, join_tables
 from host.join.verification import compare_pairs, reference_pairs
@@ -22,6 +20,7 @@ from host.pipeline import Pipeline
 from host.query.join_query import JoinQuery, Term
 from tests.halves import half
 from tests.host.join.test_driver import random_table
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import naive_join, naive_results
 from tests.sim.verilated.test_words import SHAPES as WORDS
 
@@ -54,14 +53,9 @@ PARAMETERS = {
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated; built once, or found in the cache."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(PARAMETERS[request.param], folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(
+        PARAMETERS[request.param], tmp_path_factory.mktemp("simulator") / "bundle"
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,13 +250,7 @@ def check_few_keys_and_a_band(uri, rows, window, values, most):
 
 def test_few_keys_and_a_band_take_hardly_more_cycles_than_tuples(tmp_path):
     """The chain of a key, an eighth of the window, would be read from end to end."""
-    library = pytest.importorskip("sim.verilated.library")
-    write_bundle(WORDS["index"], tmp_path / "bundle")
-    try:
-        library.build_library(tmp_path / "bundle")
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    uri = f"sim:{tmp_path / 'bundle'}"
+    uri = simulated_bundle(WORDS["index"], tmp_path / "bundle")
     check_few_keys_and_a_band(uri, rows=2_000, window=120, values=500, most=1.3)
 
 

@@ -5,14 +5,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
-from host.errors import MissingToolError
 from host.join.driver import TableJoin
 from host.join.verification import reference_pairs
 from host.query.tables import output_schema
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 from tests.paths.arguments import command_options
 from tests.paths.cases import CASES, REFUSED
@@ -28,14 +27,7 @@ PARAMETERS = JoinParameters(
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     """The address of a simulated accelerator with fields of 64 bits."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("paths") / "bundle"
-    write_bundle(PARAMETERS, folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(PARAMETERS, tmp_path_factory.mktemp("paths") / "bundle")
 
 
 def by_reference(case):

@@ -7,12 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from host import CountWindow, UsageError, open_device
 from host.asof.device_rows import DeviceRows
 from host.asof.join import AsofJoin
 from host.asof.matching import Times, closest_rows
-from host.errors import AcceleratorLimitError, MissingToolError
+from host.errors import AcceleratorLimitError
 from host.join.driver import TableJoin
 from host.manifest import Manifest
 from host.query.asof_query import AsofQuery
@@ -20,6 +19,7 @@ from host.query.join_query import JoinQuery, Term
 from host.reference.asof import reference_asof
 from host.reference.direction import Direction
 from host.reference.side import Side
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 from tests.host.test_driver_simulated import PARAMETERS
 
@@ -60,14 +60,7 @@ def modelled(tmp_path_factory):
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     """The small index, simulated."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("asof") / "bundle"
-    write_bundle(INDEX, folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    with open_device(f"sim:{folder}") as device:
+    with open_device(simulated_bundle(INDEX, tmp_path_factory.mktemp("asof") / "bundle")) as device:
         yield device
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import (
     CountWindow,
@@ -25,7 +24,6 @@ from host import (
 from host.device import Device, Exchange
 from host.device.software import SoftwareDevice
 from host.device.thread import Finished
-from host.errors import MissingToolError
 from host.join.driver import TableJoin
 from host.join.verification import compare_pairs, reference_pairs
 from host.query.join_query import JoinQuery, Term
@@ -33,6 +31,7 @@ from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.ordinal_results import result_decoder
 from host.streams.staging import Staging
 from host.words import WordCodec
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
 
 SCAN = JoinParameters(
@@ -306,14 +305,7 @@ def test_counters_that_begin_again_at_zero_are_told_apart(bundles):
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory):
     """URI of a simulated scan; built once, or found in the cache."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(SCAN, folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(SCAN, tmp_path_factory.mktemp("simulator") / "bundle")
 
 
 class Watched(Device):

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from host import (
     CountWindow,
     EnergyController,
@@ -21,10 +20,11 @@ from host import (
     open_device,
 )
 from host.elastic import CoreControl
-from host.errors import MissingToolError, UsageError, WindowOverflowError
+from host.errors import UsageError, WindowOverflowError
 from host.join.driver import TableJoin
 from host.query.join_query import JoinQuery, Term
 from host.streams.elastic_record import CoreChange, CoreDecision
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.streams.test_adaptive_precision import Ticking
 from tests.host.tables import bundle, naive_join
 from tests.host.test_driver_simulated import PARAMETERS
@@ -251,14 +251,9 @@ LOADS = [(600, 300), (1000, 40), (600, 300)]
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated, which other tests compile as well."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(PARAMETERS[request.param], folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(
+        PARAMETERS[request.param], tmp_path_factory.mktemp("simulator") / "bundle"
+    )
 
 
 @pytest.mark.timeout(600)

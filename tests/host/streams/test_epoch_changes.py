@@ -9,18 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from host import CountWindow, Epoch, Ordering, TimeWindow, open_device
 from host.errors import (
     EpochCapacityError,
     EpochCoresError,
     EpochOrderError,
-    MissingToolError,
     UsageError,
 )
 from host.join.driver import TableJoin
 from host.query.join_query import JoinQuery, Term
 from tests.halves import half
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.streams.test_segment_changes import SHAPES, WINDOWS, found, table
 from tests.host.tables import bundle, naive_join, naive_results
 from tests.host.test_driver_simulated import PARAMETERS
@@ -280,14 +279,9 @@ def test_options_that_make_no_sense_are_told(bundles, options, message):
 @pytest.fixture(scope="module")
 def simulator(tmp_path_factory):
     """URI of a small accelerator, simulated, which other tests compile as well."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(PARAMETERS["index, two in a word"], folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(
+        PARAMETERS["index, two in a word"], tmp_path_factory.mktemp("simulator") / "bundle"
+    )
 
 
 @pytest.mark.timeout(600)

@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, open_device
-from host.errors import MissingToolError
 from host.hardware.bucket_hash import field_hash, seeds
 from host.join.driver import TableJoin
 from host.query.join_query import JoinQuery, Term
 from host.streams import hash_choice
 from host.streams.hash_choice import HashWatch
+from tests.host.simulated_bundle import simulated_bundle
 
 WINDOW, BUCKET_BITS = 1 << 8, 8
 PARAMETERS = JoinParameters(
@@ -101,12 +100,7 @@ def colliding(count):
 @pytest.mark.long
 def test_keys_of_one_bucket_are_slow_once(tmp_path):
     """Windows of 256 keys in one bucket: 256 entries a probe, and with other seeds one or two."""
-    library = pytest.importorskip("sim.verilated.library")
-    write_bundle(PARAMETERS, tmp_path)
-    try:
-        library.build_library(tmp_path)
-    except MissingToolError as error:
-        pytest.skip(str(error))
+    uri = simulated_bundle(PARAMETERS, tmp_path)
     keys = colliding(WINDOW)
     assert len(keys) == WINDOW
     generator = np.random.default_rng(4)
@@ -116,7 +110,7 @@ def test_keys_of_one_bucket_are_slow_once(tmp_path):
     )
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(WINDOW))
     found = []
-    with open_device(f"sim:{tmp_path}") as device:
+    with open_device(uri) as device:
         for _ in range(3):
             join = TableJoin(left, right, query, device)
             result = join.run()

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hdl.bundle import write_bundle
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
-from host.errors import MissingToolError, UsageError, WindowOverflowError
+from host.errors import UsageError, WindowOverflowError
 from host.join.driver import TableJoin
 from host.query.join_query import JoinQuery, Term
 from host.query.segments import Segment
+from tests.host.simulated_bundle import simulated_bundle
 from tests.host.streams.test_adaptive_precision import Ticking
 from tests.host.tables import bundle, naive_join
 from tests.host.test_driver_simulated import PARAMETERS
@@ -223,14 +223,9 @@ def test_a_core_that_gets_more_than_it_holds_is_an_overflow(bundles):
 )
 def simulator(request, tmp_path_factory):
     """URI of a small accelerator, simulated, which other tests compile as well."""
-    library = pytest.importorskip("sim.verilated.library")
-    folder = tmp_path_factory.mktemp("simulator") / "bundle"
-    write_bundle(PARAMETERS[request.param], folder)
-    try:
-        library.build_library(folder)
-    except MissingToolError as error:
-        pytest.skip(str(error))
-    return f"sim:{folder}"
+    return simulated_bundle(
+        PARAMETERS[request.param], tmp_path_factory.mktemp("simulator") / "bundle"
+    )
 
 
 @pytest.mark.timeout(600)
