@@ -53,7 +53,6 @@ class TimeColumn:
             raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
         self.name = found.column
         self._column = found
-        self._kind = found.kind
         self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
         assert query.advance is not None
         self.window = self._units("window", query.window)
@@ -112,15 +111,17 @@ class TimeColumn:
     def values(self, times: Int64s) -> pa.Array:
         """Return times, in the column's units, in its type."""
         array = pa.array(times)
-        if self._kind is Kind.INTEGER:
+        if self._column.kind is Kind.INTEGER:
             return array
         if self.type.bit_width == 32:
             array = array.cast(pa.int32())
         return array.cast(self.type)
 
     def _units(self, what: str, span: Span) -> int:
-        if isinstance(span, Duration) != self._kind.is_temporal:
-            needed = "a duration, such as 5min" if self._kind.is_temporal else "a whole number"
+        if isinstance(span, Duration) != self._column.kind.is_temporal:
+            needed = (
+                "a duration, such as 5min" if self._column.kind.is_temporal else "a whole number"
+            )
             raise UsageError(
                 f"The {what} over column {self.name!r} of type {self.type} must be {needed}, not "
                 f"{span}."
