@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.deep_column import ColumnBank, DeepColumn
+from hdl.streams.delay import delayed
 
 from .pane_tree import cell_layout
 from .reductions import delta_reductions, pane_reductions
@@ -102,16 +103,14 @@ class PaneStore(wiring.Component):
             kept[rule.name].eq(self.entry.partial[rule.name])
             for rule in pane_reductions(self.parameters)
         ]
-        row = self.row
-        for cycle in range(2):  # a slot is read two cycles faster than the ring
-            late = Signal.like(row, name=f"row_{cycle}", reset_less=True)
-            m.d.sync += late.eq(row)
-            row = late
-        for n, data_ in enumerate(self.cells):
-            slot = ColumnBank(width=cell.size, depth=self.parameters.rows)
+        slots = [ColumnBank(width=cell.size, depth=self.parameters.rows) for _ in self.cells]
+        late = {"row": self.row}
+        for cycle in range(self.latency - slots[0].latency):
+            late = delayed(m, late, f"late_{cycle}", flags=())
+        for n, (slot, data_) in enumerate(zip(slots, self.cells, strict=True)):
             m.submodules[f"slot_{n}"] = slot
             m.d.comb += [
-                slot.address.eq(row),
+                slot.address.eq(late["row"]),
                 slot.write.eq(self.write & (self.slot == n)),
                 slot.place.eq(self.place),
                 slot.row.eq(kept),
