@@ -6,6 +6,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hdl.streams.delay import delayed
+
 from .reductions import combined, exceeds, pane_reductions, partial_shape
 
 __all__ = ["PaneTree", "cell_layout"]
@@ -63,23 +65,17 @@ class PaneTree(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         level = self.elaborate_leaves(m)
-        present = self.present
+        at_level = {"present": self.present}
         for depth in range(self.latency - 1):
-            present = self.following(m, present, f"present_{depth}")
+            at_level = delayed(m, at_level, f"level_{depth}", flags=("present",))
             pairs = [level[n : n + 2] for n in range(0, len(level), 2)]
             level = [
-                self.elaborate_node(m, pair, present, f"{depth}_{n}")
+                self.elaborate_node(m, pair, at_level["present"], f"{depth}_{n}")
                 for n, pair in enumerate(pairs)
             ]
         ((window, exceeded),) = level
         m.d.comb += [self.window.eq(window), self.exceeded.eq(exceeded)]
         return m
-
-    def following(self, m, value, name):
-        """Return the value of a flag in the previous cycle."""
-        later = Signal(name=name)
-        m.d.sync += later.eq(value)
-        return later
 
     def elaborate_leaves(self, m):
         """Put the newest pane in its place, and leave out what the slots do not hold yet."""
