@@ -17,7 +17,10 @@ from sim.verilated.library import build_library
 
 from .registry import Result, figure
 
-__all__ = ["PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "expected_totals"]
+__all__ = [
+    "PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "expected_totals",
+    "random_columns",
+]  # fmt: skip
 
 #: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
 PRESET = "aggregate"
@@ -47,6 +50,17 @@ def aggregate_bundle(parameters, report):
     return bundle
 
 
+def random_columns(parameters, *, pane_tuples, panes):
+    """Return random keys and values, as many in each pane, sorted by time."""
+    generator = np.random.default_rng(25)
+    bits = next(field.bits for field in parameters.operator.fields if field.name == "value")
+    return {
+        "time": np.repeat(np.arange(panes), pane_tuples),
+        "key": generator.integers(0, parameters.keys, panes * pane_tuples),
+        "value": generator.integers(0, 1 << bits, panes * pane_tuples),
+    }
+
+
 def aggregate_run(parameters, *, pane_tuples, panes, report):
     """Run an accelerator on random tuples as fast as it takes them, and check every sum.
 
@@ -57,12 +71,9 @@ def aggregate_run(parameters, *, pane_tuples, panes, report):
         tuple, ``tuples``, ``results``, and ``seconds`` of the simulation.
     """
     bundle = aggregate_bundle(parameters, report)
-    generator = np.random.default_rng(25)
     count, window = pane_tuples * panes, parameters.operator.panes
-    times = np.repeat(np.arange(panes), pane_tuples)
-    keys = generator.integers(0, parameters.keys, count)
-    bits = next(field.bits for field in parameters.operator.fields if field.name == "value")
-    values = generator.integers(0, 1 << bits, count)
+    rows = random_columns(parameters, pane_tuples=pane_tuples, panes=panes)
+    times, keys, values = rows["time"], rows["key"], rows["value"]
     with closing(SimulatedAggregate(bundle)) as device:
         codec = AggregateCodec(device.manifest)
         words = np.concatenate(

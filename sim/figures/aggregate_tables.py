@@ -3,33 +3,19 @@
 
 import time
 
-import numpy as np
 import pyarrow as pa
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from host.pipeline import Pipeline
 from host.query.aggregate_query import AggregateQuery
 
-from .aggregate import PANE_TUPLES, PRESET, aggregate_bundle
+from .aggregate import PANE_TUPLES, PRESET, aggregate_bundle, random_columns
 from .registry import Result, figure
 
 __all__ = ["table_rates"]
 
 #: Panes of the table; runs of the host and of the device, in turns, of which the best counts.
 PANES, RUNS = 40, 3
-
-
-def random_table(parameters, *, pane_tuples, panes):
-    """Return rows of random keys and values, as many in each pane, sorted by time."""
-    generator = np.random.default_rng(25)
-    bits = next(field.bits for field in parameters.operator.fields if field.name == "value")
-    return pa.table(
-        {
-            "time": np.repeat(np.arange(panes), pane_tuples),
-            "key": generator.integers(0, parameters.keys, panes * pane_tuples),
-            "value": generator.integers(0, 1 << bits, panes * pane_tuples),
-        }
-    )
 
 
 def table_rates(parameters, *, pane_tuples, panes, report):
@@ -47,7 +33,7 @@ def table_rates(parameters, *, pane_tuples, panes, report):
         If the two do not give the same table.
     """
     uri = f"sim:{aggregate_bundle(parameters, report)}"
-    table = random_table(parameters, pane_tuples=pane_tuples, panes=panes)
+    table = pa.table(random_columns(parameters, pane_tuples=pane_tuples, panes=panes))
     query = AggregateQuery(
         time="time",
         window=parameters.operator.size,

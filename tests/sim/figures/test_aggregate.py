@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
-from sim.figures.aggregate import aggregate_run, check_totals, expected_totals
-from sim.figures.aggregate_tables import random_table, table_rates
+from sim.figures.aggregate import aggregate_run, check_totals, expected_totals, random_columns
+from sim.figures.aggregate_tables import table_rates
 
 
 def test_sums_of_windows_are_those_of_their_tuples():
@@ -57,6 +57,6 @@ def test_tables_of_the_figure_are_those_of_the_host():
 
 def test_tables_of_the_figure_have_as_many_rows_in_each_pane():
     parameters = AGGREGATE_PRESETS["tiny-aggregate"]
-    table = random_table(parameters, pane_tuples=4, panes=3)
-    assert table["time"].to_pylist() == [0] * 4 + [1] * 4 + [2] * 4
-    assert max(table["key"].to_pylist()) < 16
+    table = random_columns(parameters, pane_tuples=4, panes=3)
+    assert table["time"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    assert max(table["key"].tolist()) < 16
