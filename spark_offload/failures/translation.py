@@ -6,14 +6,21 @@ from contextlib import contextmanager
 import re
 
 from py4j.protocol import Py4JError
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
 from host import FailureError, JoinError
 from spark_offload.failures.jvm_causes import JvmCause, cause_of, jvm_causes, unread_file
 
-__all__ = ["in_partition", "kit_errors", "task_error"]
+__all__ = ["in_partition", "kit_errors", "task_error", "task_partition"]
 
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*): (?P<text>.+)$", re.MULTILINE)
+
+
+def task_partition() -> int:
+    """Return the Spark partition of the task that runs here; 0 outside of a task."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
 
 
 def in_partition(error: JoinError, partition: int) -> JoinError:

@@ -7,10 +7,9 @@ import time
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import TaskContext
 
 from host import JoinError
-from spark_offload.failures.translation import in_partition
+from spark_offload.failures.translation import in_partition, task_partition
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.asof_state import AsofState
 from spark_offload.streaming.blobs import to_blob
@@ -100,5 +99,4 @@ def _errors_told() -> Iterator[None]:
     try:
         yield
     except JoinError as error:
-        context = TaskContext.get()
-        raise in_partition(error, 0 if context is None else context.partitionId()) from None
+        raise in_partition(error, task_partition()) from None

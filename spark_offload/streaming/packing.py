@@ -10,16 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
-from host import JoinError
 from host.encode.kinds import row_at
 from host.errors import NullOrderError
-from spark_offload.failures.translation import in_partition
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.task import GroupedTask
-from spark_offload.tasks.task import ArrowFunction, declared
+from spark_offload.tasks.task import ArrowFunction, declared, task_function
 
 __all__ = ["INPUT_TYPES", "pack_function", "unpack_function"]
 
@@ -39,15 +36,10 @@ def pack_function(task: GroupedTask, side: int) -> ArrowFunction:
     of the side.
     """
     name = ("left", "right")[side]
-
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from _packed(batches, task.in_query(), side, name)
-        except JoinError as error:
-            raise in_partition(error, _partition()) from None
-
-    pack.__name__ = pack.__qualname__ = f"splitjoin_pack_{name}"
-    return pack
+    return task_function(
+        f"splitjoin_pack_{name}",
+        lambda batches, _: _packed(batches, task.in_query(), side, name),
+    )
 
 
 def unpack_function(task: GroupedTask, name: str) -> ArrowFunction:
@@ -121,8 +113,3 @@ def _require_times(rows: pa.RecordBatch, order: str, name: str) -> None:
     if column.null_count:
         at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
         raise NullOrderError(f"{name}.{order}", row=row_at(rows, at))
-
-
-def _partition() -> int:
-    context = TaskContext.get()
-    return 0 if context is None else context.partitionId()

@@ -9,12 +9,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
 from host import Device, JoinError, open_device
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.devices.task_device import TaskDevice, take_device
-from spark_offload.failures.translation import in_partition
+from spark_offload.failures.translation import in_partition, task_partition
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
@@ -210,8 +209,7 @@ class GroupJoin:
             yield
         except JoinError as error:
             self.close(error)
-            context = TaskContext.get()
-            raise in_partition(error, 0 if context is None else context.partitionId()) from None
+            raise in_partition(error, task_partition()) from None
         except BaseException as error:
             self.close(error)
             raise

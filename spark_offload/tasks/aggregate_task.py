@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark import TaskContext
 
-from host import JoinError
 from host.aggregate.phases import Phases
 from host.aggregate.stream import WindowAggregation
 from host.query.aggregate_query import AggregateQuery
-from spark_offload.failures.translation import in_partition
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
-from spark_offload.tasks.task import ArrowFunction, declared
+from spark_offload.tasks.task import ArrowFunction, declared, task_function
 
 __all__ = ["AggregateTask", "aggregate_function"]
 
@@ -44,17 +41,9 @@ class AggregateTask:
 
 def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
     """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-
-    def aggregate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        partition = 0 if context is None else context.partitionId()
-        try:
-            yield from _aggregated(batches, task, partition, report)
-        except JoinError as error:
-            raise in_partition(error, partition) from None
-
-    aggregate.__name__ = aggregate.__qualname__ = name
-    return aggregate
+    return task_function(
+        name, lambda batches, partition: _aggregated(batches, task, partition, report)
+    )
 
 
 def _aggregated(

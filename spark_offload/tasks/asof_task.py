@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import TaskContext
 
-from host import JoinError
 from host.asof.stream import AsofStream
 from host.join.driver import TaggedLayout
 from host.query.asof_query import AsofQuery
-from spark_offload.failures.translation import in_partition
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
-from spark_offload.tasks.task import BUFFER_ROWS, ArrowFunction, declared
+from spark_offload.tasks.task import BUFFER_ROWS, ArrowFunction, declared, task_function
 
 __all__ = ["AsofTask", "asof_function"]
 
@@ -46,17 +43,9 @@ class AsofTask:
 
 def asof_function(task: AsofTask, name: str, report: TaskReport) -> ArrowFunction:
     """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-
-    def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        partition = 0 if context is None else context.partitionId()
-        try:
-            yield from _join_partition(batches, task, partition, report)
-        except JoinError as error:
-            raise in_partition(error, partition) from None
-
-    join.__name__ = join.__qualname__ = name
-    return join
+    return task_function(
+        name, lambda batches, partition: _join_partition(batches, task, partition, report)
+    )
 
 
 def _join_partition(

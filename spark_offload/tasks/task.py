@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 from host import Device, JoinError, UsageError, open_device
 from host.join.driver import TaggedJoin, TaggedLayout
@@ -14,7 +13,7 @@ from host.query.join_query import JoinQuery
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.devices.sources import DeviceSource
 from spark_offload.devices.task_device import take_device
-from spark_offload.failures.translation import in_partition
+from spark_offload.failures.translation import in_partition, task_partition
 from spark_offload.layout.halos import HaloCounts
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
@@ -25,7 +24,7 @@ from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.handover import Handover
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
 
-__all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared"]
+__all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared", "task_function"]
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
@@ -74,17 +73,9 @@ class JoinTask:
 
 def arrow_function(task: JoinTask, name: str, report: TaskReport) -> ArrowFunction:
     """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-
-    def join(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        partition = 0 if context is None else context.partitionId()
-        try:
-            yield from _join_partition(batches, task, partition, report)
-        except JoinError as error:
-            raise in_partition(error, partition) from None
-
-    join.__name__ = join.__qualname__ = name
-    return join
+    return task_function(
+        name, lambda batches, partition: _join_partition(batches, task, partition, report)
+    )
 
 
 def _join_partition(
@@ -188,6 +179,30 @@ def _joining(
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
     return TaggedJoin(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)
+
+
+def task_function(
+    name: str, work: Callable[[Iterator[pa.RecordBatch], int], Iterator[pa.RecordBatch]]
+) -> ArrowFunction:
+    """Return the function for ``mapInArrow`` that does the work of a task.
+
+    Parameters
+    ----------
+    name : str
+        What Spark shows in plans.
+    work : callable
+        Takes the batches and the number of the partition, which errors of this kit then name.
+    """
+
+    def function(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partition = task_partition()
+        try:
+            yield from work(batches, partition)
+        except JoinError as error:
+            raise in_partition(error, partition) from None
+
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

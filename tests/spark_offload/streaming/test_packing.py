@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from host.errors import NullOrderError
+from spark_offload.failures import translation
 from spark_offload.streaming import packing
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
@@ -101,7 +102,7 @@ def test_the_first_row_without_a_time_is_shown(monkeypatch, side):
     assert f"'{('left', 'right')[side]}.t' is null in" in str(raised.value)
     assert "x=2, id=2" in str(raised.value)
     context = SimpleNamespace(get=lambda: SimpleNamespace(partitionId=lambda: 7))
-    monkeypatch.setattr(packing, "TaskContext", context)
+    monkeypatch.setattr(translation, "TaskContext", context)
     with pytest.raises(NullOrderError, match=r"\(In Spark partition 7\.\)$"):
         list(pack_function(task(1), side)(iter([batch])))
 
