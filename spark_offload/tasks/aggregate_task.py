@@ -11,12 +11,13 @@ from host.aggregate.stream import WindowAggregation
 from host.query.aggregate_query import AggregateQuery
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
+from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.task import ArrowFunction, declared, task_function
 
 __all__ = ["AggregateTask", "aggregate_function"]
 
 PIECE_ROWS = 1 << 16
-"""Rows that are aggregated at a time, at least: the fewer pieces, the less is merged."""
+"""Rows that are aggregated at a time, about: the fewer pieces, the less is merged."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ def _aggregated(
     """Yield the results of a partition; report at the end."""
     watch = Stopwatch()
     work = WindowAggregation(task.input, task.query)
-    for piece in _pieces(watch.reading(batches), task.input):
-        work.more_rows(piece)
+    for batch in gathered(watch.reading(batches), PIECE_ROWS):
+        work.more_rows(declared(batch, task.input))
     results = work.last_rows()
     if task.whole is not None:
         results = task.whole.finished(results, task.output)
@@ -67,15 +68,3 @@ def _aggregated(
             seconds=watch.seconds,
         )
     )
-
-
-def _pieces(batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield rows in pieces of at least :data:`PIECE_ROWS`, but for the last one."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(declared(batch, schema))
-        if sum(one.num_rows for one in held) >= PIECE_ROWS:
-            yield pa.concat_batches(held)
-            held = []
-    if held:
-        yield pa.concat_batches(held)
