@@ -21,7 +21,7 @@ from spark_offload.own_join.asof import own_asof
 from spark_offload.planning.explanation import Cause, Explanation, TermExplanation
 from spark_offload.planning.input_plan import is_plain_read
 from spark_offload.planning.inputs import JoinInputs
-from spark_offload.planning.order_checks import checked_for_disorder, checked_for_nulls
+from spark_offload.planning.order_checks import checked_by_rules, checked_for_disorder
 from spark_offload.planning.placement import Placement, require_partitions
 from spark_offload.planning.plan import JoinPlan
 from spark_offload.tasks.asof_task import AsofTask, asof_function
@@ -82,12 +82,8 @@ class OwnAsofPlan(JoinPlan):
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         joined = self.own_answer(self.left, self.right)
-        candidates = self.query.pairs
-        if self.query.sorted:
-            joined = checked_for_disorder(joined, self.left, self.right, candidates)
-        # Nulls are told first, as by a task.
-        joined = checked_for_nulls(joined, self.left, self.right, candidates)
-        return joined, lambda: JoinMetrics(())
+        checked = checked_by_rules(joined, self.left, self.right, self.query.pairs)
+        return checked, lambda: JoinMetrics(())
 
 
 def make_asof_plan(

@@ -19,7 +19,7 @@ from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.accelerator import check_query, choose_device
 from spark_offload.planning.explanation import Cause, Explanation, TermExplanation
 from spark_offload.planning.inputs import JoinInputs
-from spark_offload.planning.order_checks import checked_for_disorder, checked_for_nulls
+from spark_offload.planning.order_checks import checked_by_rules
 from spark_offload.planning.placement import PartitionBy, check_placement
 from spark_offload.planning.window_plan import WindowPlan
 
@@ -34,11 +34,8 @@ class OwnJoinPlan(WindowPlan):
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         joined = self.own_answer(self.left, self.right)
-        if self.query.sorted:
-            joined = checked_for_disorder(joined, self.left, self.right, self.query)
-        # Nulls are told first, as by a device.
-        joined = checked_for_nulls(joined, self.left, self.right, self.query)
-        return joined, lambda: JoinMetrics(())
+        checked = checked_by_rules(joined, self.left, self.right, self.query)
+        return checked, lambda: JoinMetrics(())
 
 
 def can_fall_back(error: JoinError, query: JoinQuery) -> bool:

@@ -21,7 +21,20 @@ from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.tasks.side_check import SideCheck
 
-__all__ = ["checked_for_disorder", "checked_for_nulls"]
+__all__ = ["checked_by_rules", "checked_for_disorder", "checked_for_nulls"]
+
+
+def checked_by_rules(
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+) -> DataFrame:
+    """Return ``answer``, an answer of Spark itself, which fails where a task of this kit would.
+
+    Takes what :func:`checked_for_nulls` and :func:`checked_for_disorder` take.
+    """
+    if query.sorted:
+        answer = checked_for_disorder(answer, left, right, query)
+    # Nulls are told first, as by a task.
+    return checked_for_nulls(answer, left, right, query)
 
 
 def checked_for_nulls(
