@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An offloaded join held against Spark's own join of the same rows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -87,8 +89,17 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
         raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
     plan = plan_of(frame)
     if isinstance(plan, AggregatePlan):
-        return _verify_aggregate(frame, plan, share, raises)
-    assert isinstance(plan, JoinPlan)
+        found = _aggregate_compared(frame, plan, share)
+    else:
+        assert isinstance(plan, JoinPlan)
+        found = _join_compared(frame, plan, share)
+    if raises and not found.agrees:
+        raise FailureError(str(found))
+    return found
+
+
+def _join_compared(frame: DataFrame, plan: JoinPlan, share: float) -> Verification:
+    """Compare a share of a join with Spark's own."""
     answer, left, right = frame, plan.left, plan.right
     if share < 1:
         if plan.query.how is JoinType.FULL:
@@ -104,41 +115,36 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
             left = _chosen(left, slice(None), share)
             answer = _chosen(answer, slice(len(left.columns)), share)
     expected = plan.own_answer(left, right)
-    with kit_errors():
-        answer = answer.cache()
-        try:
-            found = Verification(
-                rows=answer.count(),
-                missing=expected.exceptAll(answer).count(),
-                extra=answer.exceptAll(expected).count(),
-                share=share,
-            )
-        finally:
-            answer.unpersist()
-    if raises and not found.agrees:
-        raise FailureError(str(found))
-    return found
+    with _computed_once(answer) as kept:
+        return Verification(
+            rows=kept.count(),
+            missing=expected.exceptAll(kept).count(),
+            extra=kept.exceptAll(expected).count(),
+            share=share,
+        )
 
 
-def _verify_aggregate(
-    frame: DataFrame, plan: AggregatePlan, share: float, raises: bool
-) -> Verification:
+def _aggregate_compared(frame: DataFrame, plan: AggregatePlan, share: float) -> Verification:
     """Compare an aggregation with Spark's own."""
     if share != 1:
         raise UsageError(f"share={share} is for joins; an aggregation is compared as a whole.")
     expected = plan.own_answer()
-    with kit_errors():
-        answer = frame.cache()
-        try:
-            rows, missing, extra = differences(answer, expected, plan.query)
-        finally:
-            answer.unpersist()
-    found = Verification(
+    with _computed_once(frame) as kept:
+        rows, missing, extra = differences(kept, expected, plan.query)
+    return Verification(
         rows=rows, missing=missing, extra=extra, share=1.0, against="Spark's own aggregation"
     )
-    if raises and not found.agrees:
-        raise FailureError(str(found))
-    return found
+
+
+@contextmanager
+def _computed_once(answer: DataFrame) -> Iterator[DataFrame]:
+    """Yield an answer whose rows Spark keeps meanwhile; its errors become those of this kit."""
+    with kit_errors():
+        kept = answer.cache()
+        try:
+            yield kept
+        finally:
+            kept.unpersist()
 
 
 def _chosen(frame: DataFrame, columns: slice, share: float) -> DataFrame:
