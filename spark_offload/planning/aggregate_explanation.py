@@ -3,14 +3,13 @@
 
 from dataclasses import dataclass
 
-from spark_offload.measures.notebook import html_rows
-from spark_offload.planning.explanation import Cause, text_of_rows
+from spark_offload.planning.explanation import Cause, Explained
 
 __all__ = ["AggregateExplanation"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateExplanation:
+class AggregateExplanation(Explained):
     """How one aggregation is run and why.
 
     Parameters
@@ -45,16 +44,9 @@ class AggregateExplanation:
     name: str
     causes: tuple[Cause, ...] = ()
 
-    @property
-    def offloaded(self) -> bool:
-        """Whether the aggregation leaves Spark."""
-        return not self.causes
-
     def lines(self) -> list[tuple[str, str]]:
-        """Return what there is to say, with a heading each."""
-        causes = [("not offloaded", "\n".join(map(str, self.causes)))] if self.causes else []
         return [
-            *causes,
+            *self._not_offloaded(),
             ("device", self.device),
             ("partitions", f"{self.partitions}: {self.partitioning}"),
             ("aggregates", "\n".join(self.aggregates)),
@@ -63,9 +55,3 @@ class AggregateExplanation:
             ("columns", ", ".join(self.columns)),
             ("in Spark", self.name),
         ]
-
-    def __str__(self) -> str:
-        return text_of_rows(self.lines())
-
-    def _repr_html_(self) -> str:
-        return html_rows(self.lines())

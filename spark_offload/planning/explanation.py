@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a join runs and why: a value to inspect, and text to read."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from spark_offload.measures.notebook import html_rows
 from spark_offload.planning.cost import Cost, InputSize
 
-__all__ = ["Cause", "Explanation", "TermExplanation", "text_of_rows"]
+__all__ = ["Cause", "Explained", "Explanation", "TermExplanation"]
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,36 @@ class TermExplanation:
         return f"{self.term}  ->  {self.field} ({self.note})"
 
 
+class Explained(ABC):
+    """What is said of a plan: text where it is printed, a table in a notebook."""
+
+    causes: tuple[Cause, ...]
+
+    @property
+    def offloaded(self) -> bool:
+        """Whether the work leaves Spark."""
+        return not self.causes
+
+    @abstractmethod
+    def lines(self) -> list[tuple[str, str]]:
+        """Return what there is to say, with a heading each."""
+
+    def _not_offloaded(self) -> list[tuple[str, str]]:
+        """Return the line that says why the work does not leave Spark, if it does not."""
+        return [("not offloaded", "\n".join(map(str, self.causes)))] if self.causes else []
+
+    def __str__(self) -> str:
+        rows = self.lines()
+        width = max(len(name) for name, _ in rows) + 2
+        indented = "\n" + " " * width
+        return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)
+
+    def _repr_html_(self) -> str:
+        return html_rows(self.lines())
+
+
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Explanation(Explained):
     """Where one join runs and why.
 
     Parameters
@@ -108,22 +137,15 @@ class Explanation:
     inputs: InputSize | None = None
     cost: Cost | None = None
 
-    @property
-    def offloaded(self) -> bool:
-        """Whether the join leaves Spark."""
-        return not self.causes
-
     def lines(self) -> list[tuple[str, str]]:
-        """Return what there is to say, with a heading each."""
         terms = [str(term) for term in self.terms] or ["none: all pairs within the window"]
-        causes = [("not offloaded", "\n".join(map(str, self.causes)))] if self.causes else []
         sizes = [
             (name, str(value))
             for name, value in (("inputs", self.inputs), ("cost", self.cost))
             if value is not None
         ]
         return [
-            *causes,
+            *self._not_offloaded(),
             ("device", f"{self.device} ({self.chosen})"),
             ("accelerator", self.accelerator),
             ("partitions", f"{self.partitions}: {self.partitioning}"),
@@ -136,16 +158,3 @@ class Explanation:
             *sizes,
             ("in Spark", self.name),
         ]
-
-    def __str__(self) -> str:
-        return text_of_rows(self.lines())
-
-    def _repr_html_(self) -> str:
-        return html_rows(self.lines())
-
-
-def text_of_rows(rows: list[tuple[str, str]]) -> str:
-    """Return headings with their texts, of which each may have several lines."""
-    width = max(len(name) for name, _ in rows) + 2
-    indented = "\n" + " " * width
-    return "\n".join(name.ljust(width) + text.replace("\n", indented) for name, text in rows)
