@@ -11,12 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 from host import UsageError
+from host.encode.kinds import DAY
 from host.query.durations import Duration
 from host.reference.side import Side
 
 __all__ = ["Attribute", "Linear", "children", "kind_of", "linear"]
-
-_DAY = 86_400_000_000_000
 
 _WIDTHS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 """Types of numbers; a cast to one further on keeps the value, or rounds it as Spark's rule says."""
@@ -131,7 +130,7 @@ def linear(expression: Any, attributes: Mapping[int, Attribute]) -> Linear:
         return first.plus(second, _SUMS[kind])
     if kind in ("DateAdd", "DateSub"):
         days = linear(operands[1], attributes)
-        length = Linear({}, days.constant * _DAY, is_duration=True)
+        length = Linear({}, days.constant * DAY, is_duration=True)
         if not days.factors:
             return linear(operands[0], attributes).plus(length, 1 if kind == "DateAdd" else -1)
     raise UsageError(

@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from host import UsageError
+from host.encode.kinds import DAY
 from host.query.durations import Duration
 from host.query.join_query import Term
 from host.reference.side import Side
@@ -38,7 +39,7 @@ _OPPOSITE = {
 _STEPS: dict[str, int | Duration] = {
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), 1),
     **dict.fromkeys(("timestamp", "timestamp_ntz"), Duration(1_000)),
-    "date": Duration(86_400_000_000_000),
+    "date": Duration(DAY),
 }
 """Smallest difference of two values, by type."""
 

@@ -6,13 +6,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from host import UsageError
+from host.encode.kinds import DAY
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Span
 from host.query.durations import Duration
 from spark_offload.layout.columns import quoted
 
 __all__ = ["own_aggregate"]
 
-_DAY = 86_400_000_000_000
 _WINDOW = "window of the row"
 
 
@@ -32,7 +32,7 @@ def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
         window: Column = F.window(time, *spans)
         bounds = [F.col(quoted(_WINDOW))["start"], F.col(quoted(_WINDOW))["end"]]
     elif isinstance(kind, DateType):
-        size, advance = (_units(span, _DAY) for span in (query.window, query.advance))
+        size, advance = (_units(span, DAY) for span in (query.window, query.advance))
         window = _starts(F.unix_date(time).cast("long"), size, advance)
         days = [F.col(quoted(_WINDOW)), F.col(quoted(_WINDOW)) + F.lit(size)]
         bounds = [F.date_from_unix_date(day.cast("int")) for day in days]
