@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from host import UsageError
 from host.query.aggregate_query import Aggregate, AggregateQuery, Span
-from host.query.durations import Duration, as_duration, parse_duration
-from spark_offload.planning.request import Length
+from spark_offload.planning.request import Length, as_length
 
 __all__ = ["build_aggregate_query"]
 
@@ -36,6 +35,4 @@ def build_aggregate_query(
 def _span(length: Length, name: str) -> Span:
     if length is None:
         raise UsageError(f"The {name} must be given, such as {name}='5min'.")
-    if isinstance(length, str):
-        return parse_duration(length, name)
-    return length if isinstance(length, (int, Duration)) else as_duration(length)
+    return as_length(length, name)

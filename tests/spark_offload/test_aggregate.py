@@ -194,6 +194,7 @@ def without_the_first(task, name, report):
         ({"aggregates": {"n": "first:t"}}, UsageError, "one of count, sum, min, max, mean"),
         ({"window": None}, UsageError, "The window must be given, such as window='5min'."),
         ({"window": "soon"}, UsageError, "window 'soon' is not a duration"),
+        ({"window": 1.5}, UsageError, "window must be a whole number of at least 0 or a duration"),
         ({"window": 5}, UsageError, "must be a duration, such as 5min, not 5"),
         ({"advance": "2h"}, UsageError, "must advance by at most that"),
         ({"time": "item"}, UsageError, "is no column of time; cast it to a timestamp"),
