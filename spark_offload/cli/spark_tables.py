@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow tables as Spark frames and back, every value unchanged."""
+"""Arrow tables as Spark frames, every value unchanged."""
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from host import UsageError
 from host.errors import UnsupportedTypeError
 
-__all__ = ["frame_of_table", "table_of_frame"]
+__all__ = ["frame_of_table"]
 
 
 def frame_of_table(spark: SparkSession, table: pa.Table, name: str) -> DataFrame:
@@ -40,11 +40,6 @@ def frame_of_table(spark: SparkSession, table: pa.Table, name: str) -> DataFrame
     return spark.createDataFrame(
         table, schema=from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     )
-
-
-def table_of_frame(frame: DataFrame) -> pa.Table:
-    """Run ``frame`` and return its rows in the order of its partitions."""
-    return frame.toArrow()
 
 
 def _spark_type(kind: pa.DataType) -> pa.DataType:
