@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The as-of join of two streams as a plan."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -17,7 +17,6 @@ from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.asof import own_asof
 from spark_offload.planning.explanation import TermExplanation
 from spark_offload.planning.placement import require_partitions
-from spark_offload.planning.plan import JoinPlan
 from spark_offload.streaming.checks import (
     delay,
     require_streams,
@@ -26,6 +25,7 @@ from spark_offload.streaming.checks import (
 )
 from spark_offload.streaming.explanation import StreamExplanation, state_text
 from spark_offload.streaming.graph import StreamInput, StreamNames, key_types, stream_frame
+from spark_offload.streaming.grouped_plan import GroupedPlan
 from spark_offload.streaming.naming import metrics_name
 from spark_offload.streaming.plan import grouping_of
 from spark_offload.streaming.question import question_of, question_of_groups
@@ -39,33 +39,13 @@ _JOIN = "spark_offload.streaming.asof_processor:AsofGroups"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsofStreamPlan(JoinPlan):
-    """An as-of join of streams that is ready to run.
-
-    Parameters
-    ----------
-    groups : tuple of int
-        Keys of the groups of rows; empty: one for each partition of the state.
-    name : str
-        Under which the progress of a query has the numbers of this join.
-    question : mapping of str to str
-        What must stay the same for as long as a checkpoint is used.
-    """
+class AsofStreamPlan(GroupedPlan):
+    """An as-of join of streams that is ready to run."""
 
     query: AsofQuery
-    groups: tuple[int, ...]
-    name: str
-    question: Mapping[str, str]
 
     def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
         return own_asof(left, right, self.query)
-
-    def metrics(self) -> JoinMetrics:
-        """Raise: a streaming join is measured by the query that runs it, not by its frame."""
-        raise UsageError(
-            "A streaming frame has no metrics before a query runs it; read "
-            "spark_offload.stream_metrics(query), query being what start() returned."
-        )
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.left.sparkSession, streaming=True)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The streaming join as a plan: everything checked and decided, no query started."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from host import Ordering, UsageError
+from host import Ordering
 from host.query.join_query import JoinQuery, Term
 from host.reference.side import Side
 from spark_offload.cluster import cluster_of
@@ -22,7 +22,6 @@ from spark_offload.planning.accelerator import (
     choose_device,
     software_serves,
 )
-from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.placement import require_partitions
 from spark_offload.planning.window_plan import WindowPlan
 from spark_offload.streaming.checks import check_streams, delay, width, without_watermarks
@@ -34,6 +33,7 @@ from spark_offload.streaming.explanation import (
     window_text,
 )
 from spark_offload.streaming.graph import StreamInput, StreamNames, key_types, stream_frame
+from spark_offload.streaming.grouped_plan import GroupedPlan
 from spark_offload.streaming.groups import group_keys
 from spark_offload.streaming.naming import metrics_name
 from spark_offload.streaming.question import question_of, question_of_groups
@@ -53,39 +53,20 @@ SLICES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamJoinPlan(WindowPlan):
+class StreamJoinPlan(GroupedPlan, WindowPlan):
     """A streaming join that is ready to run.
 
     Parameters
     ----------
     choice : Choice
         The devices.
-    groups : tuple of int
-        Keys of the groups of rows; empty: one for each partition of the state.
-    name : str
-        Under which the progress of a query has the numbers of this join.
-    question : mapping of str to str
-        What must stay the same for as long as a checkpoint is used.
     goes_on : bool
         Whether software joins rows whose window outgrows the device.
     """
 
+    query: JoinQuery
     choice: Choice
-    groups: tuple[int, ...]
-    name: str
-    question: Mapping[str, str]
     goes_on: bool = False
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        """Return the explanation; a stream has no size before it runs."""
-        return self.explanation
-
-    def metrics(self) -> JoinMetrics:
-        """Raise: a streaming join is measured by the query that runs it, not by its frame."""
-        raise UsageError(
-            "A streaming frame has no metrics before a query runs it; read "
-            "spark_offload.stream_metrics(query), query being what start() returned."
-        )
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.left.sparkSession, streaming=True)
