@@ -26,7 +26,7 @@ from spark_offload.planning.placement import Placement, require_partitions
 from spark_offload.planning.plan import JoinPlan
 from spark_offload.tasks.asof_task import AsofTask, asof_function
 
-__all__ = ["AsofPlan", "OwnAsofPlan", "make_asof_plan"]
+__all__ = ["AsofPlan", "OwnAsofPlan", "key_terms", "make_asof_plan"]
 
 _LOG = logging.getLogger("spark_offload")
 
@@ -135,6 +135,14 @@ def make_asof_plan(
     )
 
 
+def key_terms(query: AsofQuery) -> tuple[TermExplanation, ...]:
+    """Return how the columns that must be equal are compared, on the host and by Spark itself."""
+    return tuple(
+        TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
+        for own, other in query.by
+    )
+
+
 def _can_fall_back(left: DataFrame, right: DataFrame, query: AsofQuery) -> bool:
     """Whether the times are numbers that Spark has in order, and the host has not."""
     kinds = {
@@ -183,10 +191,7 @@ def _explanation(
         partitions=placement.partitions,
         partitioning=placement.reason if cause is None else "as Spark decides",
         join=str(query),
-        terms=tuple(
-            TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
-            for own, other in query.by
-        ),
+        terms=key_terms(query),
         window=(
             "no limit to the distance in time"
             if query.tolerance is None

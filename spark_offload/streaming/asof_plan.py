@@ -15,15 +15,14 @@ from spark_offload.cluster.shipping import ship_packages
 from spark_offload.layout.columns import arrow_schema, find_column, output_schema
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.asof import own_asof
-from spark_offload.planning.explanation import TermExplanation
+from spark_offload.planning.asof_plan import key_terms
 from spark_offload.planning.placement import require_partitions
 from spark_offload.streaming.checks import (
-    delay,
     require_streams,
     require_watermarks,
     without_watermarks,
 )
-from spark_offload.streaming.explanation import StreamExplanation, state_text
+from spark_offload.streaming.explanation import StreamExplanation, late_text, state_text
 from spark_offload.streaming.graph import StreamInput, StreamNames, key_types, stream_frame
 from spark_offload.streaming.grouped_plan import GroupedPlan
 from spark_offload.streaming.naming import metrics_name
@@ -120,10 +119,7 @@ def make_asof_stream_plan(
         partitions=number,
         partitioning=grouping,
         join=str(query),
-        terms=tuple(
-            TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
-            for own, other in query.by
-        ),
+        terms=key_terms(query),
         window=(
             "no limit to the distance in time; the newest right row of each key is kept for ever"
             if query.tolerance is None
@@ -137,11 +133,7 @@ def make_asof_stream_plan(
         columns=tuple(schema.names),
         name=f"splitjoin as-of: {query}",
         state=f"{store}; {state_text(session, number)}",
-        watermark=(
-            f"{delay(left.schema, query.on[0]):,} ms behind left {query.on[0]!r}, "
-            f"{delay(right.schema, query.on[1]):,} ms behind right {query.on[1]!r}; older rows are "
-            f"late, dropped and counted"
-        ),
+        watermark=late_text(query.on, left, right),
         metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
     return AsofStreamPlan(

@@ -12,7 +12,14 @@ from spark_offload.planning.explanation import Explanation
 from spark_offload.streaming.checks import delay
 from spark_offload.streaming.store import SHUFFLE_PARTITIONS, state_partitions
 
-__all__ = ["StreamExplanation", "arrival_text", "state_text", "watermark_text", "window_text"]
+__all__ = [
+    "StreamExplanation",
+    "arrival_text",
+    "late_text",
+    "state_text",
+    "watermark_text",
+    "window_text",
+]
 
 _UNCHECKED = (
     "; Spark Connect shows no plans, so it was not checked that no operator before the join holds "
@@ -73,12 +80,19 @@ def arrival_text(query: JoinQuery) -> str:
 
 def watermark_text(query: JoinQuery, left: DataFrame, right: DataFrame) -> str:
     """Say which rows are late, and when rows are forgotten."""
-    left_order, right_order = query.order
+    return (
+        f"{late_text(query.order, left, right)}; a row is forgotten when the watermark is "
+        f"{query.window} past it{_UNCHECKED if is_connect(left) else ''}"
+    )
+
+
+def late_text(order: tuple[str, str], left: DataFrame, right: DataFrame) -> str:
+    """Say which rows are late."""
+    left_order, right_order = order
     return (
         f"{delay(left.schema, left_order):,} ms behind left {left_order!r}, "
         f"{delay(right.schema, right_order):,} ms behind right {right_order!r}; older rows are "
-        f"late, dropped and counted; a row is forgotten when the watermark is {query.window} "
-        f"past it{_UNCHECKED if is_connect(left) else ''}"
+        f"late, dropped and counted"
     )
 
 
