@@ -5,7 +5,7 @@ Spark has analysed the expressions before, so names are resolved, types are know
 written out. What is not such a sum is refused, with its text.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,8 +14,9 @@ from host import UsageError
 from host.encode.kinds import DAY
 from host.query.durations import Duration
 from host.reference.side import Side
+from spark_offload.catalyst import children, kind_of
 
-__all__ = ["Attribute", "Linear", "children", "kind_of", "linear"]
+__all__ = ["Attribute", "Linear", "linear"]
 
 _WIDTHS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 """Types of numbers; a cast to one further on keeps the value, or rounds it as Spark's rule says."""
@@ -86,18 +87,6 @@ class Linear:
         if self.is_duration:
             return Duration(int(self.constant))
         return int(self.constant) if self.constant.denominator == 1 else self.constant
-
-
-def kind_of(expression: Any) -> str:
-    """Return the name of the class of an expression, such as ``EqualTo``."""
-    return str(expression.getClass().getSimpleName())
-
-
-def children(expression: Any) -> Iterator[Any]:
-    """Yield the operands of an expression."""
-    operands = expression.children()
-    for place in range(operands.size()):
-        yield operands.apply(place)
 
 
 def linear(expression: Any, attributes: Mapping[int, Attribute]) -> Linear:

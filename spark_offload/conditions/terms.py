@@ -19,8 +19,9 @@ from host.encode.kinds import DAY
 from host.query.durations import Duration
 from host.query.join_query import Term
 from host.reference.side import Side
+from spark_offload.catalyst import analysed, children, kind_of
 from spark_offload.cluster import is_connect
-from spark_offload.conditions.linear import Attribute, Linear, children, kind_of, linear
+from spark_offload.conditions.linear import Attribute, Linear, linear
 from spark_offload.layout.columns import check_frame
 
 __all__ = ["split_conditions", "terms_of"]
@@ -83,7 +84,7 @@ def terms_of(left: DataFrame, right: DataFrame, condition: Column, argument: str
         )
     try:
         # An inner join of batch frames and one of streams alike; it is analysed, and dropped.
-        plan = left.join(right, condition)._jdf.queryExecution().analyzed()
+        plan = analysed(left.join(right, condition))
     except AnalysisException as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise UsageError(

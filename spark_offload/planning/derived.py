@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from pyspark.sql import DataFrame
 
+from spark_offload.catalyst import analysed, children
 from spark_offload.cluster import is_connect
 
 __all__ = ["JoinsByColumn"]
@@ -31,7 +32,7 @@ class JoinsByColumn(Generic[Plan]):
     def note(self, frame: DataFrame, plan: Plan) -> None:
         """Remember that ``frame`` is the answer of ``plan``."""
         if not is_connect(frame):
-            number = _first_column(_analysed(frame))
+            number = _first_column(analysed(frame))
             if number is not None:
                 self._plans[number] = plan
 
@@ -40,15 +41,11 @@ class JoinsByColumn(Generic[Plan]):
         found: list[Plan] = []
         if is_connect(frame):
             return found
-        for node in _nodes(_analysed(frame)):
+        for node in _nodes(analysed(frame)):
             plan = self._plans.get(_first_column(node) or "")
             if plan is not None and all(plan is not other for other in found):
                 found.append(plan)
         return found
-
-
-def _analysed(frame: DataFrame) -> Any:
-    return frame._jdf.queryExecution().analyzed()
 
 
 def _nodes(node: Any) -> Iterator[Any]:
@@ -56,8 +53,7 @@ def _nodes(node: Any) -> Iterator[Any]:
     level = [node]
     while level:
         yield from level
-        inputs = [one.children() for one in level]
-        level = [some.apply(place) for some in inputs for place in range(some.size())]
+        level = [child for one in level for child in children(one)]
 
 
 def _first_column(node: Any) -> str | None:

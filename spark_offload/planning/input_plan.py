@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_offload.catalyst import kind_of
 from spark_offload.cluster import is_connect
 
 __all__ = ["NO_ESTIMATE", "estimated_bytes", "estimated_rows", "is_plain_read"]
@@ -48,14 +49,10 @@ def is_plain_read(frame: DataFrame) -> bool:
         return False
     # A frame keeps the plan that it was first used with, and may have been cached since.
     node = _optimized(frame.select("*"))
-    while _name(node) == "Project":
+    while kind_of(node) == "Project":
         node = node.child()
-    return _name(node) in SOURCES
+    return kind_of(node) in SOURCES
 
 
 def _optimized(frame: DataFrame) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())

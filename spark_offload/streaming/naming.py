@@ -8,6 +8,7 @@ import re
 
 from pyspark.sql import DataFrame
 
+from spark_offload.catalyst import analysed
 from spark_offload.cluster import is_connect
 from spark_offload.streaming.metrics import METRICS
 
@@ -37,5 +38,5 @@ def _described(frame: DataFrame) -> str:
         plan = frame._explain_string(mode="extended")  # type: ignore[operator]
         plan = plan.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
     else:
-        plan = frame._jdf.queryExecution().analyzed().toString()
+        plan = analysed(frame).toString()
     return _CHANGING.sub("", plan)

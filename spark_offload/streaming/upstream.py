@@ -5,6 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from spark_offload.catalyst import analysed, children
 from spark_offload.cluster import is_connect
 
 __all__ = ["delaying_operator"]
@@ -31,13 +32,13 @@ def delaying_operator(frame: DataFrame) -> str | None:
     """
     if is_connect(frame):
         return None
-    nodes: list[Any] = [frame._jdf.queryExecution().analyzed()]
+    nodes: list[Any] = [analysed(frame)]
     while nodes:
         node = nodes.pop()
-        children = [node.children().apply(index) for index in range(node.children().size())]
+        inputs = list(children(node))
         name = str(node.nodeName())
-        streams = sum(bool(child.isStreaming()) for child in children)
+        streams = sum(bool(child.isStreaming()) for child in inputs)
         if (name in _DELAYING and streams) or (name == "Join" and streams == 2):
             return name
-        nodes.extend(children)
+        nodes.extend(inputs)
     return None
