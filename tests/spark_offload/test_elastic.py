@@ -2,16 +2,15 @@
 """Elastic joins in Spark's tasks."""
 
 import random
-import shutil
 
 import pytest
 
 from host import PredictiveController, ThresholdController, UsageError
-from host.device.software import SOFTWARE_MANIFEST
 from host.elastic import CoreControl
 from spark_offload import explain, metrics, stream_join, stream_metrics
 from tests.host.failing_device import gated
 from tests.host.small_bundles import write_manifest
+from tests.spark_offload.device_sources import software_devices
 from tests.spark_offload.stream_folders import random_batch, rows_of
 
 
@@ -45,11 +44,7 @@ def test_what_cannot_be_elastic_is_refused(spark, device):
 
 
 def test_a_query_uses_fewer_devices_of_its_pool_when_there_is_little_to_do(folders, tmp_path):
-    pool = []
-    for number in range(3):
-        (tmp_path / f"device-{number}").mkdir()
-        shutil.copy(SOFTWARE_MANIFEST, tmp_path / f"device-{number}" / "manifest.json")
-        pool.append(f"software:{tmp_path / f'device-{number}'}")
+    pool = software_devices(tmp_path, 3)
     rng = random.Random(7)
     for number in range(3):
         folders.drop(random_batch(rng, number), random_batch(rng, number))

@@ -3,7 +3,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-import shutil
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
@@ -14,12 +13,11 @@ import pytest
 
 from host import UsageError
 from host.device.lock_file import LOCK_FOLDER
-from host.device.software import SOFTWARE_MANIFEST
 from host.elastic import Controller, CoreControl
 from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.devices.task_device import TaskDevice
 from spark_offload.streaming import processor
-from tests.spark_offload.device_sources import pool
+from tests.spark_offload.device_sources import pool, software_devices
 from tests.spark_offload.stream_model import Cluster, cut, new_pairs, stream_task
 
 DELAY = timedelta(seconds=4)
@@ -40,11 +38,7 @@ class Whims(Controller):
 @pytest.fixture(scope="module")
 def devices(tmp_path_factory):
     """The addresses of three equal devices."""
-    folder = tmp_path_factory.mktemp("devices")
-    for number in range(3):
-        (folder / str(number)).mkdir()
-        shutil.copy(SOFTWARE_MANIFEST, folder / str(number) / "manifest.json")
-    return [f"software:{folder / str(number)}" for number in range(3)]
+    return software_devices(tmp_path_factory.mktemp("devices"), 3)
 
 
 class Course:
