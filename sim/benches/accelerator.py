@@ -8,11 +8,10 @@ from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge
 
 from host.manifest import Manifest
 from host.words import WordCodec, merge_ports
-from sim.benches.streams import StreamSink, StreamSource, integers, rows
+from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 from sim.scenarios import (
     Cases,
     Flow,
@@ -33,9 +32,6 @@ SCENARIOS = names(MANIFEST) if MANIFEST else []
 #: How many scenarios so far have met each case.
 CASES = Cases(MANIFEST) if MANIFEST else None
 
-#: Probability, per cycle, that a word is withheld and that a result is not taken.
-STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
-
 
 async def start(dut):
     """Start the clock and reset the accelerator, and the memories that its windows may be in."""
@@ -43,11 +39,7 @@ async def start(dut):
     if MANIFEST.memory is not None:
         module, _, function = SETTINGS["memories"].partition(":")
         getattr(import_module(module), function)(dut, MANIFEST, SETTINGS["seed"])
-    dut.counter_addr.value = 0
-    dut.rst.value = 1
-    for _ in range(16):  # docs/architecture.md, section 4
-        await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await reset(dut)
 
 
 def last_of(marks):

@@ -7,7 +7,6 @@ import random
 
 import cocotb
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge
 import numpy as np
 
 from host.manifest import AggregateManifest
@@ -15,7 +14,7 @@ from host.reference.window_state import Arrival
 from host.windowed import WindowedOperator
 from host.windowed.meaning import reference_results
 from host.words import AggregateCodec
-from sim.benches.streams import StreamSink, StreamSource, integers, rows
+from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 
 __all__ = []
 
@@ -23,8 +22,6 @@ __all__ = []
 SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
 MANIFEST = AggregateManifest.load(SETTINGS["bundle"]) if SETTINGS else None
 
-#: Probability, per cycle, that a word is withheld and that a result is not taken.
-STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
 #: Steps in time from tuple to tuple, in panes: neighbours, bursts with gaps, and long silence.
 STEPS = {"dense": (0, 0, 0, 1), "bursts": (*[0] * 30, 1, 2, 3), "silence": (0, 0, 1, 40)}
 
@@ -99,11 +96,7 @@ async def accelerator_aggregates(dut, steps, stalls):
     source = StreamSource(dut, "i", stalls=stall_in, seed=seed)
     sink = StreamSink(dut, "o", stalls=stall_out, seed=f"{seed}")
     Clock(dut.clk, 10, unit="ns").start()
-    dut.counter_addr.value = 0
-    dut.rst.value = 1
-    for _ in range(16):  # docs/architecture.md, section 4
-        await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await reset(dut)
 
     kind, mark = MANIFEST.result_word["kind"], MANIFEST.result_kinds["MARK"]
     cocotb.start_soon(source.send(integers(words)))

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate an aggregate, build its bench with cocotb and run it; the side that pytest calls."""
 
-import os
-
-from hdl.bundle import VERILOG, write_bundle
+from hdl.bundle import VERILOG
 from hdl.verilog.conversion import TOP
-from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
+from sim.benches.runner import (
+    BenchRunner,
+    build_bench,
+    chosen,
+    run_scenarios,
+    stream_ports,
+    write_bench,
+)
 
 __all__ = ["run_aggregate_bench"]
 
@@ -31,13 +36,8 @@ def run_aggregate_bench(
     FailureError
         If a scenario fails.
     """
-    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
-    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    place = place_of(name, folder)
-    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
-    write_bundle(parameters, bundle)
-    build.mkdir(parents=True, exist_ok=True)
-    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+    waves, seed = chosen(waves, seed)
+    bundle, build, _ = write_bench(parameters, name=name, folder=folder, waves=waves, seed=seed)
     runner = BenchRunner()
     ports = {TOP: stream_ports(["o"])}
     build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)

@@ -3,12 +3,12 @@
 
 import json
 
-from hdl.bundle import VERILOG, write_bundle
+from hdl.bundle import VERILOG
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP
 from hdl.shells.axi_options import AxiOptions
 from hdl.verilog.conversion import TOP
-from sim.benches.runner import BenchRunner, build_bench, place_of, run_scenarios, stream_ports
+from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_ports, write_bench
 
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
@@ -47,11 +47,9 @@ def run_axi_bench(parameters, *, name, options=None, waves=False, seed=1, tuples
     BuildError, FailureError
         If the bench cannot be built, or if a scenario fails.
     """
-    place = place_of(name, folder)
-    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
-    manifest = write_bundle(parameters, bundle, shells=["axi"], axi=options)
-    build.mkdir(parents=True, exist_ok=True)
-    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+    bundle, build, manifest = write_bench(
+        parameters, name=name, folder=folder, waves=waves, seed=seed, shells=["axi"], axi=options
+    )
     shell = manifest["shells"]["axi"]
     ports = {
         AXI_TOP: [port["name"] for port in shell["ports"]],

@@ -21,11 +21,12 @@ from sim.verilated.toolchain import find_toolchain
 __all__ = [
     "BenchRunner",
     "build_bench",
-    "place_of",
+    "chosen",
     "run_bench",
     "run_benches",
     "run_scenarios",
     "stream_ports",
+    "write_bench",
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -58,9 +59,28 @@ class BenchRunner(Verilator):
         return [verilate, [*make, *(f"{name}={value}" for name, value in variables.items())]]
 
 
-def place_of(name, folder=None):
-    """Return the folder of a bench: ``folder``, or by default one in the cache folder."""
-    return Path(folder or cache_folder() / "cocotb" / name.replace(" ", "_")).absolute()
+def chosen(waves, seed):
+    """Return whether waves are kept and the seed, where ``WAVES`` or chance may have a say."""
+    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
+    return waves, int.from_bytes(os.urandom(4), "little") if seed is None else seed
+
+
+def write_bench(parameters, *, name, folder, waves, seed, **options):
+    """Write the bundle of a bench, with options of :func:`hdl.bundle.write_bundle`.
+
+    ``folder`` is that of the bench, by default one in the cache folder.
+
+    Returns
+    -------
+    (Path, Path, dict)
+        Folder of the bundle, folder to build in, and manifest.
+    """
+    place = Path(folder or cache_folder() / "cocotb" / name.replace(" ", "_")).absolute()
+    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
+    manifest = write_bundle(parameters, bundle, **options)
+    build.mkdir(parents=True, exist_ok=True)
+    print(f"bench {name}: seed {seed}, in {place}", flush=True)
+    return bundle, build, manifest
 
 
 def stream_ports(results):
@@ -133,14 +153,8 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
             f"Bench {name!r} has windows in external memory; give 'memories', which puts memories"
             " behind their ports"
         )
-    waves = waves or os.environ.get("WAVES", "") not in ("", "0")
-    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
-    place = place_of(name, folder)
-    bundle, build = place / "bundle", place / ("waves" if waves else "plain")
-    write_bundle(parameters, bundle)
-    build.mkdir(parents=True, exist_ok=True)
-    print(f"bench {name}: seed {seed}, in {place}", flush=True)
-
+    waves, seed = chosen(waves, seed)
+    bundle, build, _ = write_bench(parameters, name=name, folder=folder, waves=waves, seed=seed)
     runner = BenchRunner()
     manifest = Manifest.load(bundle)
     ports = {TOP: [*stream_ports(manifest.result_ports), *memory_ports(parameters, manifest)]}

@@ -6,7 +6,19 @@ import random
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 import numpy as np
 
-__all__ = ["StreamSink", "StreamSource", "integers", "rows"]
+__all__ = ["STALLS", "StreamSink", "StreamSource", "integers", "reset", "rows"]
+
+#: Probability, per cycle, that a word is withheld and that a result is not taken.
+STALLS = {"none": (0.0, 0.0), "input": (0.7, 0.0), "output": (0.0, 0.7), "both": (0.3, 0.3)}
+
+
+async def reset(dut):
+    """Reset an accelerator whose clock runs."""
+    dut.counter_addr.value = 0
+    dut.rst.value = 1
+    for _ in range(16):  # docs/architecture.md, section 4
+        await FallingEdge(dut.clk)
+    dut.rst.value = 0
 
 
 def integers(words):
