@@ -257,6 +257,10 @@ def test_rows_without_a_place_in_time_are_refused_by_name():
         WindowAggregation(schema, asked).rows_in_order(batch(1 << 62))
     with pytest.raises(UsageError, match="A time of column 'time' is of type int64, not 'x'"):
         WindowAggregation(schema, asked).rows_until(batch(1), "x")
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None], pa.int64()))
+    rows = pa.RecordBatch.from_pydict({"time": coded, "item": [3, 3]})
+    with pytest.raises(NullOrderError, match="'time' is null in row 1"):
+        WindowAggregation(rows.schema, asked).more_rows(rows)
     wide = pa.RecordBatch.from_pydict({"time": [0], "x": pa.array([1 << 63], pa.uint64())})
     with pytest.raises(KeyRangeError, match="cast it to a float"):
         WindowAggregation(wide.schema, query(keys=(), aggregates={"s": "sum:x"})).last_rows(wide)
