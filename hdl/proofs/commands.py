@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command ``prove`` of ``python -m hdl``."""
 
-__all__ = ["add_commands"]
+from pathlib import Path
+
+__all__ = ["KEPT", "add_commands"]
+
+#: Where outcomes with all mutants are kept.
+KEPT = Path("build") / "proofs"
 
 
 def prove(options):
     """Run proofs, and print a line for each of them."""
     from .catalogue import PROOFS
+    from .kept import Kept
     from .runner import run_proofs
     from .table import table, update
 
@@ -14,8 +20,11 @@ def prove(options):
     if unknown:
         raise ValueError(f"There are no proofs called {unknown!r}; there are: {', '.join(PROOFS)}")
     proofs = [PROOFS[name] for name in options.names or PROOFS]
+    kept = None if options.anew else Kept(KEPT)
     pairs = []
-    for outcome in run_proofs(proofs, mutants=None if options.mutants else 0, jobs=options.jobs):
+    for outcome in run_proofs(
+        proofs, mutants=None if options.mutants else 0, jobs=options.jobs, kept=kept
+    ):
         proof = PROOFS[outcome.name]
         pairs.append((proof, outcome))
         print("\n".join(table(proof, outcome)), flush=True)
@@ -37,6 +46,10 @@ def add_commands(commands):
     command.add_argument(
         "--mutants", action="store_true", help="also change the components, and see each proof fail"
     )
+    command.add_argument(
+        "--anew", action="store_true",
+        help=f"run also what has run with mutants and not changed since, as {KEPT} tells",
+    )  # fmt: skip
     command.add_argument("--jobs", type=int, default=1, metavar="N", help="proofs at a time")
     command.add_argument(
         "--document", metavar="FILE",

@@ -2,63 +2,30 @@
 """Runner of proofs: checks the claims, the covers and the mutants."""
 
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+import os
 from pathlib import Path
 import re
 from tempfile import TemporaryDirectory
-import time
 import warnings
 
 from amaranth.hdl import UnusedElaboratable
 
 from hdl.fpga.tools import ToolError
 
+from .outcome import Outcome
 from .solver import bounded, inductive, load, reachable, translate
 
-__all__ = ["Outcome", "run_proof", "run_proofs"]
+__all__ = ["run_proof", "run_proofs"]
 
 #: Number of mutants that one run of Yosys translates.
 BATCH = 24
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """Result of one proof.
-
-    Attributes
-    ----------
-    name : str
-    claims, covers : int
-        Number of claims and covers.
-    failures : list of str
-        Reasons why the proof fails: claims that do not hold, covers that are not reached.
-    killed : list of str
-        Mutants that break the proof.
-    survivors : list of str
-        Mutants that do not break the proof.
-    spared : int
-        Number of mutants that the proof need not detect.
-    seconds : float
-        Duration.
-    """
-
-    name: str
-    claims: int
-    covers: int
-    failures: list
-    killed: list
-    survivors: list
-    spared: int
-    seconds: float
-
-    @property
-    def good(self):
-        """Return whether everything holds and no mutant survives."""
-        return not self.failures and not self.survivors
-
-
-def run_proofs(proofs, *, mutants, jobs):
+def run_proofs(proofs, *, mutants, jobs, kept=None):
     """Run proofs, each as soon as a worker is free; yield the outcomes in order.
+
+    With ``kept``, and all mutants, outcomes are kept as soon as they are there, and proofs whose
+    outcomes still count do not run.
 
     Parameters
     ----------
@@ -67,25 +34,38 @@ def run_proofs(proofs, *, mutants, jobs):
         Number of mutants to try for each proof; None for all.
     jobs : int
         Number of worker processes.
+    kept : hdl.proofs.kept.Kept, optional
+        Where outcomes are kept.
     """
     if jobs == 1:
-        yield from (run_proof(proof, mutants=mutants) for proof in proofs)
+        yield from (run_or_find(proof, mutants, kept) for proof in proofs)
         return
     with ProcessPoolExecutor(max_workers=jobs) as pool:
-        waiting = [pool.submit(run_named, proof.name, mutants) for proof in proofs]
+        waiting = [pool.submit(run_named, proof.name, mutants, kept) for proof in proofs]
         yield from (future.result() for future in waiting)
 
 
-def run_named(name, mutants):
+def run_named(name, mutants, kept):
     """Run the proof of this name; benches cannot be passed between processes."""
     from .catalogue import PROOFS
 
-    return run_proof(PROOFS[name], mutants=mutants)
+    return run_or_find(PROOFS[name], mutants, kept)
+
+
+def run_or_find(proof, mutants, kept):
+    """Return the outcome that was kept, or run the proof and keep its outcome."""
+    if kept is None or mutants is not None:
+        return run_proof(proof, mutants=mutants)
+    outcome = kept.get(proof)
+    if outcome is None:
+        outcome = run_proof(proof)
+        kept.put(proof, outcome)
+    return outcome
 
 
 def run_proof(proof, *, mutants=None):
     """Run one proof, with at most ``mutants`` of its mutants."""
-    begun = time.monotonic()
+    begun = processor_seconds()
     # A mutant that is no valid circuit leaves unused components behind.
     with TemporaryDirectory() as made, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
@@ -102,8 +82,15 @@ def run_proof(proof, *, mutants=None):
                 failures.append("no mutant breaks it")
     return Outcome(
         name=proof.name, claims=len(bench.claims), covers=len(bench.covers), failures=failures,
-        killed=killed, survivors=survivors, spared=proof.spares, seconds=time.monotonic() - begun,
+        killed=killed, survivors=survivors, spared=proof.spares,
+        seconds=processor_seconds() - begun,
     )  # fmt: skip
+
+
+def processor_seconds():
+    """Return the processor time of this process and of those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def check(proof, bench, netlist):

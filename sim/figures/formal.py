@@ -42,14 +42,17 @@ def mutants_killed(report):
 
 @cache
 def proved(report):
-    """Run all proofs with all their mutants, once for both figures."""
+    """Run all proofs with all their mutants, once; what has run before is not run again."""
     try:
         from hdl.proofs.catalogue import PROOFS
+        from hdl.proofs.commands import KEPT
+        from hdl.proofs.kept import Kept
         from hdl.proofs.runner import run_proofs
 
         outcomes = []
         jobs = len(os.sched_getaffinity(0))
-        for outcome in run_proofs(list(PROOFS.values()), mutants=None, jobs=jobs):
+        proofs = list(PROOFS.values())
+        for outcome in run_proofs(proofs, mutants=None, jobs=jobs, kept=Kept(KEPT)):
             report(f"proof of {outcome.name}: {outcome.claims} properties")
             outcomes.append(outcome)
     except (ImportError, ToolError) as error:

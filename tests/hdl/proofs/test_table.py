@@ -3,8 +3,8 @@
 
 import pytest
 
+from hdl.proofs.outcome import Outcome
 from hdl.proofs.proof import Proof
-from hdl.proofs.runner import Outcome
 from hdl.proofs.table import BEGIN, END, update
 
 
