@@ -17,6 +17,7 @@ from . import (
     flow,
     groups,
     handshake_link,
+    merged_stops,
     merging,
     orders,
     parity,
@@ -37,10 +38,10 @@ from . import (
 __all__ = ["PROOFS"]
 
 MODULES = (
-    streams, steady, distribution, merging, orders, combining, exits, window_parts, told_window,
-    window, storage_turns, epochs, time, groups, facts, words, comparisons, serializers,
-    engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures, parity,
-    resets, rounds, axi, scalegate,
+    streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
+    told_window, window, storage_turns, epochs, time, groups, facts, words, comparisons,
+    serializers, engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures,
+    parity, resets, rounds, axi, scalegate,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

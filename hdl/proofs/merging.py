@@ -16,13 +16,6 @@ from .stream_rules import answers_within, keeps_order, offer, take
 __all__ = ["PROOFS"]
 
 
-def merger_bench(dut):
-    """Return a bench with a merger whose ports end each round with stops of the same kind."""
-    bench = Bench()
-    bench.add(dut)
-    return bench
-
-
 def pair_of(bench, dut, word, port):
     """Return an output word as it was at a port: whether it is a stop, and the pair."""
     stops = word.kind != ResultKind.PAIR
@@ -46,7 +39,8 @@ def entering(word):
 def merger_order():
     """Two ports: the words of each port leave as they entered, up to the stop of every round."""
     dut = Merger(SMALL, level=1, ports=2)
-    bench = merger_bench(dut)
+    bench = Bench()
+    bench.add(dut)
     got = take(bench, dut.o, "output")
     output = bench.inside(dut, "output")
     register_states(bench, output)
@@ -119,58 +113,6 @@ def ranks(bench, dut, got):
     bench.cover("a port overtakes while order is free", got & is_pair & (digit < highest))
 
 
-#: Number of rounds, any one of which is observed.
-ROUNDS = 2
-
-
-def merger_stops():
-    """Every round has one stop, which carries the errors of all ports."""
-    dut = Merger(SMALL, level=0, ports=2)
-    bench = merger_bench(dut)
-    got = take(bench, dut.o, "output")
-    bench.inside(dut, "output")
-    chosen = bench.constant(range(ROUNDS), "chosen")
-    bench.assume(chosen < ROUNDS)
-    is_mark = bench.constant(1, "is_mark")
-    wanted = Mux(is_mark, ResultKind.MARK.value, ResultKind.STAR.value)
-    seen = []
-    for n, i in enumerate(dut.i):
-        put = offer(bench, i)
-        stops = put & (i.payload.kind != ResultKind.PAIR)
-        number = bench.register(range(ROUNDS + 2), "number")
-        bench.next(number.eq(number + (stops & (number <= ROUNDS))))
-        kept = bench.register(len(i.payload.body.as_value()), f"kept_{n}")
-        here = stops & (number == chosen)
-        bench.next(kept.eq(Mux(here, i.payload.body.as_value(), kept)))
-        bench.assume(~here | (i.payload.kind.as_value() == wanted))
-        bench.assume(i.payload.kind.as_value() != ResultKind.NONE.value)
-        seen.append((number, bench.view(i.payload.body, kept)))
-    word = dut.o.payload
-    stops = got & (word.kind != ResultKind.PAIR)
-    number = bench.register(range(ROUNDS + 2), "number")
-    bench.next(number.eq(number + (stops & (number <= ROUNDS))))
-    here = stops & (number == chosen)
-    said, one, two = (body.punctuation for body in (word.body, seen[0][1], seen[1][1]))
-    bench.claim(
-        "a round ends only when all ports have ended it",
-        ~stops | (number > ROUNDS) | ((seen[0][0] > number) & (seen[1][0] > number)),
-    )
-    bench.claim("a round ends as its ports did", ~here | (word.kind.as_value() == wanted))
-    bench.claim(
-        "a stop carries the overflow of any port",
-        ~here | (said.overflow == (one.overflow | two.overflow)),
-    )
-    bench.claim(
-        "a stop carries the faults that all ports know of",
-        ~here
-        | (Cat(said.disorder, said.illegal, said.free) == Cat(one.disorder, one.illegal, one.free)),
-    )
-    bench.cover(
-        "the last round ends with an overflow", here & (chosen == ROUNDS - 1) & said.overflow
-    )
-    return bench
-
-
 def merger_tree():
     """Three cores, two levels: the results of a core leave with its number, in order."""
     parameters = SMALL.with_(cores=3)
@@ -214,18 +156,6 @@ PROOFS = [
             "overflow": "merger-stops",
             "without chosen.body.punctuation": "merger-stops",
         },
-    ),
-    Proof(
-        name="merger-stops",
-        says="a round ends once, when all ports have, and with the errors of all",
-        component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
-        build=merger_stops,
-        depth=8,
-        mutate=(Merger.elaborate_word,),
-        spared=dict.fromkeys(
-            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"),
-            "merger-order",
-        ),
     ),
     Proof(
         name="merger-tree",
