@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cocotb drivers of AXI4-Stream and AXI4-Lite, with random pauses and a check of AXI's rules."""
+"""cocotb drivers of AXI4-Stream and AXI4-Lite, with random pauses and a check of AXI's rules.
+
+:mod:`sim.benches.axi_bench` calls :func:`source`, :func:`sink` and :func:`registers`, or those of
+another module with the same functions.
+"""
 
 import random
 
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
-__all__ = ["Channel", "LiteMaster", "TooSlowError"]
+__all__ = ["Channel", "LiteMaster", "TooSlowError", "registers", "sink", "source"]
+
+STREAM = ("data", "keep", "last")
 
 
 class TooSlowError(AssertionError):
@@ -20,7 +26,9 @@ class Channel:
     Parameters
     ----------
     dut : handle
-        Module with the clock ``aclk``.
+        Module with the signals.
+    clk : handle
+        Its clock to which they belong.
     prefix : str
         How the names of the signals begin, such as ``"s_axis_t"`` or ``"s_axi_aw"``.
     payload : sequence of str
@@ -38,8 +46,10 @@ class Channel:
         Simulation cycle of every transfer, counted by :attr:`clock`.
     """
 
-    def __init__(self, dut, prefix, payload, *, pauses=0.0, seed=0, deadline=100_000, clock=None):
-        self.clk = dut.aclk
+    def __init__(
+        self, dut, clk, prefix, payload, *, pauses=0.0, seed=0, deadline=100_000, clock=None
+    ):
+        self.clk = clk
         self.valid, self.ready = (getattr(dut, f"{prefix}{name}") for name in ("valid", "ready"))
         self.payload = [getattr(dut, f"{prefix}{name}") for name in payload]
         self.prefix, self.pauses, self.deadline = prefix, pauses, deadline
@@ -100,17 +110,23 @@ class LiteMaster:
     ----------
     dut : handle
         Module with the signals ``s_axi_*``.
+    clk : handle
+        Its clock to which they belong.
     pauses, seed
         See :class:`Channel`.
     """
 
-    def __init__(self, dut, *, pauses=0.0, seed=0):
+    def __init__(self, dut, clk, *, pauses=0.0, seed=0):
         options = {"pauses": pauses, "seed": seed, "deadline": 1000}
-        self.aw = Channel(dut, "s_axi_aw", ("addr", "prot"), **options)
-        self.w = Channel(dut, "s_axi_w", ("data", "strb"), **options)
-        self.b = Channel(dut, "s_axi_b", ("resp",), **options)
-        self.ar = Channel(dut, "s_axi_ar", ("addr", "prot"), **options)
-        self.r = Channel(dut, "s_axi_r", ("data", "resp"), **options)
+        self.aw = Channel(dut, clk, "s_axi_aw", ("addr", "prot"), **options)
+        self.w = Channel(dut, clk, "s_axi_w", ("data", "strb"), **options)
+        self.b = Channel(dut, clk, "s_axi_b", ("resp",), **options)
+        self.ar = Channel(dut, clk, "s_axi_ar", ("addr", "prot"), **options)
+        self.r = Channel(dut, clk, "s_axi_r", ("data", "resp"), **options)
+        self.give_up()
+
+    def give_up(self):
+        """Offer and take nothing, as in a reset."""
         for signal in (self.aw.valid, self.w.valid, self.ar.valid, self.b.ready, self.r.ready):
             signal.value = 0
 
@@ -128,3 +144,22 @@ class LiteMaster:
             await step
         (response,) = await self.b.take()
         return response
+
+
+def source(dut, name, **options):
+    """Return the driver of an input, which ``name`` begins the names of the signals of."""
+    driver = Channel(dut, dut.aclk, f"{name}_t", STREAM, **options)
+    driver.valid.value = 0
+    return driver
+
+
+def sink(dut, name, **options):
+    """Return the driver of an output, which ``name`` begins the names of the signals of."""
+    driver = Channel(dut, dut.aclk, f"{name}_t", STREAM, **options)
+    driver.ready.value = 0
+    return driver
+
+
+def registers(dut, clk, resetn, **options):
+    """Return the master of the registers, whose clock and reset are ``clk`` and ``resetn``."""
+    return LiteMaster(dut, clk, **options)

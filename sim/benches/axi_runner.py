@@ -13,7 +13,7 @@ from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_p
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
 #: The accelerators of the AXI benches and the options of their shells: one result port and two, one
-#: tuple in a word and two, one input and two.
+#: tuple in a word and two, one input and two, one clock and two.
 AXI_SHAPES = {
     "axi": (PRESETS["tiny"], AxiOptions()),
     "axi of two ports": (
@@ -21,10 +21,13 @@ AXI_SHAPES = {
         AxiOptions(),
     ),
     "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),
+    "axi of two clocks": (PRESETS["tiny"], AxiOptions(bus_clock="separate")),
 }
 
 
-def run_axi_bench(parameters, *, name, options=None, waves=False, seed=1, tuples=100, folder=None):
+def run_axi_bench(
+    parameters, *, name, options=None, waves=False, seed=1, tuples=100, folder=None, drivers=None
+):
     """Build and run the bench of an accelerator's AXI shell.
 
     Parameters
@@ -34,13 +37,16 @@ def run_axi_bench(parameters, *, name, options=None, waves=False, seed=1, tuples
     options : AxiOptions or None
         What the shell looks like from outside.
     seed : int
-        Seed of tuples and pauses.
+        Seed of tuples, pauses and the ratio of two clocks.
+    drivers : str, optional
+        Module with the drivers, by default :mod:`sim.benches.axi_drivers`. Others cannot tell the
+        cycles of words, so nothing is measured with them.
 
     Returns
     -------
     dict of str to float
         Words per cycle ``in`` and ``out``, and cycles that the shell adds ``before`` and ``behind``
-        the accelerator.
+        the accelerator. Empty with other ``drivers``.
 
     Raises
     ------
@@ -61,13 +67,14 @@ def run_axi_bench(parameters, *, name, options=None, waves=False, seed=1, tuples
     measured = build / "measured.json"
     measured.unlink(missing_ok=True)
     settings = {
-        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(measured)
+        "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(measured),
+        "drivers": drivers,
     }  # fmt: skip
     ran = run_scenarios(
         runner, name, settings, build, waves, module="sim.benches.axi_shell", top=AXI_TOP
     )
     print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
-    return json.loads(measured.read_text())
+    return json.loads(measured.read_text()) if drivers is None else {}
 
 
 def run_axi_benches(**options):

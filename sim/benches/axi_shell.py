@@ -5,114 +5,27 @@ import json
 from pathlib import Path
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import Combine, FallingEdge, ReadOnly
 import numpy as np
 
 from host.words import WordCodec
 from sim.benches.accelerator import MANIFEST, SCENARIOS, SETTINGS, deadline, joined
-from sim.benches.axi_drivers import Channel, LiteMaster
+from sim.benches.axi_bench import PAUSES, SLAVES, Bench
+from sim.benches.axi_register_reader import RegisterReader
 from sim.benches.streams import integers
 from sim.scenarios import assert_right, expected_results, make_scenario, two_inputs
 
 __all__ = []
 
-SHELL = MANIFEST.values["shells"]["axi"] if MANIFEST else {}
-REGISTERS = {register["name"]: register for register in SHELL.get("registers", ())}
-SLAVES = [name for name in SHELL.get("streams", ()) if name.startswith("s_axis")]
-MASTERS = [name for name in SHELL.get("streams", ()) if name not in SLAVES]
 #: Scenarios with words that two inputs cannot bring in the same order, and with words that mean
 #: something else to their merge.
 ONE_INPUT_ONLY = ("disorder", "words without meaning", "hostile", "hostile again")
 if len(SLAVES) > 1:
     SCENARIOS = [name for name in SCENARIOS if name not in ONE_INPUT_ONLY]
-#: Probabilities of a pause: of the input, of the outputs, of the registers' master.
-PAUSES = {"none": (0.0, 0.0, 0.0), "all": (0.3, 0.3, 0.3), "output": (0.0, 0.7, 0.5)}
 #: Words in a measurement of throughput, and cycles in which a backlog of results leaves.
 MEASURED = 256
 #: Cycles without a word taken after which the accelerator is full.
 FULL = 500
-STREAM = ("data", "keep", "last")
-
-
-class Clocked:
-    """Counts clock cycles."""
-
-    def __init__(self, dut):
-        self.dut, self.cycle = dut, 0
-
-    async def run(self):
-        while True:
-            await FallingEdge(self.dut.aclk)
-            self.cycle += 1
-
-
-class Bench:
-    """The shell with its drivers."""
-
-    def __init__(self, dut, pauses="none"):
-        self.dut = dut
-        self.clock = Clocked(dut)
-        into, out, lite = PAUSES[pauses]
-        seed = SETTINGS["seed"]
-        common = {"seed": seed, "clock": self.clock}
-        self.sources = [Channel(dut, f"{name}_t", STREAM, pauses=into, **common) for name in SLAVES]
-        self.sinks = [Channel(dut, f"{name}_t", STREAM, pauses=out, **common) for name in MASTERS]
-        for source in self.sources:
-            source.valid.value = 0
-        for sink in self.sinks:
-            sink.ready.value = 0
-        self.lite = LiteMaster(dut, pauses=lite, seed=seed)
-
-    async def start(self):
-        """Start the clock and reset the shell for one cycle, the least that AXI allows."""
-        self.dut.aresetn.value = 0
-        Clock(self.dut.aclk, 10, unit="ns").start()
-        cocotb.start_soon(self.clock.run())
-        await FallingEdge(self.dut.aclk)
-        await FallingEdge(self.dut.aclk)
-        self.dut.aresetn.value = 1
-
-    async def send(self, source, words):
-        """Send words to an input. Bits above them, and ``tlast``, are anything."""
-        size, bits = SHELL["streams"][SLAVES[0]]["bytes"], MANIFEST.input_word.bits
-        for word in words:
-            above = source.random.getrandbits(8 * size) >> bits << bits
-            last = source.random.getrandbits(1)
-            await source.send(word | above, (1 << size) - 1, last)
-
-    def sending(self, inputs):
-        """Start to send the words of every input; return the tasks."""
-        pairs = zip(self.sources, inputs, strict=True)
-        return [cocotb.start_soon(self.send(source, words)) for source, words in pairs]
-
-    def all_inputs(self, words):
-        """Return what the inputs bring of control words, which come at each of them."""
-        return [words] * len(self.sources)
-
-    def last_taken(self):
-        """Return the cycle in which the latest word was taken; of no word the first cycle."""
-        return max(source.stamps[-1] for source in self.sources if source.stamps)
-
-    async def receive(self, sink, packets):
-        """Return the words of some packets."""
-        words = []
-        while packets:
-            word, keep, last = await sink.take()
-            assert keep == (1 << len(sink.payload[1])) - 1
-            words.append(word)
-            packets -= last
-        return words
-
-    async def read(self, name):
-        """Return the value of a register."""
-        value, response = await self.lite.read(REGISTERS[name]["address"])
-        assert response == 0
-        return value
-
-    async def write(self, name, value):
-        """Write a register."""
-        assert await self.lite.write(REGISTERS[name]["address"], value) == 0
 
 
 @cocotb.test()
@@ -130,16 +43,15 @@ async def shell_joins(dut, scenario, pauses):
         channel.deadline = deadline(made, len(expected))
     sent = bench.sending(map(integers, inputs))
     received = [cocotb.start_soon(bench.receive(sink, made.marks)) for sink in bench.sinks]
-    digest = [await bench.read(f"MANIFEST_HASH_{n}") for n in range(8)]
-    assert b"".join(word.to_bytes(4, "little") for word in digest).hex() == MANIFEST.hash
+    reader = RegisterReader(bench)
+    reading = cocotb.start_soon(reader.run())
     await Combine(*sent)
     results = joined([await words for words in received])
+    reader.stop()
+    await reading
     assert_right(SETTINGS["bundle"], made, results, expected=expected)
     await bench.write("CONTROL", 1 << 8 | 2)
-    counted = {
-        name: await bench.read(f"{name}_LO") | await bench.read(f"{name}_HI") << 32
-        for name in ("MARKS", "INGRESS_BUSY", "CYCLES")
-    }
+    counted = {name: await bench.count(name) for name in ("MARKS", "INGRESS_BUSY", "CYCLES")}
     assert counted["MARKS"] == made.marks
     assert counted["INGRESS_BUSY"] == len(made.words)
     assert 0 < counted["CYCLES"] < bench.clock.cycle
@@ -153,7 +65,7 @@ def control(name, index=0, value=0):
     return integers(WordCodec(MANIFEST).pack_control(name, index, value))[0]
 
 
-@cocotb.test()
+@cocotb.test(skip=bool(SETTINGS and SETTINGS["drivers"]))
 async def shell_is_as_fast_as_stated(dut):
     """Measure words per cycle in and out, and the cycles that the shell adds."""
     bench = Bench(dut)

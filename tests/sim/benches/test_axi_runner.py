@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One small configuration of the AXI shell's bench; `make sim` runs more."""
+"""Small configurations of the AXI shell's bench; `make sim` runs more."""
 
 import pytest
 
@@ -19,3 +19,24 @@ def test_the_generated_shell_joins_under_cocotb_and_is_as_fast_as_stated(tmp_pat
     )
     assert 0.99 < measured.pop("in") <= 1
     assert measured == {"out": 1, "before": 1 if inputs == 1 else 4, "behind": 1}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [AxiOptions(bus_clock="separate"), AxiOptions(bus_clock="separate", inputs=2)],
+    ids=["one input", "two inputs"],
+)
+def test_the_generated_shell_of_two_clocks_joins_under_cocotbext_axi(tmp_path, options):
+    for seed in (1, 2):  # other ratios of the two clocks
+        run_axi_bench(
+            SMALL, name="two clocks", options=options, seed=seed, tuples=12, folder=tmp_path,
+            drivers="tests.sim.benches.axi_models",
+        )  # fmt: skip
+
+
+@pytest.mark.long
+def test_the_drivers_of_the_kit_agree(tmp_path):
+    options = AxiOptions(bus_clock="separate")
+    measured = run_axi_bench(SMALL, name="test", options=options, tuples=12, folder=tmp_path)
+    assert measured["out"] == 1
