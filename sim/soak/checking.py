@@ -156,6 +156,7 @@ class Checker:
             replace(feeding, before=0, leap=0, words=0),
             replace(feeding, before=0, leap=0, words=0, stall_in=0),
             replace(feeding, before=0, leap=0, words=0, stall_in=0, stall_out=0),
+            replace(feeding, before=0, leap=0, words=0, stall_in=0, stall_out=0, memory=None),
         ):
             if simpler.fault is not None:
                 simpler = replace(simpler, fault=feeding.fault)

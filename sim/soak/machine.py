@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 
+from .memories import Pace
 from .words import WordLayout
 
 __all__ = ["Fault", "Feeding", "Machine", "Run"]
@@ -66,6 +67,8 @@ class Feeding:
         Cycles that the accelerator takes words of the program before it is reset, and begins.
     fault : Fault, optional
         Only for libraries whose cores can fail.
+    memory : Pace, optional
+        Only for accelerators whose windows are in external memory.
     """
 
     seed: int
@@ -77,6 +80,7 @@ class Feeding:
     leap: int = 0
     before: int = 0
     fault: Fault | None = None
+    memory: Pace | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,9 @@ class Machine:
         library = ctypes.CDLL(str(path))
         address, number, small = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32
         exchange = [address, address, number, address, number, number, address, address, address]
+        pace = [("memory", None, [address, number, number, small, small])]
         for name, result, arguments in [
+            *(pace if "memory" in manifest else ()),
             ("create", address, [number, small, small]),
             ("destroy", None, [address]),
             ("reset", None, [address]),
@@ -138,6 +144,8 @@ class Machine:
         work = (parameters["probes"] + 4) * (6 * entries + 2 * buckets)
         # The deadline of a failed core is less than four times that number.
         work += 2 * parameters.get("failure_cycles", 0)
+        if feeding.memory:
+            work = feeding.memory.slowness(work)
         return (4000 + 4 * work) * 256 // (256 - max(feeding.stall_in, feeding.stall_out))
 
     def run(self, words, marks, feeding):
@@ -147,6 +155,9 @@ class Machine:
             os.environ[fault.variable] = str(fault.value)
         handle = self.create(feeding.seed, feeding.stall_in, feeding.stall_out)
         try:
+            if feeding.memory:
+                pace = feeding.memory
+                self.memory(handle, pace.latency, pace.jitter, pace.stalls, 0)
             if feeding.before:
                 self.disturb(handle, words, feeding)
             found, cycles, trouble = self.exchange_all(handle, words, marks, feeding)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs of input words for one accelerator, each from a generator of random numbers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
 
 from .machine import Feeding
 from .masking import Masking
+from .memories import random_pace
 from .operands import Operands
 from .segments import Turns
 from .words import WordLayout
@@ -169,6 +170,10 @@ class Programmer:
         facts.append(("fed", f"{way} and leaps" if feeding.leap else way))
         facts += [("stalls in", feeding.stall_in), ("stalls out", feeding.stall_out)]
         facts.append(("reset", "in the middle" if feeding.before else "at the begin"))
+        if memory := self.manifest.get("memory"):
+            feeding = replace(feeding, memory=random_pace(random, memory["latency"]))
+            facts.append(("memory", "hidden" if feeding.memory.latency <= memory["latency"] else
+                          "slow"))  # fmt: skip
         return feeding
 
     def tuples(self, random, count, facts):

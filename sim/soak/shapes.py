@@ -8,27 +8,30 @@ from hdl.silence import longest_silence
 
 from .predicates import CUSTOM
 
-__all__ = ["KINDS", "random_shape", "shape_facts"]
+__all__ = ["KINDS", "engine_of", "random_shape", "shape_facts"]
 
 CHAINS = ("handshake", "low-latency-handshake")
 #: Engines, or architectures of a chain, and comparators, in turn: so a run of a few shapes has met
-#: all of them.
+#: all of them. An external engine is a scan whose windows are in external memory.
 KINDS = (
     ("index", "equality"),
     ("scan", "band"),
     ("index", "band"),
+    ("external", "band"),
     ("scan", "equality"),
     ("scan", "digest"),
     ("index", "equality"),
     ("index", "band"),
     ("scan", "custom"),
     ("scan", "band digest"),
+    ("external", "equality"),
     ("low-latency-handshake", "band"),
     ("handshake", "equality"),
     ("low-latency-handshake", "equality"),
     ("handshake", "band"),
     ("low-latency-handshake", "custom"),
     ("handshake", "custom"),
+    ("external", "custom"),
 )
 
 
@@ -77,6 +80,18 @@ def random_chain(random, architecture, comparator, fields):
     )  # fmt: skip
 
 
+def in_memory(random, parameters):
+    """Return an accelerator with its windows in external memory; larger ones, most of the time."""
+    row = max(8, parameters.lanes * parameters.key_bits)
+    return parameters.with_(
+        store="external",
+        memory_width=1 << (row - 1).bit_length() + (row <= 512 and int(random.integers(2))),
+        memory_burst=choose(random, [1, 2, 4, 8, 16]),
+        memory_latency=choose(random, [0, 5, 20, 64]),
+        sub_window=max(parameters.sub_window, int(500 ** random.random())),
+    )
+
+
 def random_shape(seed, number):
     """Return the :class:`hdl.parameters.JoinParameters` of a number, the same whenever asked."""
     random = np.random.default_rng([seed, number])
@@ -97,12 +112,12 @@ def random_shape(seed, number):
     predicate = random_predicate(random, comparator)
     cores = choose(random, [1, 1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9])
     probes = choose(random, [1, 1, 2, 3, 4, 5, 8, 16])
-    index = engine == "index"
+    index, external = engine == "index", engine == "external"
     timestamp_bits = random_timestamp_bits(random)
     most = 300 if index or cores < 3 else 60
     parameters = JoinParameters(
-        engine=engine, comparator=comparator, predicate=predicate, digest_bits=digest, keys=fields,
-        cores=cores, probes=probes, timestamp_bits=timestamp_bits,
+        engine="scan" if external else engine, comparator=comparator, predicate=predicate,
+        digest_bits=digest, keys=fields, cores=cores, probes=probes, timestamp_bits=timestamp_bits,
         lanes=1 if index else choose(random, [1, 1, 2, 3, 4, 5]),
         sub_window=int(most ** random.random()),
         bucket_bits=choose(random, [None, None, 1, 3, 5, 8]) if index else None,
@@ -113,16 +128,23 @@ def random_shape(seed, number):
     rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
     if rounds:
         parameters = parameters.with_(rounds=True)
-    if random.random() < 0.5:
+    if random.random() < 0.5 and not external:
         parameters = parameters.with_(failure_cycles=longest_silence(parameters))
         parameters = parameters.with_(parity=random.random() < 0.4)
-    return parameters.with_(result_streams=2 if random.random() < 0.3 else 1)
+    parameters = parameters.with_(result_streams=2 if random.random() < 0.3 else 1)
+    return in_memory(random, parameters) if external else parameters
+
+
+def engine_of(parameters):
+    """Return the engine, or the architecture of a chain, as it is in :data:`KINDS`."""
+    if parameters.is_chain:
+        return parameters.architecture
+    return "external" if parameters.is_external else parameters.engine
 
 
 def shape_facts(parameters):
     """Yield what coverage counts of a shape: pairs of a parameter's name and its value."""
-    engine = parameters.architecture if parameters.is_chain else parameters.engine
-    yield "engine", f"{engine} {parameters.comparator}"
+    yield "engine", f"{engine_of(parameters)} {parameters.comparator}"
     if parameters.digest_bits:
         yield "digest bits", parameters.digest_bits
     if parameters.predicate:
@@ -138,6 +160,9 @@ def shape_facts(parameters):
         yield "result streams", parameters.result_streams
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
+    if parameters.is_external:
+        for name in ("memory_width", "memory_burst", "memory_latency"):
+            yield name.replace("_", " "), getattr(parameters, name)
     if parameters.engine == "index":
         yield "bucket bits", parameters.bucket_width
     yield "window of a core", f"up to {1 << (parameters.sub_window - 1).bit_length()}"

@@ -12,8 +12,9 @@ from sim.soak.soak import Soak
 from sim.verilated.library import build_library
 from tests.conftest import ROOT
 from tests.host.small_bundles import BUNDLES
+from tests.host.test_device_external import LARGE
 from tests.host.test_driver_simulated import PARAMETERS
-from tests.sim.soak.test_soak import CHAINS
+from tests.sim.soak.test_soak import CHAINS, LARGE_EFFORT
 
 SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)
 INDEX = PARAMETERS["index, two in a word"]
@@ -44,6 +45,12 @@ MUTANTS = [
     (LOW_LATENCY, "segment_2", "-", "+"),
     (LOW_LATENCY, "coordinator", "-", "+"),
     (LOW_LATENCY, "free_merger", "&", "|"),
+    (LARGE, "pass_splitter", "+", "-"),
+    (LARGE, "row_selector", "&", "|"),
+    (LARGE, "read_master", "-", "+"),
+    (LARGE, "write_batcher", "!=", "=="),
+    (LARGE, "row_store", "-", "+"),
+    (LARGE, "row_queue", "-", "+"),
 ]
 SECONDS, PROGRAMS, EFFORT = 20, 400, 20_000
 
@@ -59,7 +66,7 @@ def test_mutant_is_found(parameters, module, old, new, tmp_path, monkeypatch):
     build_library(mutant, plain=True)
     manifest = manifest_of(mutant)
     checker = Checker(mutant / "splitjoin.so", manifest)
-    run = Soak(7, print, effort=EFFORT)
+    run = Soak(7, print, effort=LARGE_EFFORT if parameters.is_external else EFFORT)
     monkeypatch.setattr(run, "tell", lambda *arguments: None)
     began = time.process_time()
     found = next((n for n in range(PROGRAMS) if run.case(0, n, manifest, checker)), None)

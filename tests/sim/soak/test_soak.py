@@ -10,11 +10,13 @@ from sim.soak import commands
 from sim.soak import soak as soaking
 from sim.soak.bundles import built, faulty, manifest_of
 from sim.soak.checking import Checker
-from sim.soak.shapes import KINDS, random_shape
+from sim.soak.shapes import KINDS, engine_of, random_shape
 from sim.soak.soak import Soak
 from sim.soak.workloads import KEYS, SIDES, TIMES
 from tests.conftest import ROOT
 from tests.host.small_bundles import BUNDLES
+from tests.host.test_device_external import LARGE
+from tests.host.test_device_external import SHAPES as EXTERNAL
 from tests.host.test_device_simulated import PAIRED_PORTS
 from tests.host.test_driver_simulated import PARAMETERS
 
@@ -30,14 +32,20 @@ SHAPES = {
     "scan in rounds": PARAMETERS["scan in rounds"],
     "scan with gates": GATED["scan, arity 2"],
     "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
+    "windows in memory": EXTERNAL["tiny"],
+    "large windows in memory": LARGE,
+    "windows in memory, two in a word, two ports": EXTERNAL["groups"],
     **CHAINS,
 }
 #: No other default test compiles these. What is special about them is in other shapes, or, of the
 #: chains, in tests.hdl.baselines.
 LONG = (
     "scan, two in a word", "scan in rounds", "scan with gates and rounds", *CHAINS,
+    "large windows in memory", "windows in memory, two in a word, two ports",
 )  # fmt: skip
 PROGRAMS, EFFORT = 25, 20_000
+#: Windows that do not fit on the chip take more cycles to fill.
+LARGE_EFFORT = 200_000
 
 
 def checker_of(parameters):
@@ -54,7 +62,8 @@ def checker_of(parameters):
 def test_programs_agree_with_the_model(shape):
     manifest, checker = checker_of(SHAPES[shape])
     said = []
-    run = Soak(20261123, said.append, effort=EFFORT)
+    effort = LARGE_EFFORT if SHAPES[shape].is_external else EFFORT
+    run = Soak(20261123, said.append, effort=effort)
     for which in range(PROGRAMS):
         assert not run.case(0, which, manifest, checker), "\n".join(said)
     assert run.tally.programs == PROGRAMS
@@ -64,7 +73,7 @@ def test_programs_agree_with_the_model(shape):
             for name in ("keys", "sides", "time", "control word", "fed")}  # fmt: skip
     assert used["sides"] >= set(SIDES) - {"long runs"}
     assert len(used["keys"]) > len(KEYS) // 2
-    assert len(used["time"]) >= len(TIMES)
+    assert len(used["time"]) >= len(TIMES) * (SHAPES[shape].timestamp_bits > 0)
     assert used["control word"] == {*manifest["operations"], "(illegal)"}
     assert {way.partition(" ")[0] for way in used["fed"]} == {"whole", "pieces", "crumbs"}
     assert any(way.endswith("and leaps") for way in used["fed"])
@@ -107,8 +116,7 @@ def test_a_case_is_made_from_seed_and_number_alone():
 
 def test_shapes_in_turn_have_every_engine_and_comparator():
     shapes = [random_shape(1, number) for number in range(len(KINDS))]
-    engines = [shape.architecture if shape.is_chain else shape.engine for shape in shapes]
-    assert list(zip(engines, (shape.comparator for shape in shapes), strict=True)) == [
+    assert [(engine_of(shape), shape.comparator) for shape in shapes] == [
         (engine, {"digest": "equality", "band digest": "band"}.get(comparator, comparator))
         for engine, comparator in KINDS
     ]
