@@ -64,6 +64,7 @@ from host.errors.operators import (
 from host.errors.order import (
     DisorderError,
     DuplicateKeyError,
+    FalseOrderError,
     NullOrderError,
 )
 
@@ -87,6 +88,7 @@ __all__ = [
     "EpochOrderError",
     "ExpressionError",
     "FailureError",
+    "FalseOrderError",
     "ForeignLibraryError",
     "ForeignManifestError",
     "IllegalWordError",

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of rows that are out of order, have no place in it, or are repeated."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import reprlib
 
 from host.errors.base import UsageError
 
-__all__ = ["DisorderError", "DuplicateKeyError", "NullOrderError"]
+__all__ = ["DisorderError", "DuplicateKeyError", "FalseOrderError", "NullOrderError"]
 
 #: Largest number of columns of a row that a message shows.
 _SHOWN = 6
@@ -50,6 +50,47 @@ class DisorderError(UsageError):
         super().__init__(
             f"Time goes backwards in {_place(where)}: row {position}{of_partition} (the first is "
             f"0) has {value} after {previous}; sort the input by its order column."
+        )
+
+
+class FalseOrderError(UsageError):
+    """Rows of a source are not sorted by the columns that it was declared to be sorted by.
+
+    Parameters
+    ----------
+    source : str
+        The source.
+    by : sequence of str
+        The columns.
+    position : int
+        Row, counted from 0, that is less than the row before it.
+    previous, row : mapping
+        Values of the columns in both rows.
+    part : int, optional
+        Part of the source in which ``position`` counts, if there are several.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        by: Sequence[str],
+        position: int,
+        previous: Mapping[str, object],
+        row: Mapping[str, object],
+        *,
+        part: int | None = None,
+    ) -> None:
+        self.source = source
+        self.by = tuple(by)
+        self.position = position
+        self.previous = dict(previous)
+        self.row = dict(row)
+        self.part = part
+        place = "" if part is None else f" of part {part}"
+        super().__init__(
+            f"The rows of {source} are declared to be sorted by {', '.join(by)}, but row {position}"
+            f"{place} (the first is 0) has {_shown(row)} after {_shown(previous)}; sort them "
+            f"first, or do not declare it."
         )
 
 

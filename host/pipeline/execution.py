@@ -11,7 +11,8 @@ from host.errors import FailureError
 from host.operators import CopyCounters
 from host.pipeline.operations import Lazy, Limited, Operation, Sorted, Stateful, Stateless
 from host.pipeline.settings import Settings
-from host.pipeline.source import Bound, Source, Split
+from host.pipeline.source import Bound, Source
+from host.pipeline.splits import Split
 from host.pipeline.steps import Step, fused_runs, plan_steps, runs_ahead, stops_early
 from host.runtime import ExecStreamGraph, Governor, Quantum, Scheduler, Stream, StreamResult
 from host.streams.fused_stage import FusedStage, FusedStageParams

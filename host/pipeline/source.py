@@ -2,16 +2,17 @@
 """Sources of rows, which are bound when a terminal operation begins."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.errors import UsageError
 from host.pipeline.flags import Flag, Traits
+from host.pipeline.splits import Split, in_declared_order
 from host.query.column_names import require_column
 from host.streams.sorted_sources import merge_sorted
 
@@ -21,12 +22,8 @@ __all__ = [
     "ParquetSource",
     "SortedParquetSource",
     "Source",
-    "Split",
     "TableSource",
 ]
-
-#: Yields the batches of one part of a source; may be called in any thread.
-Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,17 @@ class Source(ABC):
 
     @abstractmethod
     def bind(self) -> Bound:
-        """Read the properties of the data; called when a terminal operation starts, not before."""
+        """Read the properties of the data; called when a terminal operation starts, not before.
+
+        Rows that are declared to be sorted raise :exc:`~host.errors.FalseOrderError` while they are
+        read, if they are not.
+        """
+
+    def _bound(self, schema: pa.Schema, traits: Traits, splits: Sequence[Split]) -> Bound:
+        """Return the bound source; the order that was declared is checked as rows are read."""
+        if traits.sorted_by:
+            splits = in_declared_order(splits, traits.sorted_by, str(self))
+        return Bound(schema, traits, splits)
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -110,7 +117,7 @@ class TableSource(Source):
         traits = replace(self.traits, rows=table.num_rows)
         starts = range(0, table.num_rows, self._split_rows)
         splits = [table.slice(start, self._split_rows).to_batches for start in starts]
-        return Bound(table.schema, traits, splits)
+        return self._bound(table.schema, traits, splits)
 
     def __str__(self) -> str:
         rows = "late" if callable(self._table) else f"{self._table.num_rows} rows"
@@ -142,9 +149,9 @@ class BatchSource(Source):
         self.traits = _declared(Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        return Bound(self._schema, self.traits, [self._checked])
+        return self._bound(self._schema, self.traits, [self._of_one_schema])
 
-    def _checked(self) -> Iterator[pa.RecordBatch]:
+    def _of_one_schema(self) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(self._supply()):
             if not batch.schema.equals(self._schema):
                 raise UsageError(
@@ -205,7 +212,7 @@ class ParquetSource(Source):
                 f"The files {', '.join(map(str, self._paths))} differ in their columns."
             )
         traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
-        return Bound(schemas[0].remove_metadata(), traits, splits)
+        return self._bound(schemas[0].remove_metadata(), traits, splits)
 
     def _reader(self, path: Path, group: int | None) -> Split:
         def read() -> Iterator[pa.RecordBatch]:

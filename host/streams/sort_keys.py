@@ -47,12 +47,11 @@ def falls(rows: pa.RecordBatch, by: Sequence[str]) -> Bools:
     """Return whether each row but the first is less than the row before it; nulls come last."""
     count = max(rows.num_rows - 1, 0)
     result, undecided = np.zeros(count, np.bool_), np.ones(count, np.bool_)
-    for name in by:
+    for number, name in enumerate(by, 1):
         first, second = _neighbours(rows.column(name))
-        less = _mask(pc.less(second, first))
-        less |= _mask(first.is_null()) & ~_mask(second.is_null())
-        result |= undecided & less
-        undecided &= _same(first, second)
+        result |= undecided & _less(second, first)
+        if number < len(by):
+            undecided &= _same(first, second)
     return result
 
 
@@ -65,6 +64,20 @@ def _neighbours(column: pa.Array) -> tuple[pa.Array, pa.Array]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.slice(0, max(len(column) - 1, 0)), column.slice(1)
+
+
+def _less(values: pa.Array, bounds: pa.Array) -> Bools:
+    """Return whether each value is less than its bound; nulls are greater than all values."""
+    if pa.types.is_timestamp(values.type):
+        values, bounds = values.view(pa.int64()), bounds.view(pa.int64())
+    plain = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if plain and not (values.null_count or bounds.null_count):
+        less: Bools = np.less(values.to_numpy(), bounds.to_numpy())
+        return less
+    less = _mask(pc.less(values, bounds))
+    if bounds.null_count:
+        less |= _mask(bounds.is_null()) & ~_mask(values.is_null())
+    return less
 
 
 def _same(first: pa.Array, second: pa.Array) -> Bools:

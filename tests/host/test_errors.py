@@ -12,6 +12,7 @@ EXAMPLES = [
     errors.WindowOverflowError(Side.S, 1024),
     errors.DisorderError("time", 3, 9, 8),
     errors.DuplicateKeyError({"a": 1}, 7),
+    errors.FalseOrderError("table(9 rows)", ["t"], 4, {"t": 9}, {"t": None}, part=2),
     errors.EpochOrderError(2, 3, 40),
     errors.EpochCoresError(1, [0, 9], 4),
     errors.EpochCapacityError(5, 900, [0, 1], 400, 450, 1000),
