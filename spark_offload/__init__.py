@@ -12,14 +12,17 @@ from spark_offload.planning.explanation import Explanation, TermExplanation
 from spark_offload.planning.plan import JoinPlan, explain, metrics
 from spark_offload.planning.verification import Verification, verify
 from spark_offload.streaming import (
+    AggregateMicroBatch,
     MicroBatch,
     StreamExplanation,
     StreamJoinPlan,
     read_progress,
+    stream_aggregate_metrics,
     stream_metrics,
 )
 
 __all__ = [
+    "AggregateMicroBatch",
     "Explanation",
     "JoinError",
     "JoinMetrics",
@@ -39,6 +42,7 @@ __all__ = [
     "plan_join",
     "read_progress",
     "stream_aggregate",
+    "stream_aggregate_metrics",
     "stream_join",
     "stream_metrics",
     "task_error",

@@ -11,6 +11,8 @@ from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.aggregate_plan import AggregatePlan, make_aggregate_plan
 from spark_offload.planning.aggregate_request import build_aggregate_query
 from spark_offload.planning.request import Length
+from spark_offload.streaming.aggregate_plan import make_aggregate_stream_plan
+from spark_offload.streaming.checks import is_streaming
 
 __all__ = ["plan_aggregate", "stream_aggregate"]
 
@@ -29,12 +31,16 @@ def stream_aggregate(
     partitions: int | None = None,
     strict: bool = False,
 ) -> DataFrame:
-    """Aggregate the rows of a batch frame over windows of time, by keys.
+    """Aggregate the rows of a frame over windows of time, by keys.
 
     The meaning is that of Spark's ``groupBy(window(time, window, advance), *keys)``: rows whose
     time is null are left out, nulls in keys are one group, null values do not count. The answer has
     the columns ``window_start`` and ``window_end``, the keys and the aggregates. Nothing is read
     before an action.
+
+    A streaming frame needs a watermark on the column of time, which must be a timestamp. A result
+    comes once, when the watermark reaches the end of its window (Spark's output mode *append*).
+    Rows that are late count in those of their windows that have not ended, as Spark does it.
 
     Parameters
     ----------
@@ -51,14 +57,16 @@ def stream_aggregate(
         What is computed, by the name of its column: ``"count"``, or one of count, sum, min, max and
         mean of a column, as ``"sum:price"``.
     partitions : int, optional
-        Number of partitions of the answer, if there are keys. Left out, one for each core.
+        Number of partitions of the answer, if there are keys. Left out, one for each core. Of
+        streams, Spark's state has its own number.
     strict : bool
         Whether it is an error that Spark itself would have to answer.
 
     Returns
     -------
     DataFrame
-        The answer. :func:`explain`, :func:`metrics` and :func:`verify` take it.
+        The answer. :func:`explain` and :func:`verify` take it, and :func:`metrics` if it is no
+        stream; :func:`stream_aggregate_metrics` takes the query that runs a stream.
 
     Raises
     ------
@@ -96,4 +104,6 @@ def plan_aggregate(
         time=time, window=window, advance=advance, keys=keys, aggregates=aggregates
     )
     with kit_errors():
+        if is_streaming(frame):
+            return make_aggregate_stream_plan(frame, query, partitions=partitions, strict=strict)
         return make_aggregate_plan(frame, query, partitions=partitions, strict=strict)

@@ -37,7 +37,7 @@ class Phases:
     def panes(self) -> AggregateQuery:
         """The first phase: windows that do not overlap, as long as a pane."""
         pane = _pane(self.query)
-        states = {self._name(state): state for state in self._states}
+        states = {self.state_column(state): state for state in self._states}
         return AggregateQuery(
             time=self.query.time, window=pane, keys=self.query.keys, aggregates=states
         )
@@ -46,7 +46,7 @@ class Phases:
     def windows(self) -> AggregateQuery:
         """The second phase, whose input is the result of the first one, of all parts."""
         again = {
-            self._name(state): Aggregate(_AGAIN[state.function], self._name(state))
+            self.state_column(state): Aggregate(_AGAIN[state.function], self.state_column(state))
             for state in self._states
         }
         return AggregateQuery(
@@ -62,15 +62,29 @@ class Phases:
         kept = len(BOUNDARIES) + len(self.query.keys)
         columns = [*batch.columns[:kept]]
         for name, one in self.query.aggregates.items():
-            column = batch.column(self._name(_state_of(one)))
+            column = batch.column(self.state_column(_state_of(one)))
             if one.function == "mean":
-                counts = batch.column(self._name(Aggregate("count", one.column)))
+                counts = batch.column(self.state_column(Aggregate("count", one.column)))
                 divisors = pc.if_else(pc.equal(counts, 0), 1, counts).cast(pa.float64())
                 column = pc.divide(pa.array(_doubles(column), mask=_nulls(column)), divisors)
             elif one.function == "count":
                 column = column.cast(pa.int64())
             columns.append(column.cast(schema.field(name).type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def state_column(self, state: Aggregate) -> str:
+        """Return the column of a state in results of the first phase; no key is called like it.
+
+        Parameters
+        ----------
+        state : Aggregate
+            A count, a sum, a least or a greatest value that an aggregate of the query needs; a mean
+            needs the sum and the count of its column.
+        """
+        name = f"state{self._states.index(state)}"
+        while name in self.query.keys:
+            name = f"_{name}"
+        return name
 
     @property
     def _states(self) -> list[Aggregate]:
@@ -80,13 +94,6 @@ class Phases:
             if one.function == "mean":
                 found.append(Aggregate("count", one.column))
         return list(dict.fromkeys(found))
-
-    def _name(self, state: Aggregate) -> str:
-        """Return the column of a state, which no key is called like."""
-        name = f"state{self._states.index(state)}"
-        while name in self.query.keys:
-            name = f"_{name}"
-        return name
 
 
 def _state_of(one: Aggregate) -> Aggregate:

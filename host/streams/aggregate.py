@@ -6,13 +6,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from host.aggregate.stream import WindowAggregation
-from host.aggregate.time_column import TimeColumn
-from host.aggregate.values import AggregateStates
-from host.device import open_aggregate
-from host.device.simulated import SimulatedAggregate
 from host.query.aggregate_query import AggregateQuery
 from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
-from host.streams.device_windows import DeviceWindows
+from host.streams.device_aggregation import DeviceAggregation
 from host.streams.watch import Deadline
 
 __all__ = ["Aggregate", "AggregateParams"]
@@ -64,8 +60,7 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._rest: pa.RecordBatch | None = None
-        self._device: SimulatedAggregate | None = None
-        self._windows: DeviceWindows | None = None
+        self._done: DeviceAggregation | None = None
 
     def prepare(self, params: AggregateParams) -> None:
         super().prepare(params)
@@ -76,28 +71,13 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
         self._release()
         self._rest, self._ended = None, False
         params = self._params
-        if params.device is None:
-            self.work = WindowAggregation(params.schema, params.query)
-            return
-        self._device = open_aggregate(params.device)
-        self.work = WindowAggregation(params.schema, params.query, self._on_device)
+        self._done = DeviceAggregation(params.schema, params.query, params.device, params.deadline)
+        self.work = self._done.work
 
     @property
     def cycles(self) -> int:
         """Clock cycles of the accelerator in the last execution."""
-        return 0 if self._windows is None else self._windows.watch.cycles
-
-    def _on_device(self, time: TimeColumn, values: AggregateStates) -> DeviceWindows:
-        assert self._device is not None
-        params = self._params
-        self._windows = DeviceWindows(
-            time,
-            values,
-            device=self._device,
-            keyed=bool(params.query.keys),
-            deadline=params.deadline,
-        )
-        return self._windows
+        return 0 if self._done is None else self._done.cycles
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
@@ -127,13 +107,8 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
 
     def _release(self) -> None:
         """Close the accelerator, if one is open."""
-        device, self._device = self._device, None
-        try:
-            if self._windows is not None:
-                self._windows.close()
-        finally:
-            if device is not None:
-                device.close()
+        if self._done is not None:
+            self._done.close()
 
     def _take(self, batch: pa.RecordBatch) -> int:
         if self._params.in_order:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aggregation as Spark's own ``groupBy(window(...))``: where the host cannot, and to verify."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
@@ -11,13 +13,34 @@ from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Sp
 from host.query.durations import Duration
 from spark_offload.layout.columns import quoted
 
-__all__ = ["own_aggregate"]
+__all__ = ["own_aggregate", "own_windows"]
 
 _WINDOW = "window of the row"
 
 
 def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
     """Return the answer to an aggregation, computed by Spark, in no order.
+
+    Raises
+    ------
+    UsageError
+        If the windows do not suit the column of time.
+    """
+    values = {name: _value(one) for name, one in query.aggregates.items()}
+    return own_windows(frame, query, values)
+
+
+def own_windows(frame: DataFrame, query: AggregateQuery, values: Mapping[str, Column]) -> DataFrame:
+    """Return values of the windows and keys of a query, computed by Spark, in no order.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows; those without a time are left out.
+    query : AggregateQuery
+        Says the column of time, the windows and the keys.
+    values : mapping of str to Column
+        What Spark computes of the rows of a window and key, by the name of its column.
 
     Raises
     ------
@@ -46,12 +69,13 @@ def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
             f"a timestamp, a date or an integer."
         )
     keys = [F.col(quoted(name)) for name in query.keys]
-    values = [_value(one).alias(name) for name, one in query.aggregates.items()]
     # A row has several windows, which a grouping cannot make by itself out of an array.
     windowed = rows.select("*", window.alias(_WINDOW))
-    grouped = windowed.groupBy(F.col(quoted(_WINDOW)), *keys).agg(*values)
+    grouped = windowed.groupBy(F.col(quoted(_WINDOW)), *keys).agg(
+        *(value.alias(name) for name, value in values.items())
+    )
     named = [bound.alias(name) for bound, name in zip(bounds, BOUNDARIES, strict=True)]
-    return grouped.select(*named, *keys, *(F.col(quoted(name)) for name in query.aggregates))
+    return grouped.select(*named, *keys, *(F.col(quoted(name)) for name in values))
 
 
 def _starts(time: Column, size: int, advance: int) -> Column:

@@ -8,25 +8,30 @@ import logging
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from host import UsageError
 from host.aggregate.phases import Phases
 from host.aggregate.stream import WindowAggregation
 from host.errors import UnsupportedTypeError
-from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
+from host.query.aggregate_query import AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
-from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, quoted
+from spark_offload.layout.columns import arrow_schema, check_batch_frame, quoted
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import own_aggregate
+from spark_offload.planning.aggregate_columns import (
+    answer_schema,
+    check_columns,
+    rows_with_a_time,
+)
 from spark_offload.planning.aggregate_explanation import AggregateExplanation
 from spark_offload.planning.explanation import Cause
 from spark_offload.planning.placement import require_partitions
 from spark_offload.planning.plan import Plan
 from spark_offload.tasks.aggregate_task import AggregateTask, aggregate_function
 
-__all__ = ["AggregatePlan", "OwnAggregatePlan", "make_aggregate_plan"]
+__all__ = ["AggregatePlan", "OwnAggregatePlan", "make_aggregate_plan", "unsupported"]
 
 _LOG = logging.getLogger("spark_offload")
 
@@ -60,7 +65,7 @@ class AggregatePlan(Plan):
         cluster = cluster_of(self.frame.sparkSession)
         ship_packages(cluster)
         phases = Phases(self.query)
-        rows = _input(self.frame, self.query)
+        rows = rows_with_a_time(self.frame, self.query)
         arrow = arrow_schema(rows.schema, "given")
         panes = WindowAggregation(arrow, phases.panes).schema
         first, read_first = cluster.gather_tasks()
@@ -105,8 +110,6 @@ def make_aggregate_plan(
         If the input, a column, a type or the windows will not do.
     """
     check_batch_frame(frame, "given")
-    for name in (query.time, *query.keys, *query.columns):
-        find_column(frame.schema, name, "given")
     require_partitions(partitions)
     if not query.keys and partitions not in (None, 1):
         raise UsageError(
@@ -114,53 +117,28 @@ def make_aggregate_plan(
             f"partitions out."
         )
     try:
-        WindowAggregation(arrow_schema(_input(frame, query).schema, "given"), query)
+        check_columns(frame, query, "given")
     except UnsupportedTypeError as error:
         own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
         if strict:
             raise
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
-        cause = Cause(
-            f"values of type {error.type_name} are not aggregated on the host",
-            (error.column,),
-            f"cast it to one of: {error.supported}",
-        )
-        explanation = _explanation(frame, query, partitions, own.schema, cause)
+        explanation = _explanation(frame, query, partitions, own.schema, unsupported(error))
         return OwnAggregatePlan(
             query=query, schema=own.schema, explanation=explanation, frame=frame
         )
-    schema = _output_schema(frame.schema, query)
+    schema = answer_schema(frame.schema, query)
     explanation = _explanation(frame, query, partitions, schema)
     return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
 
 
-def _input(frame: DataFrame, query: AggregateQuery) -> DataFrame:
-    """Return the columns that are read, of the rows that have a time."""
-    names = dict.fromkeys([query.time, *query.keys, *query.columns])
-    time = F.col(quoted(query.time))
-    return frame.where(time.isNotNull()).select(*(F.col(quoted(name)) for name in names))
-
-
-def _output_schema(schema: StructType, query: AggregateQuery) -> StructType:
-    """Return the columns of the answer, in Spark's types."""
-    time = schema[query.time].dataType
-    bound = LongType() if isinstance(time, IntegralType) else time
-    fields = [StructField(name, bound, False) for name in BOUNDARIES]
-    fields += [schema[key] for key in query.keys]
-    for name, one in query.aggregates.items():
-        fields.append(_field(name, one, schema))
-    return StructType(fields)
-
-
-def _field(name: str, one: Aggregate, schema: StructType) -> StructField:
-    if one.function == "count" or one.column is None:
-        return StructField(name, LongType(), False)
-    kind = schema[one.column].dataType
-    if one.function == "mean":
-        return StructField(name, DoubleType())
-    if one.function == "sum":
-        return StructField(name, LongType() if isinstance(kind, IntegralType) else DoubleType())
-    return StructField(name, kind)
+def unsupported(error: UnsupportedTypeError) -> Cause:
+    """Return why Spark itself computes an aggregation of a type that the host refuses."""
+    return Cause(
+        f"values of type {error.type_name} are not aggregated on the host",
+        (error.column,),
+        f"cast it to one of: {error.supported}",
+    )
 
 
 def _explanation(

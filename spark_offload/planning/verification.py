@@ -14,6 +14,7 @@ from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.aggregate_plan import AggregatePlan
 from spark_offload.planning.aggregate_verification import differences
 from spark_offload.planning.plan import JoinPlan, plan_of
+from spark_offload.session.stream_run import all_of_stream
 
 __all__ = ["Verification", "verify"]
 
@@ -64,7 +65,9 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
     Parameters
     ----------
     frame : DataFrame
-        The join, over a time-based window, or the aggregation.
+        The join of batch frames, over a time-based window, or the aggregation. That of a stream is
+        run over the data that its sources hold now, as Spark's own is: from their beginning, in
+        micro-batches that the options of the sources cut.
     share : float
         Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
         their values only. In a right outer join it is a share of the right rows, and a full outer
@@ -128,8 +131,7 @@ def _aggregate_compared(frame: DataFrame, plan: AggregatePlan, share: float) -> 
     """Compare an aggregation with Spark's own."""
     if share != 1:
         raise UsageError(f"share={share} is for joins; an aggregation is compared as a whole.")
-    expected = plan.own_answer()
-    with _computed_once(frame) as kept:
+    with _computed_once(frame) as kept, _computed_once(plan.own_answer()) as expected:
         rows, missing, extra = differences(kept, expected, plan.query)
     return Verification(
         rows=rows, missing=missing, extra=extra, share=1.0, against="Spark's own aggregation"
@@ -139,12 +141,17 @@ def _aggregate_compared(frame: DataFrame, plan: AggregatePlan, share: float) -> 
 @contextmanager
 def _computed_once(answer: DataFrame) -> Iterator[DataFrame]:
     """Yield an answer whose rows Spark keeps meanwhile; its errors become those of this kit."""
-    with kit_errors():
-        kept = answer.cache()
-        try:
-            yield kept
-        finally:
-            kept.unpersist()
+    with kit_errors(), all_of_stream(answer) if answer.isStreaming else _cached(answer) as kept:
+        yield kept
+
+
+@contextmanager
+def _cached(answer: DataFrame) -> Iterator[DataFrame]:
+    kept = answer.cache()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 def _chosen(frame: DataFrame, columns: slice, share: float) -> DataFrame:

@@ -109,7 +109,7 @@ def make_asof_stream_plan(
     number = len(groups) or state_partitions(session)
     question = question_of(query.pairs, left.schema.simpleString(), right.schema.simpleString())
     question |= {"how": str(query)}
-    name = metrics_name(left, right, question)
+    name = metrics_name(question, left, right)
     if groups:
         question |= question_of_groups(len(groups))
     explanation = StreamExplanation(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a streaming join asks of its inputs, said before the query starts."""
+"""What a query over streams asks of its inputs, said before it starts."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType, TimestampType
@@ -17,6 +17,7 @@ __all__ = [
     "delay",
     "is_streaming",
     "require_streams",
+    "require_watermark",
     "require_watermarks",
     "width",
     "without_watermarks",
@@ -98,17 +99,27 @@ def require_watermarks(left: DataFrame, right: DataFrame, order: tuple[str, str]
                 f"the watermark has passed them ({operator}), so they would all be late here; "
                 f"write that stream to files or a topic, and join what is read from there."
             )
-        _check_watermark(frame.schema, side, column)
+        require_watermark(frame.schema, side, column)
 
 
-def _check_watermark(schema: StructType, side: str, order: str) -> None:
-    """Raise unless the order column is an event time with a watermark."""
+def require_watermark(schema: StructType, side: str, order: str) -> None:
+    """Raise unless the column by which rows arrive is an event time with a watermark.
+
+    Parameters
+    ----------
+    schema : StructType
+        Columns of the input.
+    side : str
+        Name of the input, as an argument of the function that was called.
+    order : str
+        The column.
+    """
     field = find_column(schema, order, side)
     if not isinstance(field.dataType, TimestampType):
         raise UsageError(
-            f"Order column {order!r} of the streaming {side} input is "
+            f"Column {order!r}, by which rows of the streaming {side} input arrive, is "
             f"{field.dataType.simpleString()}, and Spark has watermarks for columns of type "
-            f"timestamp only; order by such a column, or cast this one."
+            f"timestamp only; take such a column, or cast this one."
         )
     if _DELAY in field.metadata:
         return
@@ -116,8 +127,8 @@ def _check_watermark(schema: StructType, side: str, order: str) -> None:
     if others:
         raise UsageError(
             f"The watermark of the {side} input is on {others[0]!r}, but its rows arrive by "
-            f"{order!r}; the watermark must be on the order column: "
-            f".withWatermark({quoted(order)!r}, '10 seconds'), or order={others[0]!r}."
+            f"{order!r}; the watermark must be on that column: "
+            f".withWatermark({quoted(order)!r}, '10 seconds'), or take {others[0]!r} instead."
         )
     raise UsageError(
         f"The streaming {side} input has no watermark, so its rows would have to be kept for ever; "

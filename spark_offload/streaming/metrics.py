@@ -15,6 +15,7 @@ __all__ = [
     "DECISIONS",
     "METRICS",
     "MicroBatch",
+    "observed_by_name",
     "observed_columns",
     "read_progress",
     "stream_metrics",
@@ -115,7 +116,7 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
     found = []
     for name, row in sorted(progress.observedMetrics.items()):
         if name.split("-")[0] == METRICS:
-            observed = _by_name(row)
+            observed = observed_by_name(row)
             numbers: dict[str, Any] = {
                 key: float(observed[key]) if kind == "double" else int(observed[key])
                 for key, kind in NUMBERS.items()
@@ -133,7 +134,7 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
     return tuple(found)
 
 
-def _by_name(row: Row) -> dict[str, Any]:
+def observed_by_name(row: Row) -> dict[str, Any]:
     """Return the fields of an observed row.
 
     Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.

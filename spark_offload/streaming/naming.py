@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names under which the progress of a query has the numbers of its joins."""
+"""Names under which the progress of a query has the numbers of its joins and aggregations."""
 
 from collections.abc import Mapping
 import hashlib
@@ -18,18 +18,20 @@ _CHANGING = re.compile(r"#\d+L?|@[0-9a-f]+|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 """What differs between two plans of the same frame: numbers of columns, addresses, identities."""
 
 
-def metrics_name(left: DataFrame, right: DataFrame, question: Mapping[str, str]) -> str:
-    """Return a name that tells this join from others, and is the same when a query starts again.
+def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = METRICS) -> str:
+    """Return a name that tells a join from others, and is the same when a query starts again.
 
     Parameters
     ----------
-    left, right : DataFrame
-        The inputs, by what they are read from and what is done to them.
     question : mapping of str to str
         What the join asks; see :func:`~spark_offload.streaming.question.question_of`.
+    inputs : DataFrame
+        By what they are read from and what is done to them.
+    kind : str
+        First part of the name.
     """
-    text = json.dumps([dict(question), _described(left), _described(right)], sort_keys=True)
-    return f"{METRICS}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    text = json.dumps([dict(question), *map(_described, inputs)], sort_keys=True)
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _described(frame: DataFrame) -> str:

@@ -156,7 +156,7 @@ def make_stream_plan(
     store = require_state_store(session)
     number = len(groups) or state_partitions(session)
     question = question_of(query, left.schema.simpleString(), right.schema.simpleString())
-    name = metrics_name(left, right, question)
+    name = metrics_name(question, left, right)
     if query.elastic is not None:
         choice = replace(choice, source=choice.source.with_elastic(query.elastic, name))
     if groups:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.aggregate.phases import Phases
-from host.aggregate.stream import WindowAggregation
 from host.query.aggregate_query import AggregateQuery
+from host.streams.device_aggregation import DeviceAggregation
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.task import ArrowFunction, declared, task_function
 
-__all__ = ["AggregateTask", "aggregate_function"]
+__all__ = ["AggregateTask", "aggregate_function", "results_of"]
 
 PIECE_ROWS = 1 << 16
 """Rows that are aggregated at a time, about: the fewer pieces, the less is merged."""
@@ -47,15 +47,22 @@ def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> Ar
     )
 
 
+def results_of(
+    batches: Iterator[pa.RecordBatch], task: AggregateTask, doing: DeviceAggregation
+) -> pa.RecordBatch:
+    """Return the results of all rows of a partition."""
+    for batch in gathered(batches, PIECE_ROWS):
+        doing.work.more_rows(declared(batch, task.input))
+    return doing.work.last_rows()
+
+
 def _aggregated(
     batches: Iterator[pa.RecordBatch], task: AggregateTask, partition: int, report: TaskReport
 ) -> Iterator[pa.RecordBatch]:
     """Yield the results of a partition; report at the end."""
     watch = Stopwatch()
-    work = WindowAggregation(task.input, task.query)
-    for batch in gathered(watch.reading(batches), PIECE_ROWS):
-        work.more_rows(declared(batch, task.input))
-    results = work.last_rows()
+    with DeviceAggregation(task.input, task.query) as doing:
+        results = results_of(watch.reading(batches), task, doing)
     if task.whole is not None:
         results = task.whole.finished(results, task.output)
     yield from watch.giving(iter([declared(results, task.output)]))
@@ -63,8 +70,8 @@ def _aggregated(
     report(
         TaskMetrics(
             partition=partition,
-            left_rows=0 if ends else work.rows,
-            results=work.results if ends else 0,
+            left_rows=0 if ends else doing.work.rows,
+            results=doing.work.results if ends else 0,
             seconds=watch.seconds,
         )
     )

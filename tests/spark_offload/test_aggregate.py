@@ -207,9 +207,3 @@ def test_wrong_arguments_are_named_before_anything_runs(frame, changes, kind, me
     with pytest.raises(kind) as caught:
         stream_aggregate(frame, **given | changes)
     assert message in str(caught.value)
-
-
-def test_streams_are_refused(spark):
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(UsageError, match="streaming DataFrame, which a batch"):
-        stream_aggregate(stream, time="timestamp", window="1s", aggregates={"n": "count"})

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The aggregation of a stream over windows of time as a plan.
+
+The rows of a micro-batch become panes in Python, without any state. Spark's own
+``groupBy(window(...))`` puts windows together from panes, with its own state, watermark and rules
+for late rows; so these are the same as without the kit, and a pane stands for its latest row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+import logging
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from host import UsageError
+from host.aggregate.phases import Phases
+from host.aggregate.stream import WindowAggregation
+from host.errors import UnsupportedTypeError
+from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
+from spark_offload.cluster import cluster_of
+from spark_offload.cluster.luggage import carrying
+from spark_offload.cluster.shipping import ship_packages
+from spark_offload.layout.columns import arrow_schema, check_frame, quoted
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.own_join.aggregate import own_aggregate, own_windows
+from spark_offload.planning.aggregate_columns import answer_schema, check_columns
+from spark_offload.planning.aggregate_plan import AggregatePlan, unsupported
+from spark_offload.planning.explanation import Cause
+from spark_offload.streaming.aggregate_explanation import StreamAggregateExplanation
+from spark_offload.streaming.aggregate_metrics import (
+    AGGREGATES,
+    RESULTS,
+    observed_panes,
+    observed_results,
+)
+from spark_offload.streaming.checks import delay, require_watermark, without_watermarks
+from spark_offload.streaming.naming import metrics_name
+from spark_offload.streaming.panes import panes_function, panes_schema
+from spark_offload.streaming.question import question_of_aggregation, question_type
+from spark_offload.streaming.store import SHUFFLE_PARTITIONS, state_partitions
+from spark_offload.tasks.aggregate_task import AggregateTask
+
+__all__ = ["AggregateStreamPlan", "OwnAggregateStreamPlan", "make_aggregate_stream_plan"]
+
+_LOG = logging.getLogger("spark_offload")
+
+LATEST, QUESTION = "latest", "question"
+"""Columns of panes: the time of the latest row, and what the aggregation asks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AggregateStreamPlan(AggregatePlan):
+    """An aggregation of a stream that is ready to run.
+
+    Parameters
+    ----------
+    name : str
+        Under which the progress of a query has the numbers of this aggregation.
+    question : mapping of str to str
+        What must stay the same for as long as a checkpoint is used.
+    """
+
+    name: str
+    question: Mapping[str, str]
+
+    def metrics(self) -> JoinMetrics:
+        """Raise: the query that runs it is measured, not its frame."""
+        raise UsageError(
+            "A streaming frame has no metrics before a query runs it; read "
+            "spark_offload.stream_aggregate_metrics(query), query being what start() returned."
+        )
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.frame.sparkSession, streaming=True)
+        ship_packages(cluster)
+        # Names of its own: none of the user's can clash or need quoting.
+        query, rows = _renamed(self.frame, self.query)
+        phases = Phases(query)
+        first = replace(
+            phases.panes,
+            aggregates={**phases.panes.aggregates, LATEST: Aggregate("max", query.time)},
+        )
+        given = arrow_schema(rows.schema, "frame")
+        question = pa.field(QUESTION, question_type(self.question))
+        schema = panes_schema(WindowAggregation(given, first).schema, question)
+        function = panes_function(AggregateTask(first, given, schema), self.explanation.name)
+        event_time = {LATEST: self.frame.schema[self.query.time].metadata}
+        panes = rows.mapInArrow(
+            carrying(cluster.luggage, function),
+            StructType(
+                [
+                    StructField(field.name, field.dataType, True, event_time.get(field.name))
+                    for field in from_arrow_schema(schema)
+                ]
+            ),
+        ).observe(self.name, *observed_panes())
+        second = replace(phases.windows, time=LATEST, keys=(*query.keys, QUESTION))
+        values = {name: _combined(one, phases) for name, one in query.aggregates.items()}
+        windows = own_windows(panes, second, values)
+        names = [*BOUNDARIES, *query.keys, *query.aggregates]
+        columns = [
+            F.col(name).cast(field.dataType).alias(field.name)
+            for name, field in zip(names, self.schema, strict=True)
+        ]
+        answer = windows.select(*columns)
+        return answer.observe(f"{self.name}-{RESULTS}", *observed_results()), self.metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnAggregateStreamPlan(AggregateStreamPlan):
+    """An aggregation of a stream that Spark does by itself."""
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        return self.own_answer(), self.metrics
+
+
+def make_aggregate_stream_plan(
+    frame: DataFrame,
+    query: AggregateQuery,
+    *,
+    partitions: int | None = None,
+    strict: bool = False,
+) -> AggregateStreamPlan:
+    """Check everything that can be checked without reading a row, and decide where to run.
+
+    Raises
+    ------
+    UsageError
+        If the input, a column, a type, the watermark or the windows will not do.
+    """
+    check_frame(frame, "frame")
+    if partitions is not None:
+        raise UsageError(
+            f"partitions={partitions} is for batch frames; the windows of a stream lie in as many "
+            f"partitions as its state has: set {SHUFFLE_PARTITIONS} before the query's first start."
+        )
+    require_watermark(frame.schema, "frame", query.time)
+    cause = None
+    try:
+        check_columns(frame, query, "frame")
+        schema = without_watermarks(answer_schema(frame.schema, query))
+    except UnsupportedTypeError as error:
+        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
+        if strict:
+            raise
+        _LOG.warning("The aggregation is done by Spark itself: %s", error)
+        cause = unsupported(error)
+    question = question_of_aggregation(query, frame.schema.simpleString())
+    name = metrics_name(question, frame, kind=AGGREGATES)
+    kind = AggregateStreamPlan if cause is None else OwnAggregateStreamPlan
+    return kind(
+        query=query,
+        schema=schema,
+        explanation=_explanation(frame, query, schema, name, cause),
+        frame=frame,
+        name=name,
+        question=question,
+    )
+
+
+def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, DataFrame]:
+    """Return the query and its rows, those with a time, with other names of columns."""
+    keys = {name: f"key{at}" for at, name in enumerate(query.keys)}
+    values = {name: f"value{at}" for at, name in enumerate(query.columns)}
+    time = F.col(quoted(query.time))
+    named = [("time", time)]
+    named += [(new, F.col(quoted(name))) for name, new in (*keys.items(), *values.items())]
+    rows = frame.where(time.isNotNull()).select(*(column.alias(name) for name, column in named))
+    aggregates = {
+        f"result{at}": Aggregate(one.function, None if one.column is None else values[one.column])
+        for at, one in enumerate(query.aggregates.values())
+    }
+    renamed = replace(query, time="time", keys=tuple(keys.values()), aggregates=aggregates)
+    return renamed, rows
+
+
+def _combined(one: Aggregate, phases: Phases) -> Column:
+    """Return what Spark computes of panes for an aggregate of their rows."""
+
+    def state(function: str) -> Column:
+        return F.col(phases.state_column(Aggregate(function, one.column)))
+
+    if one.function == "mean":
+        count = F.sum(state("count"))
+        return F.sum(state("sum").cast("double")) / F.when(count > 0, count)
+    again = {"count": F.sum, "sum": F.sum, "min": F.min, "max": F.max}
+    return again[one.function](state(one.function))
+
+
+def _explanation(
+    frame: DataFrame, query: AggregateQuery, schema: StructType, name: str, cause: Cause | None
+) -> StreamAggregateExplanation:
+    late = delay(frame.schema, query.time)
+    return StreamAggregateExplanation(
+        device="Spark's own groupBy(window(...))" if cause else "none: panes on the host",
+        partitions=state_partitions(frame.sparkSession),
+        partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",
+        aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
+        window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
+        ordering="in no order within a micro-batch; no column carries a watermark",
+        columns=tuple(schema.names),
+        name=f"{'Spark' if cause else 'splitjoin'} aggregate: {query}",
+        causes=() if cause is None else (cause,),
+        watermark=(
+            f"{late:,} ms behind {query.time!r}; the results of a window come when the watermark "
+            f"reaches its end; a late row counts in those of its windows that have not ended"
+        ),
+        metrics=(
+            "none: Spark's own progress"
+            if cause
+            else f"observedMetrics[{name!r}] of a query's progress; stream_aggregate_metrics(query)"
+        ),
+    )
