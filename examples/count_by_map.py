@@ -7,14 +7,14 @@ they count occurrences, where ``wordcount`` and ``paircount`` count texts.
 
 from collections.abc import Iterable, Iterator
 
-from examples.words import TWEETS, Vocabulary, words_of
+from examples.words import TWEETS, WORD_BITS, Vocabulary, words_of
 from host.reference.window_state import Arrival
 from host.windowed import Field, Key, Reduction, WindowedOperator
 from host.windowed.meaning import reference_results
 
 __all__ = ["PAIRS", "WORDS", "mapped_pairs", "mapped_words"]
 
-FIRST, SECOND = Field("first", 16, signed=False), Field("second", 16, signed=False)
+FIRST, SECOND = (Field(name, WORD_BITS, signed=False) for name in ("first", "second"))
 COUNT = Reduction("occurrences", "count")
 
 WORDS = WindowedOperator(

@@ -7,7 +7,7 @@ The map before the aggregate sends a tweet once for each of its hashtags. The an
 
 from collections.abc import Iterable, Iterator
 
-from examples.words import TWEETS, Vocabulary, hashtags_of
+from examples.words import TWEETS, WORD_BITS, Vocabulary, hashtags_of
 from host.reference.window_state import Arrival
 from host.windowed import Field, Key, Reduction, WindowedOperator
 from host.windowed.meaning import reference_results
@@ -18,7 +18,7 @@ OPERATOR = WindowedOperator(
     name="longest_tweet_by_map",
     size=60,
     advance=30,
-    fields=[Field("hashtag", bits=16, signed=False), Field("chars", bits=9, signed=False)],
+    fields=[Field("hashtag", bits=WORD_BITS, signed=False), Field("chars", bits=9, signed=False)],
     keys=[Key("hashtag")],
     reductions=[Reduction("longest", "max", "chars")],
 )

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator
 from host.reference.window_state import Arrival
 from host.windowed import Field
 
-__all__ = ["MOST", "TWEETS", "WORD_FIELDS", "Vocabulary", "hashtags_of", "words_of"]
+__all__ = ["MOST", "TWEETS", "WORD_BITS", "WORD_FIELDS", "Vocabulary", "hashtags_of", "words_of"]
 
 #: Most words of a text, or hashtags, that a tuple has room for.
 MOST = 8
+#: Bits of the number of a word. An accelerator has a row for each key, and two words are one key.
+WORD_BITS = 6
 #: The fields of a text: its words by number, how many there are, and its length in characters.
 WORD_FIELDS = (
-    *(Field(f"word{i}", bits=16, signed=False) for i in range(MOST)),
+    *(Field(f"word{i}", bits=WORD_BITS, signed=False) for i in range(MOST)),
     Field("words", bits=4, signed=False),
     Field("chars", bits=9, signed=False),
 )
@@ -34,7 +36,10 @@ class Vocabulary:
 
     def number(self, word: str) -> int:
         """Return the number of a word."""
-        return self._numbers.setdefault(word, len(self._numbers))
+        number = self._numbers.setdefault(word, len(self._numbers))
+        if number >> WORD_BITS:
+            raise ValueError(f"{word!r} is a word too many for numbers of {WORD_BITS} bits")
+        return number
 
     def word(self, number: int) -> str:
         """Return the word of a number."""

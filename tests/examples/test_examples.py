@@ -22,7 +22,7 @@ from examples import (
     scalejoin,
     wordcount,
 )
-from examples.words import MOST, TWEETS, Vocabulary, hashtags_of, words_of
+from examples.words import MOST, TWEETS, WORD_BITS, Vocabulary, hashtags_of, words_of
 from hdl.windowed.description import load_operator
 from hdl.windowed.expression import lower
 from host.reference.window_state import Arrival
@@ -179,6 +179,14 @@ def test_the_tweets_of_the_seed_give_its_results():
 def test_a_text_with_too_many_words_is_refused():
     with pytest.raises(ValueError, match="A tuple has room for 8 words, but 'long' has more"):
         list(Vocabulary().arrivals([(0, "long", ["w"] * 9)]))
+
+
+def test_more_words_than_a_number_has_are_refused():
+    names = Vocabulary()
+    numbers = [names.number(f"w{n}") for n in range(1 << WORD_BITS)]
+    assert names.number("w5") == numbers[5] == 5
+    with pytest.raises(ValueError, match="'more' is a word too many for numbers of 6 bits"):
+        names.number("more")
 
 
 @pytest.mark.parametrize("reference", OPERATORS)
