@@ -10,7 +10,7 @@ from host.errors import ManifestError
 from host.manifest import Manifest
 from sim.verilated.library import build_library
 
-__all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "prepare"]
+__all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "design", "prepare"]
 
 SOURCES = Path(__file__).parents[2] / "hdl"
 #: Short names of the architectures, as in the figures.

@@ -8,12 +8,13 @@ import shlex
 
 from host.cli.status import Status
 
-from .catalogue import PLOTS, plots
+from .catalogue import plots
 from .drawing import draw
 from .elastic_figures import elastic_plots, sweep_elastic, write_elastic
 from .figure import QUANTITIES
 from .point import Point
 from .sweep import FOLDER, sweep
+from .text_figures import sweep_texts, text_plots, write_texts
 
 __all__ = ["add_command", "write"]
 
@@ -50,10 +51,21 @@ def write(plot, found, folder, command):
     (folder / f"{stem}.svg").write_text(draw(plot, found), encoding="utf-8")
 
 
+#: Figures, what measures their points, and what writes them.
+FAMILIES = (
+    (plots, sweep, write),
+    (elastic_plots, sweep_elastic, write_elastic),
+    (text_plots, sweep_texts, write_texts),
+)
+
+
 def run(options):
     """Measure the points of the figures that are not known yet, and draw the figures."""
-    elastic = elastic_plots(quick=options.quick)
-    chosen = plots(quick=options.quick) | elastic
+    chosen = {
+        name: (plot, measure, put)
+        for family, measure, put in FAMILIES
+        for name, plot in family(quick=options.quick).items()
+    }
     names = options.figure or list(chosen)
     unknown = [name for name in names if name not in chosen]
     if unknown:
@@ -62,14 +74,15 @@ def run(options):
     for name in names:
         command = ["python", "-m", "sim", "experiments", "--figure", name]
         command += ["--quick"] if options.quick else []
-        said, is_elastic = ["0"], name in elastic
+        plot, measure, put = chosen[name]
+        said = ["0"]
         with Status(f"experiments: figure {name}") as status:
             with status.stage("measuring", lambda said=said: said[-1]):
-                found = (sweep_elastic if is_elastic else sweep)(
-                    chosen[name].points, lambda text: None, folder=FOLDER,
+                found = measure(
+                    plot.points, lambda text: None, folder=FOLDER,
                     advance=lambda done, of, said=said: said.append(f"{done} of {of} points"),
                 )  # fmt: skip
-        (write_elastic if is_elastic else write)(chosen[name], found, output, shlex.join(command))
+        put(plot, found, output, shlex.join(command))
         print(output / f"figure-{name}.svg", flush=True)
     return 0
 
@@ -86,7 +99,8 @@ def add_command(commands):
         "--figure",
         action="append",
         metavar="NAME",
-        help=f"one of {', '.join([*PLOTS, *elastic_plots()])}; repeatable",
+        help=f"one of {', '.join(name for family, *_ in FAMILIES for name in family())}; "
+        "repeatable",
     )
     command.add_argument("--output", metavar="DIR", help=f"default: {FOLDER / 'figures'}")
     command.set_defaults(run=run)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""STRETCH's Q1 on hardware: wordcount and paircount, whose tuples have many keys, over cores."""
+
+import csv
+from dataclasses import asdict, dataclass, fields, replace
+import hashlib
+
+from .accelerators import design
+from .drawing import draw
+from .store import Store
+from .sweep import FOLDER
+from .text_operators import DISTANCES
+from .text_run import KEY_BITS, TextPoint, measure_texts, text_parameters
+
+__all__ = ["TextPlot", "sweep_texts", "text_plots", "write_texts"]
+
+#: Cores of the figure.
+CORES = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True)
+class TextPlot:
+    """A figure over cores; drawn like a :class:`~sim.experiments.figure.Plot`.
+
+    Parameters
+    ----------
+    name, title, conditions : str
+        Name and texts.
+    points : tuple of TextPoint
+        What is measured.
+    """
+
+    name: str
+    title: str
+    conditions: str
+    points: tuple[TextPoint, ...]
+
+    x_label = "cores"
+    y_label = "keys per cycle"
+    log_x, log_y = True, False
+
+    def lines(self, found):
+        """Return label and (cores, keys per cycle) of each series."""
+        series = {}
+        for point in self.points:
+            label = point.kind + ("" if point.source == "english" else f", {point.source}")
+            measured = found[point]
+            series.setdefault(label, []).append(
+                (point.cores, measured["keys"] / measured["cycles"])
+            )
+        return list(series.items())
+
+
+def text_plots(*, quick=False):
+    """Return the figure by name; the quick one has fewer cores and texts."""
+    cores = CORES[:2] if quick else CORES
+    small = {"pane_texts": 1200, "panes": 4} if quick else {}
+    points = [TextPoint(kind, n, **small) for kind in DISTANCES for n in cores]
+    points += [
+        replace(TextPoint("wordcount", 1, **small), source="address"),
+        replace(TextPoint("paircount H", 1, **small), source="address"),
+    ]
+    plot = TextPlot(
+        "texts",
+        "Wordcount and paircount (Q1 of STRETCH): keys of tuples per cycle",
+        f"Saturated; texts of 4 to 16 words with the frequencies of English, 2^{KEY_BITS} keys, "
+        f"windows of two panes.",
+        tuple(points),
+    )
+    return {plot.name: plot}
+
+
+def sweep_texts(points, report, *, folder=FOLDER, advance=lambda done, of: None):
+    """Return what was measured at each point; what is in the store is not measured again."""
+    store, found = Store(folder / "texts.jsonl"), {}
+    for point in points:
+        advance(len(found), len(points))
+        text = design() + repr(text_parameters(point))
+        circuit = hashlib.sha256(text.encode()).hexdigest()
+        measured = store.get(circuit, point)
+        if measured is None:
+            measured = measure_texts(point, report, folder=folder)
+            store.put(circuit, point, measured)
+        found[point] = measured
+    advance(len(found), len(points))
+    return found
+
+
+def write_texts(plot, found, folder, command):
+    """Write the CSV file and the drawing of the figure."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"figure-{plot.name}"
+    with (folder / f"{stem}.csv").open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# {command}\n# {plot.conditions}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        names = list(found[plot.points[0]])
+        writer.writerow(
+            [*(field.name for field in fields(TextPoint)), *names, "keys_per_text",
+             "keys_per_cycle", "texts_per_1000_cycles"]
+        )  # fmt: skip
+        for point in plot.points:
+            row = found[point]
+            rates = (
+                row["keys"] / row["texts"],
+                row["keys"] / row["cycles"],
+                1000 * row["texts"] / row["cycles"],
+            )
+            writer.writerow(
+                [*asdict(point).values(), *(row[name] for name in names),
+                 *(f"{rate:.4g}" for rate in rates)]
+            )  # fmt: skip
+    (folder / f"{stem}.svg").write_text(draw(plot, found), encoding="utf-8")

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count words, or pairs of words, of texts on a simulated accelerator, and check every count."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hdl.aggregate.aggregate_parameters import AggregateParameters
+from hdl.bundle import write_bundle
+from hdl.windowed.description import OperatorDescription
+from host.device.contract import Stamps
+from host.device.simulated import SimulatedAggregate
+from host.errors import DeviceError
+from host.windowed.vectorized import aggregate_arrays
+from host.words import AggregateCodec
+from sim.verilated.library import build_library
+
+from .sweep import FOLDER
+from .text_operators import DISTANCES, counting
+from .texts import SOURCES
+
+__all__ = ["KEY_BITS", "TextPoint", "measure_texts", "text_parameters"]
+
+#: Bits of a key: a word, or both words of a pair.
+KEY_BITS = 14
+#: Most cycles of a run for each key, beyond which something hangs.
+MOST_CYCLES = 64
+
+
+@dataclass(frozen=True)
+class TextPoint:
+    """What is measured.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`~sim.experiments.text_operators.DISTANCES`.
+    cores : int
+        Cores of the accelerator.
+    source : str
+        One of :data:`~sim.experiments.texts.SOURCES`.
+    most : int
+        Most words of a text.
+    pane_texts, panes : int
+        Texts of a pane, and number of panes.
+    """
+
+    kind: str
+    cores: int = 1
+    source: str = "english"
+    most: int = 16
+    pane_texts: int = 2500
+    panes: int = 8
+
+    @property
+    def bits(self):
+        """Width of the number of a word."""
+        return KEY_BITS if DISTANCES[self.kind] is None else KEY_BITS // 2
+
+
+def text_parameters(point):
+    """Return the parameters of the accelerator of a point."""
+    operator = counting(point.kind, most=point.most, bits=point.bits)
+    return AggregateParameters(
+        operator=OperatorDescription.from_dict(operator.to_dict()),
+        cores=point.cores,
+        timestamp_bits=16,
+    )
+
+
+def text_bundle(point, report, folder):
+    """Return the folder of the bundle of a point, with its library, built if necessary."""
+    name = f"{point.kind.replace(' ', '-').lower()}-{point.most}-{point.cores}"
+    bundle = Path(folder) / "bundles" / name
+    write_bundle(text_parameters(point), bundle)
+    build_library(bundle, report=report)
+    return bundle
+
+
+def measure_texts(point, report, *, folder=FOLDER):
+    """Send texts as fast as they are accepted, and check the count of every window and key.
+
+    Returns
+    -------
+    dict
+        ``cycles`` from the first text of the second pane to the last one; the ``texts`` from there
+        on, their ``words``, and their ``keys``, of which each text has a set; ``results`` of all
+        windows.
+    """
+    operator = counting(point.kind, most=point.most, bits=point.bits)
+    texts = SOURCES[point.source](
+        point.pane_texts * point.panes, vocabulary=1 << point.bits, most=point.most
+    )
+    times = np.repeat(np.arange(point.panes), point.pane_texts)
+    columns = texts.columns()
+    expected = aggregate_arrays(operator, times, columns)
+    counts = expected.values["texts"]
+    keys = int(counts.sum()) // operator.size  # each of them is in so many windows
+    with closing(SimulatedAggregate(text_bundle(point, report, folder))) as device:
+        codec = AggregateCodec(device.manifest)
+        end = point.panes + operator.size
+        words = np.concatenate(
+            [
+                codec.pack_tuples(times, columns),
+                codec.pack_control("WATERMARK", end),
+                codec.pack_control("FLUSH"),
+            ]
+        )
+        room = len(expected) + end + 1
+        results = np.zeros((room, device.manifest.result_word.columns), np.uint64)
+        stamps = Stamps.for_arrays(words, results)
+        done = device.exchange(
+            words, results, cycles=MOST_CYCLES * (keys + len(words) + room), stamps=stamps
+        )
+    found = codec.unpack(results[: done.produced])
+    kinds = device.manifest.result_kinds
+    if done.accepted < len(words) or found.kind[-1] != kinds["MARK"]:
+        raise DeviceError(
+            f"The simulated aggregate took {done.accepted} of {len(words)} words in {done.cycles} "
+            f"cycles, and sent no mark"
+        )
+    codec.check(results[: done.produced])
+    is_value = found.kind == kinds["VALUE"]
+    check_counts(
+        operator, expected, found.boundary[is_value], found.key[is_value],
+        found.window["texts"][is_value],
+    )  # fmt: skip
+    # The accelerator begins with a scan of all rows, for which the first tuples wait.
+    accepted = stamps.accepted[point.pane_texts : len(times)].astype(np.int64)
+    return {
+        "cycles": int(accepted[-1] - accepted[0]),
+        "texts": len(accepted),
+        "words": int(texts.lengths[point.pane_texts :].sum()),
+        "keys": keys - int(counts[expected.end == 1].sum()),
+        "results": len(expected),
+    }
+
+
+def check_counts(operator, expected, boundary, key, count):
+    """Raise :exc:`AssertionError` unless the results are those that are expected."""
+    number, place = np.zeros(len(expected), np.int64), 0
+    for field, part in zip(operator.key_fields, expected.keys.values(), strict=True):
+        number |= part << place
+        place += field.bits
+    wanted = np.lexsort((number, expected.end))
+    order = np.lexsort((key, boundary))
+    pairs = (
+        (boundary, expected.end),
+        (key, number),
+        (count, expected.values["texts"]),
+    )
+    if len(order) != len(wanted) or not all(
+        (got[order] == other[wanted]).all() for got, other in pairs
+    ):
+        raise AssertionError("a window has another count than its texts")

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts with many keys: what is drawn, what is counted, and what the figure says of it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from host.windowed.vectorized import aggregate_arrays
+from sim.experiments import text_figures
+from sim.experiments.text_figures import sweep_texts, text_plots, write_texts
+from sim.experiments.text_operators import DISTANCES, counting
+from sim.experiments.text_run import (
+    KEY_BITS,
+    TextPoint,
+    check_counts,
+    measure_texts,
+    text_parameters,
+)
+from sim.experiments.texts import SOURCES, Texts, address, english
+
+PIECES = 22
+"""Of the address, at most 16 words each."""
+
+
+def test_english_has_few_frequent_words_and_many_rare_ones():
+    texts = english(4000, vocabulary=1 << 12, most=16)
+    inside = np.arange(16) < texts.lengths[:, None]
+    counts = np.bincount(texts.words[inside], minlength=1 << 12)
+    assert texts.lengths.min() == 4
+    assert texts.lengths.max() == 16
+    assert (texts.words[~inside] == 0).all()
+    share = np.cumsum(counts) / counts.sum()
+    assert counts.argmax() < 3
+    # By the law with its shift: of words in English, a tenth of the vocabulary makes two thirds.
+    assert 0.6 < share[409] < 0.75
+    assert (english(4000, vocabulary=1 << 12, most=16).words == texts.words).all()
+
+
+def test_the_address_is_cut_at_sentences_and_its_words_are_numbered_by_frequency():
+    texts = address(60, vocabulary=1 << 14, most=16)
+    assert texts.lengths[:3].tolist() == [16, 14, 16]  # "Four score …" has 30 words
+    assert texts.lengths[:PIECES].sum() == 272
+    assert (texts.words[:PIECES] == texts.words[PIECES : 2 * PIECES]).all()
+    inside = np.arange(16) < texts.lengths[:PIECES, None]
+    counts = np.bincount(texts.words[:PIECES][inside])
+    assert (np.diff(counts) <= 0).all()
+    assert counts[0] == 13  # "that"
+
+
+def test_words_beyond_the_vocabulary_leave_a_text():
+    texts = Texts(np.array([[5, 1, 9, 0], [9, 9, 0, 0]]), np.array([4, 2])).within(6)
+    assert texts.words.tolist() == [[5, 1, 0, 0], [0, 0, 0, 0]]
+    assert texts.lengths.tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("kind", DISTANCES)
+def test_operators_count_the_texts_with_each_word_or_pair(kind):
+    texts = english(12, vocabulary=6, most=5)
+    operator = counting(kind, most=5, bits=3)
+    found = aggregate_arrays(operator, np.arange(12) // 4, texts.columns())
+    expected = {}
+    for n, (row, length) in enumerate(zip(texts.words.tolist(), texts.lengths, strict=True)):
+        numbered = list(enumerate(row[:length]))
+        near = DISTANCES[kind]
+        keys = (
+            {(word,) for _, word in numbered}
+            if near is None
+            else {(a, b) for (i, a), (j, b) in combinations(numbered, 2) if j - i <= near}
+        )
+        for end in (n // 4 + 1, n // 4 + 2):
+            for key in keys:
+                expected[end, *key] = expected.get((end, *key), 0) + 1
+    places = zip(found.end, *found.keys.values(), strict=True)
+    assert dict(zip(places, found.values["texts"], strict=True)) == expected
+    results = np.arange(len(found))
+    number = sum(part << (3 * n) for n, part in enumerate(found.keys.values()))
+    check_counts(operator, found, found.end, number, found.values["texts"])
+    with pytest.raises(AssertionError, match="a window has another count than its texts"):
+        check_counts(operator, found, found.end, number, found.values["texts"] + (results == 7))
+    with pytest.raises(AssertionError, match="a window has another count"):
+        check_counts(operator, found, found.end[1:], number[1:], found.values["texts"][1:])
+
+
+def test_every_point_fits_its_accelerator():
+    assert len(counting("paircount H", most=16, bits=7).keys) == 120
+    for quick in (False, True):
+        for point in text_plots(quick=quick)["texts"].points:
+            parameters = text_parameters(point)
+            assert parameters.keys == 1 << KEY_BITS
+            assert parameters.cores == point.cores
+            assert point.source in SOURCES
+            # More keys in a pane than rows of a core, so that no scan is waited for.
+            assert 8 * point.pane_texts > parameters.core_keys or quick
+
+
+def measured(point, report, folder):
+    return {"cycles": 200, "texts": 10, "words": 300, "keys": 100 * point.cores, "results": 7}
+
+
+def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatch):
+    calls = []
+
+    def noted(point, report, folder):
+        calls.append(point)
+        return measured(point, report, folder)
+
+    monkeypatch.setattr(text_figures, "measure_texts", noted)
+    plot = text_plots(quick=True)["texts"]
+    for _ in range(2):
+        found = sweep_texts(plot.points, print, folder=tmp_path)
+    assert calls == list(plot.points)
+    lines = dict(plot.lines(found))
+    assert lines["paircount L"] == [(1, 0.5), (2, 1.0)]
+    assert lines["wordcount, address"] == [(1, 0.5)]
+    write_texts(plot, found, tmp_path, "python -m sim experiments")
+    text = (tmp_path / "figure-texts.csv").read_text()
+    assert text.startswith("# python -m sim experiments\n# Saturated; texts of 4 to 16 words")
+    assert "paircount L,2,english,16,1200,4,200,10,300,200,7,20,1,50\n" in text
+    assert (tmp_path / "figure-texts.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.long
+def test_a_small_run_counts_every_word_and_no_core_is_slower_than_a_key_per_cycle(tmp_path):
+    point = TextPoint("wordcount", cores=2, most=4, pane_texts=3000, panes=3)
+    found = measure_texts(point, print, folder=tmp_path)
+    assert found["texts"] == 6000
+    assert found["keys"] > found["cycles"]
