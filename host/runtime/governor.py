@@ -45,31 +45,46 @@ class Governor:
         ResourceError
             If the minima exceed the available resources; then nothing is granted.
         """
-        wanted = [stream.requirements() for stream in streams]
+        wanted = [(stream.name, stream.requirements()) for stream in streams]
+        with self._lending(wanted) as granted:
+            for stream, quantity in zip(streams, granted, strict=True):
+                stream.allocation = quantity
+            try:
+                yield
+            finally:
+                for stream in streams:
+                    stream.allocation = Quantity()
+
+    @contextmanager
+    def lending(self, name: str, wanted: Requirements) -> Iterator[Quantity]:
+        """Grant resources while the block runs to what is no stream, under a name in messages.
+
+        Raises
+        ------
+        ResourceError
+            If the minimum exceeds the available resources.
+        """
+        with self._lending([(name, wanted)]) as [granted]:
+            yield granted
+
+    @contextmanager
+    def _lending(self, wanted: Sequence[tuple[str, Requirements]]) -> Iterator[list[Quantity]]:
         with self._lock:
-            granted = self._share(streams, wanted)
+            granted = self._share(wanted)
             total = sum(granted, Quantity())
             self._granted += total
-        for stream, quantity in zip(streams, granted, strict=True):
-            stream.allocation = quantity
         try:
-            yield
+            yield granted
         finally:
             with self._lock:
                 self._granted -= total
-            for stream in streams:
-                stream.allocation = Quantity()
 
-    def _share(
-        self, streams: Sequence[ExecStream[Any]], wanted: Sequence[Requirements]
-    ) -> list[Quantity]:
-        available = self.available
+    def _share(self, named: Sequence[tuple[str, Requirements]]) -> list[Quantity]:
+        available, wanted = self.available, [each for _, each in named]
         minimum = sum((each.minimum for each in wanted), Quantity())
         if not available.covers(minimum):
             needs = "; ".join(
-                f"{stream.name}: {each.minimum}"
-                for stream, each in zip(streams, wanted, strict=True)
-                if each.minimum != Quantity()
+                f"{name}: {each.minimum}" for name, each in named if each.minimum != Quantity()
             )
             raise ResourceError(
                 f"The streams need {minimum} at least, and {available} of {self.budget} are "

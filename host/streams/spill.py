@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorted runs in temporary files."""
+"""Runs of rows in temporary files."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +23,13 @@ class SpillFolder:
 
     def __init__(self, parent: str | Path | None = None) -> None:
         try:
-            self._folder = tempfile.TemporaryDirectory(prefix="splitjoin-sort-", dir=parent)
+            self._folder = tempfile.TemporaryDirectory(prefix="splitjoin-spill-", dir=parent)
         except OSError as error:
-            raise FailureError(f"Cannot make a folder to sort in: {error}.") from error
+            raise FailureError(
+                f"Cannot make a folder for rows that exceed the memory: {error}."
+            ) from error
         self._runs: list[Path] = []
-        self._readers: list[pa.NativeFile] = []
+        self._readers: set[pa.NativeFile] = set()
         #: Bytes written so far.
         self.bytes = 0
 
@@ -45,9 +47,9 @@ class SpillFolder:
                 writer.write_table(run, max_chunksize=rows)
         except OSError as error:
             raise FailureError(
-                f"Sorting needs room for {run.nbytes} bytes in {path.parent}, and writing there "
-                f"failed: {error}. Name another folder for temporary files (TMPDIR), or allow more "
-                f"memory."
+                f"Rows that exceed the memory need {run.nbytes} bytes in {path.parent}, and "
+                f"writing there failed: {error}. Name another folder for temporary files (TMPDIR), "
+                f"or allow more memory."
             ) from error
         self.bytes += path.stat().st_size
         self._runs.append(path)
@@ -55,10 +57,12 @@ class SpillFolder:
     def read(self, run: int) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a run; only one at a time is in memory."""
         file = pa.OSFile(str(self._runs[run]), "rb")
-        self._readers.append(file)
+        self._readers.add(file)
         reader = pa.ipc.open_file(file)
         for index in range(reader.num_record_batches):
             yield reader.get_batch(index)
+        self._readers.discard(file)
+        file.close()
 
     def close(self) -> None:
         """Remove all files; calling it again has no effect."""

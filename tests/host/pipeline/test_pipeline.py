@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from contextlib import closing
+import tempfile
 import threading
 
 from hypothesis import given, settings
@@ -333,6 +334,31 @@ def test_parallel_segments_end_at_stateful_operations():
     assert "3 threads, 10 parts; segment 1: filter(x), sorted(k); segment 2: map(y <- x)" in text
     expected = sorted(range(90), key=lambda value: value % 7)
     assert pipeline.collect()["y"].to_pylist() == expected
+
+
+@pytest.mark.parametrize("buffers", [6, 400])
+def test_parallel_segments_keep_their_rows_within_the_staging_buffers(
+    tmp_path, monkeypatch, buffers
+):
+    """Of 10 MB between two segments, those that do not fit are in files, which are removed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen = []
+
+    def look(x):
+        seen.append(len(list(tmp_path.iterdir())))
+        return x
+
+    governor = Governor(Quantity(threads=2, buffers=buffers))
+    pipeline = numbers(400_000, split_rows=40_000).governed_by(governor).parallel(2)
+    pipeline = pipeline.sorted("k").map("y", look, ["x"]).distinct("x").map("z", look, ["x"])
+    result = pipeline.collect()
+    assert result["x"].to_pylist() == sorted(range(400_000), key=lambda value: value % 7)
+    assert (max(seen) > 0) == (buffers == 6)
+    assert not list(tmp_path.iterdir())
+    assert governor.available == governor.budget
+    with closing(pipeline.batches()) as reader:
+        next(reader)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_error_in_a_thread_ends_the_pipeline_and_the_threads():

@@ -65,6 +65,17 @@ def test_what_a_graph_was_granted_returns_when_it_ends_however_it_ends():
     assert graph.governor.available == graph.governor.budget
 
 
+def test_what_is_no_stream_borrows_too_and_is_named_if_there_is_too_little():
+    governor = Governor(Quantity(threads=2, buffers=8))
+    wanted = Requirements(Quantity(buffers=3), Quantity(threads=1, buffers=6))
+    with governor.lending("rows between segments", wanted) as granted:
+        assert granted == Quantity(threads=1, buffers=6)
+        assert governor.available == Quantity(threads=1, buffers=2)
+        with pytest.raises(ResourceError, match="rows between segments: 0 threads, 3 buffers"):
+            governor.lending("rows between segments", wanted).__enter__()
+    assert governor.available == governor.budget
+
+
 def test_resuming_from_an_error_that_comes_back_ends():
     graph = transform_graph(given_values([1, 2, 3]), (Fault(), FaultParams()))
     scheduler = Scheduler(graph, on_error=OnError.RESUME)
