@@ -142,7 +142,7 @@ need-synthesis: $(STAMP)
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
 	$(PY) -m sim figures
 
-# With QUICK=1, up to 8 cores. OPTIONS goes to the command: OPTIONS='--figure 12'.
+# With QUICK=1, up to 8 cores and fewer series. OPTIONS goes to the command: OPTIONS='--figure 12'.
 .PHONY: experiments
 experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (QUICK=1: minutes)
 	$(PY) -m sim experiments $(if $(QUICK),--quick) $(OPTIONS)

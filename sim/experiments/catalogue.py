@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of the evaluation: 12 to 19 of the paper, and those that it could not show."""
 
-from .accelerators import CORES
+from .extent import FULL, QUICK
 from .figure import Plot, Series
 from .point import Point
 
-__all__ = ["ORDERINGS", "PLOTS", "ROUNDS", "WINDOWS", "load_interval", "plots"]
+__all__ = ["ORDERINGS", "PLOTS", "WINDOW", "load_interval", "plots"]
 
-#: Windows of the figures over cores, in tuples per side.
-WINDOWS = (1 << 10, 1 << 11, 1 << 12)
+#: Window of the figures of latencies, in tuples per side.
+WINDOW = 1 << 10
 #: Match rates from 1e-6 to 1e-1 as half-widths of a band in two fields of 10,000 values.
 WIDTHS = (5, 16, 50, 158, 500, 1581)
 #: … and with more of them where digests of a band become slow.
@@ -19,8 +19,23 @@ ORDERINGS = {
     "none": 0, "relaxed(256)": 256, "relaxed(64)": 64, "relaxed(16)": 16, "relaxed(4)": 4,
     "outer": 1,
 }  # fmt: skip
-#: Stored tuples of a core per round of each inner order; a core holds 512.
-ROUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+#: Accelerator and probes per star of each engine.
+ENGINES = {
+    "scan-1x1": 1, "scan-1x4": 4, "scan-1x16": 16, "scan-4x1": 1, "scan-4x4": 4, "digest-4x4": 4,
+    "index": 4,
+}  # fmt: skip
+#: … and of the bands, by what the legend says.
+BANDS = {
+    "whole keys, 4 x 4": ("band-4x4", 4),
+    "digests, 4 x 4": ("band-digest-4x4", 4),
+    "whole keys, 26 x 2 (ecp5-band)": ("band-26x2", 2),
+    "digests, 15 x 14 (ecp5-band-digest)": ("band-digest-15x14", 14),
+}
+#: Accelerators with rounds, by what the legend says.
+ROUND_SHAPES = {
+    "one lane": "rounds-8", "four lanes": "rounds-8x4",
+    "one lane, two result ports": "rounds-8-ports",
+}  # fmt: skip
 #: Place of the results without stars on the axis of probes per star.
 NO_STARS = 1 << 10
 PER_CYCLES = "tuples per 1,000 cycles"
@@ -33,7 +48,7 @@ def load_interval(window, cores):
     return -(-window * 20 // (2 * cores * 17))
 
 
-def over_cores(label, short, quantity, cores=CORES, **load):
+def over_cores(label, short, quantity, cores, **load):
     """Return a series over cores; ``window`` and ``interval`` may be functions of their number."""
     points = tuple(
         (k, Point(f"{short}-{k}", **{n: v(k) if callable(v) else v for n, v in load.items()}))
@@ -42,24 +57,23 @@ def over_cores(label, short, quantity, cores=CORES, **load):
     return Series(label, points, quantity)
 
 
-def throughput(timed, shorts, cores):
+def throughput(timed, shorts, extent):
     """Return series of the throughput over cores, for some windows."""
     return tuple(
-        over_cores(f"{NAMES[short]}, 2^{w.bit_length() - 1}", short, PER_CYCLES, cores,
+        over_cores(f"{NAMES[short]}, 2^{w.bit_length() - 1}", short, PER_CYCLES, extent.cores,
                    window=w, timed=timed)
-        for short in shorts for w in WINDOWS
+        for short in shorts for w in extent.windows
     )  # fmt: skip
 
 
 def stages(timed, cores):
     """Return the series of the stages: rows read in a core, end to end, visiting; idle and not."""
-    window = WINDOWS[0]
 
     def loaded(k):
-        return load_interval(window, k)
+        return load_interval(WINDOW, k)
 
     def idle(k):
-        return max(IDLE, window)
+        return max(IDLE, WINDOW)
 
     kinds = [
         ("exe (rows read)", "read per core", loaded), ("ete, idle", "processing", idle),
@@ -67,91 +81,79 @@ def stages(timed, cores):
         ("vis, 85 % load", "visiting", loaded), ("ete, saturated", "processing", 0),
     ]  # fmt: skip
     return tuple(
-        over_cores(label, "sj", quantity, cores, window=window, timed=timed, interval=interval)
+        over_cores(label, "sj", quantity, cores, window=WINDOW, timed=timed, interval=interval)
         for label, quantity, interval in kinds
     )
 
 
 def visiting(timed, cores):
     """Return the series of the visiting latency over cores, of SplitJoin and the chains."""
-    window = WINDOWS[0]
     return tuple(
         over_cores(
-            f"{NAMES[short]}, {name}", short, "visiting", cores, window=window, timed=timed,
+            f"{NAMES[short]}, {name}", short, "visiting", cores, window=WINDOW, timed=timed,
             interval=interval, tuples=2000,
         )
         for short in ("sj", "llhj")
-        for name, interval in (("85 % load", lambda k: load_interval(window, k)),
-                               ("idle", lambda k: max(IDLE, window)))
+        for name, interval in (("85 % load", lambda k: load_interval(WINDOW, k)),
+                               ("idle", lambda k: max(IDLE, WINDOW)))
     )  # fmt: skip
 
 
-def engines(name, values, skews):
+def engines(shapes, values, skews):
     """Return series of the engines over the values of a key, or over their skew."""
-    shapes = {
-        "scan-1x1": 1, "scan-1x4": 4, "scan-1x16": 16, "scan-4x1": 1, "scan-4x4": 4,
-        "digest-4x4": 4, "index": 4,
-    }  # fmt: skip
     return tuple(
         Series(
             shape,
             tuple(
                 (skew if len(skews) > 1 else 1 / count,
-                 Point(shape, 1 << 11, period=period, values=count, skew=skew,
+                 Point(shape, 1 << 11, period=ENGINES[shape], values=count, skew=skew,
                        tuples=1000 if count > 100 and skew < 1 else 200))
                 for count in values for skew in skews
             ),
-            name,
+            "cycles per tuple",
         )
-        for shape, period in shapes.items()
+        for shape in shapes
     )  # fmt: skip
 
 
-def bands(widths):
+def bands(labels, widths):
     """Return series of whole keys and digests of a band over the match rate."""
-    shapes = {
-        "whole keys, 4 x 4": ("band-4x4", 4),
-        "digests, 4 x 4": ("band-digest-4x4", 4),
-        "whole keys, 26 x 2 (ecp5-band)": ("band-26x2", 2),
-        "digests, 15 x 14 (ecp5-band-digest)": ("band-digest-15x14", 14),
-    }
+
+    def points(shape, period):
+        return tuple(
+            (rate, Point(shape, 1 << 11, period=period, width=width,
+                         tuples=1200 if rate < 1e-3 else 200))
+            for rate, width in widths
+        )  # fmt: skip
+
     return tuple(
-        Series(
-            label,
-            tuple((rate, Point(shape, 1 << 11, period=period, width=width,
-                               tuples=1200 if rate < 1e-3 else 200))
-                  for rate, width in widths),
-            "pairs decided per cycle",
-        )
-        for label, (shape, period) in shapes.items()
-    )  # fmt: skip
+        Series(label, points(*BANDS[label]), "pairs decided per cycle") for label in labels
+    )
 
 
 def plots(*, quick=False):
     """Return all figures; the quick ones have fewer cores and smaller windows."""
-    cores = tuple(k for k in CORES if k <= 8) if quick else CORES
-    most = cores[-1]
-    window = WINDOWS[0]
-    intervals = [round(window / (2 * most) * share) for share in (1.06, 1.12, 1.2, 1.5, 2, 4, 16)]
+    extent = QUICK if quick else FULL
+    cores, most = extent.cores, extent.cores[-1]
+    intervals = [round(WINDOW / (2 * most) * share) for share in extent.shares]
     widths = [(((2 * w + 1) / 10_000) ** 2, w) for w in WIDTHS]
     outer = "strict outer order; one probe per pass, one lane, band of two 16-bit fields"
     few = "1 match in 1,000 pairs"
-    sizes = (10, 12) if quick else (10, 11, 12, 13, 14)
     return {plot.name: plot for plot in (
         Plot("12", "12: throughput, time-based windows", "join cores", PER_CYCLES,
-             f"Saturated; {outer}; {few}.", throughput(True, ("sj", "llhj"), cores)),
+             f"Saturated; {outer}; {few}.", throughput(True, ("sj", "llhj"), extent)),
         Plot("13", "13: mean visiting latency, time-based window of 2^10", "join cores", "cycles",
              f"Same input for both joins; {outer}; {few}.", visiting(True, cores), log_y=True),
         Plot("15", "15: latency of the stages, time-based window of 2^10", "join cores", "cycles",
              f"{outer}; {few}.", stages(True, cores), log_y=True),
         Plot("16", "16: throughput, count-based windows", "join cores", PER_CYCLES,
-             f"Saturated; {outer}; {few}.", throughput(False, ("sj", "llhj"), cores)),
+             f"Saturated; {outer}; {few}.", throughput(False, ("sj", "llhj"), extent)),
         Plot("17", "17: throughput over the match rate", "matches per pair", PER_CYCLES,
              f"Saturated, {most} cores, count-based; {outer}.",
              tuple(Series(f"{NAMES[short]}, 2^{w.bit_length() - 1}",
                           tuple((rate, Point(f"{short}-{most}", w, width=width))
                                 for rate, width in widths), PER_CYCLES)
-                   for short in ("sj", "llhj") for w in (window, WINDOWS[-1]))),
+                   for short in ("sj", "llhj") for w in (WINDOW, extent.windows[-1]))),
         Plot("18", "18: latency of the stages, count-based window of 2^10", "join cores", "cycles",
              f"{outer}; {few}.", stages(False, cores) + visiting(False, cores)[2:], log_y=True),
         Plot("19", "19: throughput over the probes per star", "probes per star", PER_CYCLES,
@@ -160,25 +162,25 @@ def plots(*, quick=False):
                           tuple((period or NO_STARS,
                                  Point(f"sj-{k}", size, period=period, tuples=1200))
                                 for period in ORDERINGS.values()), PER_CYCLES)
-                   for k, size in ((8, 1 << 12), (8, 1 << 13), (most, window)))),
+                   for k, size in extent.orders)),
         Plot("19-inner", "19: throughput over the stored tuples per round, inner order",
              "stored tuples of a core per round", PER_CYCLES,
              f"Saturated, count-based window of 2^12, 8 cores; one probe per pass; {few}. A star"
              " after each round of a probe.",
-             tuple(Series(label, tuple((q, Point(name, 1 << 12, rounds=q)) for q in ROUNDS),
-                          PER_CYCLES)
-                   for label, name in (("one lane", "rounds-8"), ("four lanes", "rounds-8x4"),
-                                       ("one lane, two result ports", "rounds-8-ports")))),
+             tuple(Series(label,
+                          tuple((q, Point(ROUND_SHAPES[label], 1 << 12, rounds=q))
+                                for q in extent.rounds), PER_CYCLES)
+                   for label in extent.round_shapes)),
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],
                           tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600))
-                                for n in sizes),
+                                for n in extent.sizes),
                           PER_CYCLES) for short in NAMES), log_y=True),
         Plot("load", f"Visiting latency over the input rate, {most} cores, window of 2^10",
              "cycles from tuple to tuple", "cycles", f"{outer}; {few}.",
              tuple(Series(f"{NAMES[short]}, {'time' if timed else 'count'}",
-                          tuple((n, Point(f"{short}-{most}", window, timed=timed, interval=n,
+                          tuple((n, Point(f"{short}-{most}", WINDOW, timed=timed, interval=n,
                                           tuples=2000)) for n in intervals), "visiting")
                    for short in NAMES for timed in (True, False)), log_y=True),
         Plot("log-k", "Visiting latency over cores, sub-windows of 32, idle", "join cores",
@@ -196,16 +198,17 @@ def plots(*, quick=False):
                               cores, window=w, timed=True, width=10) for w in WINDOWS)),
         Plot("engines", "Engines over the match rate", "matches per pair", "cycles per tuple",
              "Saturated, 4 cores, window of 2^11, equality of 32 bits; a star per full group.",
-             engines("cycles per tuple", (10, 100, 1_000, 10_000, 100_000, 1_000_000), (0.0,)),
+             engines(extent.engines, (10, 100, 1_000, 10_000, 100_000, 1_000_000), (0.0,)),
              log_y=True),
         Plot("bands", "Whole keys and digests of a band over the match rate", "matches per pair",
              "pairs decided per cycle",
              "Saturated, 4 cores, window of 2^11, band of two 16-bit fields with 10,000 values; a"
              " star per full group.",
-             bands([(((2 * w + 1) / 10_000) ** 2, w) for w in BAND_WIDTHS]), log_y=True),
+             bands(extent.bands, [(((2 * w + 1) / 10_000) ** 2, w) for w in BAND_WIDTHS]),
+             log_y=True),
         Plot("skew", "Engines over the skew of the keys", "Zipf exponent", "cycles per tuple",
              "Saturated, 4 cores, window of 2^11, equality of 32 bits, 100,000 values.",
-             engines("cycles per tuple", (100_000,), (0.0, 0.5, 0.8, 1.1, 1.5)), log_x=False,
+             engines(extent.engines, (100_000,), (0.0, 0.5, 0.8, 1.1, 1.5)), log_x=False,
              log_y=True),
     )}  # fmt: skip
 

@@ -2,7 +2,8 @@
 import pytest
 
 from sim.experiments.accelerators import ACCELERATORS, ARCHITECTURES
-from sim.experiments.catalogue import ORDERINGS, ROUNDS, load_interval, plots
+from sim.experiments.catalogue import ORDERINGS, load_interval, plots
+from sim.experiments.extent import FULL, QUICK
 from sim.experiments.figure import QUANTITIES
 
 
@@ -25,6 +26,7 @@ def test_every_figure_of_the_paper_is_there_and_fits_its_accelerators(quick):
 def test_quick_figures_need_no_large_accelerator():
     used = {point.accelerator for plot in plots(quick=True).values() for point in plot.points}
     assert max(ACCELERATORS[name].cores for name in used) == 8
+    assert len(used) <= 14
 
 
 def test_the_joins_that_are_compared_differ_in_their_architecture_only():
@@ -46,7 +48,8 @@ def test_orderings_have_the_fewest_stars_and_one_for_every_probe():
 
 
 def test_rounds_go_from_one_stored_tuple_to_all_that_a_core_holds():
-    points = plots()["19-inner"].points
-    assert {point.rounds for point in points} == set(ROUNDS)
-    cores = {ACCELERATORS[point.accelerator].cores for point in points}
-    assert {1, *(point.window // k for point in points for k in cores)} <= set(ROUNDS)
+    for extent, found in ((FULL, plots()), (QUICK, plots(quick=True))):
+        points = found["19-inner"].points
+        assert {point.rounds for point in points} == set(extent.rounds)
+        cores = {ACCELERATORS[point.accelerator].cores for point in points}
+        assert {1, *(point.window // k for point in points for k in cores)} <= set(extent.rounds)
