@@ -7,6 +7,7 @@ from . import (
     chain_parts,
     combining,
     comparisons,
+    core_gates,
     distribution,
     engine_queues,
     epochs,
@@ -22,6 +23,7 @@ from . import (
     orders,
     parity,
     resets,
+    round_parts,
     rounds,
     scalegate,
     serializers,
@@ -41,7 +43,7 @@ MODULES = (
     streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
     told_window, window, storage_turns, epochs, time, groups, facts, words, comparisons,
     serializers, engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures,
-    parity, resets, rounds, axi, scalegate,
+    core_gates, parity, resets, rounds, round_parts, axi, scalegate,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -7,7 +7,9 @@ from hdl.scan import lane_serializer, pair_serializer
 from hdl.scan.lane_serializer import LaneSerializer
 from hdl.scan.match_queue import MatchQueue
 from hdl.scan.pair_serializer import PairSerializer
+from hdl.words import rounds
 from hdl.words.results import ResultKind
+from hdl.words.rounds import longest_round
 
 from .bench import Bench
 from .proof import Proof
@@ -27,24 +29,28 @@ class Numbering:
         bench.next(self.base.eq(Mux(put & last, following, self.base)))
 
 
-def pair_serializer_bench():
-    """Lanes with any matches of two probes, then star and mark."""
-    parameters = scan_parameters()
+def pair_serializer_bench(parameters):
+    """Lanes with any matches of the probes, the end of a round, star and mark."""
     bench = Bench()
     dut = bench.add(PairSerializer(parameters))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
-    lane = dut.i.payload
+    lane, probes = dut.i.payload, parameters.probes
     base = Numbering(bench, put, lane.ending, lane.last).base
-    parts = Cat(lane.matches, lane.last & lane.ending.star, lane.last & lane.ending.mark)
-    kept = bench.wire(Cat(base, lane.lane, lane.row, lane.ending.punctuation.as_value()))
-    shape = len(lane.row)
+    ends = Cat(lane.last & lane.ending.star, lane.last & lane.ending.mark)
+    parts = Cat(lane.matches, lane.ends, ends) if parameters.rounds else Cat(lane.matches, ends)
+    held_lane = bench.wire(Value.cast(lane))
 
     def is_part(held, n):
-        number, lane_number, row = held[:2], held[2], held[3 : 3 + shape]
-        return result_is(dut.o.payload, n, number, lane_number, row, held[3 + shape :], 2)
+        of, number = bench.view(lane, held[2:]), held[:2]
+        punctuation = of.ending.punctuation
+        if parameters.rounds:
+            return of_round(bench, parameters, dut.o.payload, n, number, of)
+        return result_is(dut.o.payload, n, number, of.lane, of.row, punctuation.as_value(), probes)
 
-    inside = keeps_sequence(bench, "serializer", put, parts, kept, got, is_part, most=6)
+    inside = keeps_sequence(
+        bench, "serializer", put, parts, Cat(base, held_lane), got, is_part, most=6
+    )
     stuck = dut.o.ready & ~dut.o.valid & (inside != 0)
     answers_within(bench, "a word leaves while any is inside", stuck, dut.latency)
     idle = dut.i.valid & ~dut.i.ready & dut.o.ready
@@ -52,6 +58,26 @@ def pair_serializer_bench():
     keeps_up(bench, dut, parts.any())
     bench.cover("a mark follows a star", got & (dut.o.payload.kind == ResultKind.MARK))
     return bench
+
+
+def of_round(bench, parameters, word, n, number, lane):
+    """Return whether a word is the ``n``-th of a lane with rounds, and has its round.
+
+    A lane gives its pair, the star of a round, the star of the probe, and a mark, in this order.
+    """
+    punctuation, said = lane.ending.punctuation, word.body.punctuation
+    place, round_ = Cat(lane.lane, lane.row), C(0, 2)
+    for code in range(1, longest_round(parameters) + 2):  # rounds of 2 ** (code - 1) keys
+        round_ = Mux(lane.rounds == code, place[code - 1 :], round_)
+    has_round = word.round == round_[:2]
+    if n == 0:
+        return has_round & result_is(word, 0, number, lane.lane, lane.row, 0, 1)
+    if n == 1:
+        is_star = word.kind == ResultKind.STAR
+        return has_round & is_star & said.inner & (said.as_value()[:-1] == 0)
+    kept = bench.view(punctuation, punctuation.as_value())
+    told = Cat(kept.as_value()[:-1], kept.inner & (n == 3))
+    return result_is(word, n - 1, number, lane.lane, lane.row, told, 1)
 
 
 def keeps_up(bench, dut, brings):
@@ -76,25 +102,28 @@ def result_is(word, n, number, lane, row, punctuation, pairs):
     return (word.kind == kind) & (word.body.punctuation.as_value() == punctuation)
 
 
-def lane_serializer_bench():
-    """Rows of three lanes with two bits each."""
-    parameters = scan_parameters(lanes=3)
+def lane_serializer_bench(parameters):
+    """Rows of lanes with two bits each, in which rounds may end."""
     bench = Bench()
     dut = bench.add(LaneSerializer(parameters, bits=2))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
     row, lane = dut.i.payload, dut.o.payload
-    parts = bench.wire(lanes_of(row))
+    parts = bench.wire(lanes_of(row, parameters.lanes) | (row.ends if parameters.rounds else 0))
     bench.assume(~dut.i.valid | parts.any())  # other rows are not queued
     kept = bench.wire(Value.cast(row))
 
     def is_part(held, n):
         of = bench.view(row, held)
+        rounds = C(1)
+        if parameters.rounds:
+            rounds = (lane.rounds == of.rounds) & (lane.ends == of.ends[n])
         return (
-            (lane.lane == n)
+            rounds
+            & (lane.lane == n)
             & (lane.matches == matches_of(of, n))
             & (lane.row == of.row)
-            & (lane.last == (of.last & (n == 2)))
+            & (lane.last == (of.last & (n == parameters.lanes - 1)))
             & (lane.ending.as_value() == of.ending.as_value())
         )
 
@@ -105,12 +134,14 @@ def lane_serializer_bench():
     answers_within(bench, "a row is taken as soon as the lanes before it are sent", idle, 6)
     keeps_up(bench, dut, C(1))
     bench.cover("the last lane leaves without matches", got & lane.last & (lane.matches == 0))
+    if parameters.rounds:
+        bench.cover("a round ends without a match", got & lane.ends & (lane.matches == 0))
     return bench
 
 
-def lanes_of(row):
+def lanes_of(row, lanes):
     """Return the lanes of a row that leave: those with a match, and the last one of a pass."""
-    some = [matches_of(row, n).any() for n in range(3)]
+    some = [matches_of(row, n).any() for n in range(lanes)]
     return Cat(*some[:-1], some[-1] | row.last)
 
 
@@ -166,22 +197,48 @@ PROOFS = [
         says="each match leaves once, in the order of probes, then star and mark, numbered from the"
         " last star",
         component="PairSerializer, 2 probes",
-        build=pair_serializer_bench,
+        build=lambda: pair_serializer_bench(scan_parameters()),
         depth=9,
         mutate=(PairSerializer, pair_serializer.lowest),
         spared={"without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero"},
     ),
     Proof(
+        name="pair-serializer-rounds",
+        says="… and the star of a round after the match that ends it, both with the round's number",
+        component="PairSerializer with rounds, 1 probe",
+        build=lambda: pair_serializer_bench(scan_parameters(probes=1).with_(rounds=True)),
+        depth=9,
+        mutate=(PairSerializer, rounds.round_of),
+        spared={
+            "without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero",
+            **dict.fromkeys(
+                ("todo[:probes].any() -> ", "base + index -> "),
+                "there is one probe: pair-serializer",
+            ),
+        },
+    ),
+    Proof(
         name="lane-serializer",
         says="each lane with a match leaves once, in order, and the last one of a pass",
         component="LaneSerializer, 3 lanes",
-        build=lane_serializer_bench,
+        build=lambda: lane_serializer_bench(scan_parameters(lanes=3)),
         depth=10,
         mutate=(LaneSerializer, lane_serializer.split, lane_serializer.position),
         spared=dict.fromkeys(
             ("if n >> d & 1)).any()", "len(bits) - 1 -> len(bits) + 1"),
             "of three lanes, one has each digit, and none a third one",
         ),
+    ),
+    Proof(
+        name="lane-serializer-rounds",
+        says="… and each lane in which a round ends",
+        component="LaneSerializer with rounds, 2 lanes",
+        build=lambda: lane_serializer_bench(scan_parameters().with_(rounds=True)),
+        depth=10,
+        mutate=(LaneSerializer,),
+        spared={
+            "remaining.any() -> ": "of two lanes, none is left after the second: lane-serializer"
+        },
     ),
     Proof(
         name="match-queue",
