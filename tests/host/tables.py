@@ -11,7 +11,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, Manifest, TimeWindow
 from host.query.durations import Duration
 
-__all__ = ["bundle", "manifest_of", "naive_join", "naive_results"]
+__all__ = ["bundle", "exact_difference", "manifest_of", "naive_join", "naive_results"]
 
 
 def bundle(folder, **changes):
@@ -113,12 +113,22 @@ def _holds(term, left, right):
     if term.is_equality:
         return r == s or (r != r and s != s)  # all NaN are equal, as in SQL
     low, high = (
-        timedelta(microseconds=bound.nanoseconds / 1000) if isinstance(bound, Duration) else bound
+        bound.nanoseconds if isinstance(bound, Duration) else bound
         for bound in (term.low, term.high)
     )
     if isinstance(r, float):  # as doubles; NaN is above every bound
         difference = r - s
         not_below = low is None or not difference < float(low)
         return not_below and (high is None or difference <= float(high))
-    difference = Fraction(r) - Fraction(s) if isinstance(r, Decimal) else r - s
+    difference = exact_difference(r, s)
     return (low is None or low <= difference) and (high is None or difference <= high)
+
+
+def exact_difference(one, other):
+    """Return a difference without rounding; that of two moments in nanoseconds."""
+    if isinstance(one, Decimal | float):
+        return Fraction(one) - Fraction(other)
+    difference = one - other
+    if isinstance(difference, timedelta):
+        return difference // timedelta(microseconds=1) * 1000
+    return difference

@@ -8,20 +8,27 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
+from host.asof.join import AsofJoin
 from host.join.driver import TableJoin
 from host.join.verification import reference_pairs
 from host.query.tables import output_schema
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
-from tests.paths.arguments import command_options
+from tests.host.tables import naive_join
+from tests.paths.arguments import asof_options, command_options
+from tests.paths.asof_cases import ASOF_CASES, ASOF_REFUSED, random_asof_case
+from tests.paths.asof_oracle import compare_asof
+from tests.paths.asof_paths import asof_paths
 from tests.paths.cases import CASES, REFUSED
 from tests.paths.oracle import compare, row_of
+from tests.paths.overlap_cases import OVERLAPS, overlapping_pairs, random_overlap
 from tests.paths.random_cases import random_case
 
 KEYS = (KeyField(name="f0", bits=64), KeyField(name="f1", bits=64))
 PARAMETERS = JoinParameters(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=64, probe_bits=4, keys=KEYS
 )
+INDEX = PARAMETERS.with_(engine="index", lanes=1)
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +68,7 @@ def by_command(case, folder, device):
 
 
 def checked(case, table):
-    rows = [row_of(row.values()) for row in table.to_pylist()]
-    return compare(case, table.column_names, rows, ordered=True)
+    return compare(case, table.column_names, rows_of(table), ordered=True)
 
 
 def answers(cases, devices, folder):
@@ -78,25 +84,57 @@ def answers(cases, devices, folder):
         place = folder / str(number)
         place.mkdir()
         paths["python -m host join"] = lambda: by_command(case, place, "software:")
-        for path, join in paths.items():
-            try:
-                wrong = checked(case, join())
-            except Exception as error:
-                wrong = f"{case} ({case.query}): {error!r}"
-            if wrong:
-                yield f"{path}: {wrong}"
+        yield from wrong_answers(case, paths, lambda table: checked(case, table))
+
+
+def asof_answers(cases, devices, folder):
+    """Yield what is wrong with the answers to as-of joins on every path."""
+    for number, case in enumerate(cases):
+        place = folder / str(number)
+        place.mkdir()
+        for path, join in asof_paths(case, devices, place).items():
+            ordered = path != "pieces in any order"
+            yield from wrong_answers(
+                case,
+                {path: join},
+                lambda table: compare_asof(
+                    case, table.column_names, rows_of(table), ordered=ordered
+                ),
+            )
+
+
+def wrong_answers(case, paths, judge):
+    """Yield what ``judge`` or an error says of the answers to one case, with their paths."""
+    for path, join in paths.items():
+        try:
+            wrong = judge(join())
+        except Exception as error:
+            wrong = f"{case} ({case.query}): {error!r}"
+        if wrong:
+            yield f"{path}: {wrong}"
+
+
+def rows_of(table):
+    return [row_of(row.values()) for row in table.to_pylist()]
 
 
 @pytest.fixture
 def devices(simulated, tmp_path):
     """Open devices by name."""
     two = write_manifest(PARAMETERS.with_(tuples_per_word=2), tmp_path / "two")
+    index = write_manifest(INDEX, tmp_path / "index")
     with (
         open_device("software:") as software,
         open_device(f"software:{two}") as pairing,
+        open_device(f"software:{index}") as walking,
         open_device(simulated) as simulator,
     ):
-        yield {"software:": software, "two tuples in a word": pairing, "sim:": simulator}
+        yield {
+            "software:": software,
+            "two tuples in a word": pairing,
+            "an index": walking,
+            "sim:": simulator,
+        }
 
 
 def test_adversarial_joins_have_one_answer(devices, tmp_path):
@@ -108,6 +146,54 @@ def test_adversarial_joins_have_one_answer(devices, tmp_path):
 )
 def test_random_joins_have_one_answer(devices, tmp_path, seeds):
     assert list(answers(map(random_case, seeds), devices, tmp_path)) == []
+
+
+def test_overlaps_are_the_pairs_of_intervals_that_share_a_moment():
+    wrong = [
+        overlap.name
+        for overlap in (*OVERLAPS, *map(random_overlap, range(40)))
+        if sorted(naive_join(overlap.left, overlap.right, overlap.case.query))
+        != overlapping_pairs(overlap)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(15), pytest.param(range(15, 300), marks=pytest.mark.long)], ids=str
+)
+def test_overlaps_have_one_answer(devices, tmp_path, seeds):
+    cases = [overlap.case for overlap in (*OVERLAPS, *map(random_overlap, seeds))]
+    wrong = []
+    for terms in (2, 3):
+        # A bound cannot share a field of the device with other terms.
+        able = {
+            name: device for name, device in devices.items() if len(device.manifest.keys) >= terms
+        }
+        place = tmp_path / str(terms)
+        place.mkdir()
+        wrong += answers([case for case in cases if len(case.query.terms) == terms], able, place)
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(15), pytest.param(range(15, 600), marks=pytest.mark.long)], ids=str
+)
+def test_asof_joins_have_one_answer(devices, tmp_path, seeds):
+    cases = [*ASOF_CASES, *map(random_asof_case, seeds)]
+    assert list(asof_answers(cases, devices, tmp_path)) == []
+
+
+@pytest.mark.parametrize("case", ASOF_REFUSED, ids=str)
+def test_asof_joins_that_must_be_refused_are_refused_on_every_path(case, tmp_path, capsys):
+    with open_device("software:") as device:
+        for path in (None, device):
+            with pytest.raises(UsageError) as caught:
+                AsofJoin(case.left, case.right, case.query, path)
+            assert [word for word in case.words if word not in str(caught.value)] == []
+    assert main(["asof", *asof_options(case, tmp_path)]) == 2
+    message = capsys.readouterr().err
+    assert [word for word in case.words if word not in message] == []
+    assert not (tmp_path / "out.parquet").exists()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)

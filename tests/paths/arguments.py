@@ -6,19 +6,26 @@ from fractions import Fraction
 import pyarrow.parquet as pq
 
 from host import CountWindow
+from host.query.asof_query import AsofQuery
 from host.query.join_query import JoinQuery
+from tests.paths.asof_cases import AsofCase
 from tests.paths.cases import Case
+from tests.paths.overlap_cases import OverlapCase
 
-__all__ = ["command_options", "spark_arguments"]
+__all__ = [
+    "asof_arguments",
+    "asof_options",
+    "command_options",
+    "overlap_arguments",
+    "spark_arguments",
+]
 
 
 def command_options(case: Case, folder, *, device: str) -> list[str]:
     """Write the tables of a case into ``folder``; return the options of a command that joins."""
     query = case.query
-    options = ["--order", ":".join(query.order), "--how", query.how.value, "--device", device]
-    for side, table in (("left", case.left), ("right", case.right)):
-        pq.write_table(table, folder / f"{side}.parquet")
-        options += [f"--{side}", str(folder / f"{side}.parquet")]
+    options = _files(case, folder)
+    options += ["--order", ":".join(query.order), "--how", query.how.value, "--device", device]
     for term in query.terms:
         if term.is_equality:
             options += ["--equal", f"{term.left}:{term.right}"]
@@ -29,8 +36,48 @@ def command_options(case: Case, folder, *, device: str) -> list[str]:
         options += ["--rows", str(query.window.size)]
     else:
         options += ["--within", _length(_width(query))]
-    options += ["--sorted"] * query.sorted
-    return [*options, f"--suffix={query.suffix}", "--output", str(folder / "out.parquet")]
+    return options + ["--sorted"] * query.sorted
+
+
+def asof_options(case: AsofCase, folder) -> list[str]:
+    """Write the tables of a case into ``folder``; return the options of a command that joins."""
+    query = case.query
+    options = _files(case, folder)
+    options += ["--on", ":".join(query.on), "--direction", query.direction.value]
+    options += ["--how", query.how.value]
+    options += [word for pair in query.by for word in ("--by", ":".join(pair))]
+    if query.tolerance is not None:
+        options.append(f"--tolerance={query.tolerance}")
+    if not query.allow_exact_matches:
+        options.append("--no-allow-exact-matches")
+    return options + ["--sorted"] * query.sorted
+
+
+def asof_arguments(query: AsofQuery) -> dict[str, object]:
+    """Return what ``asof_join`` takes for a query, besides the inputs."""
+    return {
+        "on": query.on,
+        "by": list(query.by),
+        "direction": query.direction.value,
+        "tolerance": query.tolerance,
+        "allow_exact_matches": query.allow_exact_matches,
+        "how": query.how.value,
+        "sorted": query.sorted,
+        "suffix": query.suffix,
+    }
+
+
+def overlap_arguments(overlap: OverlapCase) -> dict[str, object]:
+    """Return what ``overlap_join`` takes for a join of intervals, besides inputs and device."""
+    return {
+        "left_interval": overlap.intervals[0],
+        "right_interval": overlap.intervals[1],
+        "on": list(overlap.by),
+        "touching": overlap.touching,
+        "how": overlap.how,
+        # The answer says nothing of the width, but rows that come alone are in its order.
+        "longest": _width(overlap.case.query),
+    }
 
 
 def spark_arguments(query: JoinQuery) -> dict[str, object]:
@@ -50,6 +97,16 @@ def spark_arguments(query: JoinQuery) -> dict[str, object]:
         "sorted": query.sorted,
         "suffix": query.suffix,
     }
+
+
+def _files(case, folder):
+    """Write the tables of a case; return the options that name them, their names and the output."""
+    options = [f"--suffix={case.query.suffix}", "--output", str(folder / "out.parquet")]
+    for side, table in (("left", case.left), ("right", case.right)):
+        path = folder / f"{side}.parquet"
+        pq.write_table(table, path)
+        options += [f"--{side}", str(path)]
+    return options
 
 
 def _width(query):

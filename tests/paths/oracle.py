@@ -6,7 +6,7 @@ from collections import Counter
 from tests.host.tables import naive_results
 from tests.paths.cases import Case
 
-__all__ = ["compare", "expected_names", "expected_rows", "row_of"]
+__all__ = ["compare", "difference", "expected_names", "expected_rows", "row_of"]
 
 
 def row_of(values):
@@ -40,12 +40,24 @@ def expected_names(case: Case) -> list[str]:
 
 def compare(case: Case, names: list[str], rows: list[str], *, ordered: bool) -> str:
     """Return what is wrong with an answer; nothing if it is right."""
-    expected = expected_rows(case)
-    if names != expected_names(case):
-        return f"{case}: columns {names}, not {expected_names(case)}"
+    wanted = expected_names(case), expected_rows(case)
+    return difference(f"{case} ({case.query})", (names, rows), wanted, ordered=ordered)
+
+
+def difference(
+    what: str,
+    answer: tuple[list[str], list[str]],
+    wanted: tuple[list[str], list[str]],
+    *,
+    ordered: bool,
+) -> str:
+    """Return how an answer, its names and its rows, differs from the wanted one; nothing if not."""
+    (names, rows), (wanted_names, expected) = answer, wanted
+    if names != wanted_names:
+        return f"{what}: columns {names}, not {wanted_names}"
     if Counter(rows) != Counter(expected):
         missing, extra = Counter(expected) - Counter(rows), Counter(rows) - Counter(expected)
-        return f"{case} ({case.query}): missing {dict(missing)}, in excess {dict(extra)}"
+        return f"{what}: missing {dict(missing)}, in excess {dict(extra)}"
     if ordered and rows != expected:
-        return f"{case} ({case.query}): in the order {rows}, not {expected}"
+        return f"{what}: in the order {rows}, not {expected}"
     return ""

@@ -14,21 +14,28 @@ from pyspark.sql import DataFrame
 import pytest
 
 from host import UsageError
-from spark_offload import stream_join, task_error
+from spark_offload import asof_join, overlap_join, stream_join, task_error
 from spark_offload.cli.spark_tables import frame_of_table
-from tests.paths.arguments import spark_arguments
+from spark_offload.own_join.asof import own_asof
+from tests.paths.arguments import asof_arguments, overlap_arguments, spark_arguments
 from tests.paths.oracle import compare, row_of
 
-__all__ = ["joined", "packed", "refusal", "wrong_answers"]
+__all__ = [
+    "asof_joined",
+    "joined",
+    "overlapped",
+    "own_asof_joined",
+    "packed",
+    "refusal",
+    "wrong_answers",
+]
 
 
-def frames(spark, case):
-    """Return the inputs of a case, whose order columns are declared whole if they are."""
+def frames(spark, case, order):
+    """Return the inputs of a case, whose columns of time are declared whole if they are."""
     return [
-        frame_of_table(spark, declared_whole(table, order), f"the {side} input")
-        for side, table, order in zip(
-            ("left", "right"), (case.left, case.right), case.query.order, strict=True
-        )
+        frame_of_table(spark, declared_whole(table, name), f"the {side} input")
+        for side, table, name in zip(("left", "right"), (case.left, case.right), order, strict=True)
     ]
 
 
@@ -43,7 +50,26 @@ def declared_whole(table, order):
 
 def joined(spark, case, **options):
     """Return the answer to a case as a frame."""
-    return stream_join(*frames(spark, case), **(spark_arguments(case.query) | options))
+    query = case.query
+    return stream_join(*frames(spark, case, query.order), **(spark_arguments(query) | options))
+
+
+def asof_joined(spark, case, **options):
+    """Return the answer to an as-of join as a frame."""
+    query = case.query
+    return asof_join(*frames(spark, case, query.on), **(asof_arguments(query) | options))
+
+
+def own_asof_joined(spark, case):
+    """Return the answer to an as-of join by Spark itself."""
+    return own_asof(*frames(spark, case, case.query.on), case.query)
+
+
+def overlapped(spark, overlap, **options):
+    """Return the answer to a join of intervals, asked for as such, as a frame."""
+    order = [begin for begin, _ in overlap.intervals]
+    rows = frames(spark, overlap.case, order)
+    return overlap_join(*rows, **(overlap_arguments(overlap) | options))
 
 
 def packed(frame, number):
@@ -69,10 +95,10 @@ def collected(frames):
     return rows
 
 
-def wrong_answers(cases, answers, *, ordered):
-    """Return what is wrong with the answers to ``cases``."""
+def wrong_answers(cases, answers, *, ordered, judge=compare):
+    """Return what is wrong with the answers to ``cases``, as ``judge`` says of each."""
     texts = [
-        compare(case, frame.columns, rows, ordered=ordered)
+        judge(case, frame.columns, rows, ordered=ordered)
         for case, frame, rows in zip(cases, answers, collected(answers), strict=True)
     ]
     return [text for text in texts if text]

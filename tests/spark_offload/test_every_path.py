@@ -12,10 +12,20 @@ from spark_offload.__main__ import main
 from tests.host.small_bundles import write_manifest
 from tests.host.tables import bundle
 from tests.paths.arguments import command_options
+from tests.paths.asof_cases import ASOF_CASES, ASOF_REFUSED, SPARK_TIMES, random_asof_case
+from tests.paths.asof_oracle import compare_asof
 from tests.paths.cases import CASES, REFUSED
 from tests.paths.oracle import compare, row_of
+from tests.paths.overlap_cases import OVERLAPS, random_overlap
 from tests.paths.random_cases import random_case
-from tests.paths.spark_answers import joined, refusal, wrong_answers
+from tests.paths.spark_answers import (
+    asof_joined,
+    joined,
+    overlapped,
+    own_asof_joined,
+    refusal,
+    wrong_answers,
+)
 
 FEW = tuple(random_case(seed) for seed in range(1000, 1004))
 MANY = (*CASES, *(random_case(seed) for seed in range(1004, 1080)))
@@ -129,6 +139,77 @@ def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
         rows = [row_of(row.values()) for row in table.to_pylist()]
         wrong.append(compare(case, table.column_names, rows, ordered=True))
     assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize(
+    "overlaps",
+    [
+        (OVERLAPS[7], *map(random_overlap, (0, 2))),
+        pytest.param((*OVERLAPS, *map(random_overlap, range(3, 60))), marks=pytest.mark.long),
+    ],
+    ids=SOME,
+)
+def test_overlaps_have_the_answer_in_order(spark, overlaps):
+    answers = [overlapped(spark, one, device="software:", partitions=1) for one in overlaps]
+    cases = [overlap.case for overlap in overlaps]
+    assert wrong_answers(cases, answers, ordered=True) == []
+
+
+@pytest.mark.long
+def test_spark_itself_has_the_overlaps(spark, unfit):
+    overlaps = (*OVERLAPS, *map(random_overlap, range(20)))
+    answers = [overlapped(spark, one, device=unfit) for one in overlaps]
+    cases = [overlap.case for overlap in overlaps]
+    assert wrong_answers(cases, answers, ordered=False) == []
+
+
+ASOF_MANY = (*ASOF_CASES, *map(random_asof_case, range(1000, 1060)))
+ASOF_SOME = (*ASOF_CASES[::5], *ASOF_MANY[-3:])
+
+
+@pytest.mark.parametrize(
+    "cases", [ASOF_SOME, pytest.param(ASOF_MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_asof_joins_in_one_partition_have_the_answer_in_order(spark, cases):
+    answers = [asof_joined(spark, case, partitions=1) for case in cases]
+    assert wrong_answers(cases, answers, ordered=True, judge=compare_asof) == []
+
+
+@pytest.mark.parametrize(
+    "cases", [ASOF_SOME[::3], pytest.param(ASOF_MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_asof_joins_in_partitions_have_the_answer(spark, cases):
+    cases = [case for case in cases if case.query.by]
+    answers = [asof_joined(spark, case, partitions=3) for case in cases]
+    assert wrong_answers(cases, answers, ordered=False, judge=compare_asof) == []
+
+
+@pytest.mark.parametrize(
+    ("cases", "times"),
+    [
+        (ASOF_SOME[::4], SPARK_TIMES[::5]),
+        pytest.param(ASOF_MANY, SPARK_TIMES, marks=pytest.mark.long),
+    ],
+    ids=SOME,
+)
+def test_spark_itself_has_the_answer_to_asof_joins(spark, cases, times):
+    answers = [own_asof_joined(spark, case) for case in cases]
+    answers += [asof_joined(spark, case) for case in times]
+    assert wrong_answers([*cases, *times], answers, ordered=False, judge=compare_asof) == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        # By default only one of them costs an action of Spark.
+        pytest.param(case, marks=(pytest.mark.long,) if 0 < number < 3 else ())
+        for number, case in enumerate(ASOF_REFUSED)
+    ],
+    ids=str,
+)
+def test_asof_joins_that_must_be_refused_are_refused(spark, case):
+    error = refusal(lambda: asof_joined(spark, case).collect())
+    assert [word for word in case.words if word not in str(error)] == []
 
 
 @pytest.mark.parametrize("share", [1.0, pytest.param(0.5, marks=pytest.mark.long)])

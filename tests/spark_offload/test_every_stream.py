@@ -11,11 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import UsageError
-from spark_offload import stream_join
+from spark_offload import asof_join, overlap_join, stream_join
 from spark_offload.cli.spark_tables import frame_of_table
 from spark_offload.layout.columns import quoted
-from tests.paths.arguments import spark_arguments
+from tests.paths.arguments import asof_arguments, overlap_arguments, spark_arguments
+from tests.paths.asof_cases import random_asof_case
+from tests.paths.asof_oracle import compare_asof
 from tests.paths.oracle import compare, row_of
+from tests.paths.overlap_cases import random_overlap
 from tests.paths.random_cases import random_case
 from tests.paths.spark_answers import packed, refusal
 
@@ -26,23 +29,31 @@ FULL_OUTER = 2058
 
 
 class Streams:
-    """The inputs of a case as streams of files: their rows, and two that let time pass."""
+    """The inputs of a case as streams of files: their rows, and two that let time pass.
 
-    def __init__(self, spark, folder, case):
+    Parameters
+    ----------
+    spark, folder
+        The session, and an empty folder.
+    tables : tuple of pa.Table
+        The left and the right rows.
+    order : tuple of str
+        Their columns of time.
+    """
+
+    def __init__(self, spark, folder, tables, order):
         self._spark = spark
         self._folder = folder
-        self._case = case
+        self._tables = tables
+        self._order = order
 
-    def rows(self):
-        """Run the join over micro-batches; return its rows without those that end the streams."""
-        query = self._case.query
+    def rows(self, join, **arguments):
+        """Join over micro-batches; return names and rows, without those that end the streams."""
         sides = [
-            self._stream(side, table, order)
-            for side, table, order in zip(
-                ("left", "right"), (self._case.left, self._case.right), query.order, strict=True
-            )
+            self._stream(side, table, name)
+            for side, table, name in zip(("left", "right"), self._tables, self._order, strict=True)
         ]
-        answer = stream_join(*sides, device="software:", **spark_arguments(query))
+        answer = join(*sides, **arguments)
         name = f"answer_{abs(hash(self._folder))}"
         writer = packed(answer, 0).writeStream.format("memory").queryName(name)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
@@ -52,7 +63,7 @@ class Streams:
 
     def _stream(self, side, table, order):
         folder = self._folder / side
-        folder.mkdir()
+        folder.mkdir(parents=True)
         text = table.column_names[-1]
         half = table.num_rows // 2
         table = table.sort_by(order)
@@ -80,11 +91,37 @@ def test_streams_have_the_answer(spark, tmp_path, seeds):
     wrong = []
     for seed in seeds:
         case = random_case(seed, streams=True)
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        names, rows = Streams(spark, folder, case).rows()
-        wrong.append(compare(case, names, rows, ordered=False))
+        wrong.append(compare(case, *joined(spark, tmp_path / str(seed), case), ordered=False))
     assert [text for text in wrong if text] == []
+
+
+@pytest.mark.parametrize(
+    "seeds", [[2], pytest.param(range(3, 9), marks=pytest.mark.long)], ids=("some", "many")
+)
+def test_overlaps_of_streams_have_the_answer(spark, tmp_path, seeds):
+    wrong = []
+    for seed in seeds:
+        overlap = random_overlap(seed, streams=True)
+        case = overlap.case
+        streams = Streams(spark, tmp_path / str(seed), (case.left, case.right), case.query.order)
+        arguments = {**overlap_arguments(overlap), "device": "software:"}
+        wrong.append(compare(case, *streams.rows(overlap_join, **arguments), ordered=False))
+    assert [text for text in wrong if text] == []
+
+
+@pytest.mark.long  # by default, tests/spark_offload/test_asof_streaming.py compares with a batch
+@pytest.mark.parametrize("seed", range(5))
+def test_asof_joins_of_streams_have_the_answer(spark, tmp_path, seed):
+    case = random_asof_case(seed, streams=True)
+    streams = Streams(spark, tmp_path, (case.left, case.right), case.query.on)
+    answer = streams.rows(asof_join, **asof_arguments(case.query))
+    assert compare_asof(case, *answer, ordered=False) == ""
+
+
+def joined(spark, folder, case):
+    """Return names and rows of the answer to a case."""
+    streams = Streams(spark, folder, (case.left, case.right), case.query.order)
+    return streams.rows(stream_join, device="software:", **spark_arguments(case.query))
 
 
 def test_a_stream_with_a_null_time_is_refused(spark, tmp_path):
@@ -92,6 +129,6 @@ def test_a_stream_with_a_null_time_is_refused(spark, tmp_path):
     times = pa.array([None, *case.left.column(0).to_pylist()[1:]], case.left.schema.field(0).type)
     name = case.left.column_names[0]
     case = replace(case, left=case.left.set_column(0, name, times))
-    error = refusal(Streams(spark, tmp_path, case).rows)
+    error = refusal(lambda: joined(spark, tmp_path, case))
     assert isinstance(error, UsageError)
     assert f"Order column {'left.' + name!r} is null in the row with" in str(error)
