@@ -58,8 +58,8 @@ def lint(options):
     tops = {file: findings(file, top=top) for file, top in packages_in(options.bundle).items()}
     if not tops and not verilog.is_file():
         raise ValueError(
-            f"Folder {options.bundle!r} has no {VERILOG}, and no package; see python -m hdl "
-            f"generate, and python -m hdl package"
+            f"Folder {options.bundle!r} has no {VERILOG}, and no package; `generate` and `package` "
+            f"write them"
         )
     if not tops:
         tops[verilog] = findings(verilog)

@@ -2,8 +2,9 @@
 """The version of the kit, in a checkout or installed."""
 
 import importlib.metadata
-from pathlib import Path
 import tomllib
+
+from hdl.installation import project_file
 
 __all__ = ["kit_version"]
 
@@ -13,8 +14,8 @@ def kit_version() -> str:
 
     In a checkout, ``pyproject.toml`` is the only place that states it.
     """
-    project = Path(__file__).parents[1] / "pyproject.toml"
-    if project.is_file():
+    project = project_file()
+    if project is not None:
         described = tomllib.loads(project.read_text(encoding="utf-8"))
         return str(described["project"]["version"])
     return importlib.metadata.version("splitjoin-kit")

@@ -125,7 +125,7 @@ def parameters_from(options, *, aggregates=False):
     if options.operator is not None or options.preset in AGGREGATE_PRESETS:
         if not aggregates:
             raise ValueError(
-                "This command knows joins only; an aggregate has python -m hdl generate and cost"
+                "This command knows joins only; of an aggregate there are `generate` and `cost`"
             )
         return aggregate_parameters_from(options)
     if options.preset is not None and options.preset not in PRESETS:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from hdl.ethernet.settings import EthernetSettings
+from hdl.installation import fpga_tools
 
 __all__ = ["BOARDS", "Board", "find_board"]
 
@@ -83,7 +84,7 @@ class Board:
             found = getattr(import_module(f"amaranth_boards.{module}"), name)
         except ModuleNotFoundError as error:
             raise ImportError(
-                "amaranth-boards is not installed; get it with: make setup-fpga"
+                f"amaranth-boards is not installed; get it with: {fpga_tools()}"
             ) from error
         return found(**({"toolchain": "Apicula"} if self.family == "gowin" else {}))
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 
+from hdl.installation import fpga_tools
+
 __all__ = [
     "NEXTPNR", "VARIABLES", "YOSYS", "ToolError", "find_tool", "package_version", "run_tool",
 ]  # fmt: skip
@@ -45,7 +47,7 @@ def find_tool(name):
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise ToolError(f"{name} is not installed; get it with: make setup-fpga")
+        raise ToolError(f"{name} is not installed; get it with: {fpga_tools()}")
     return found
 
 

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 import tempfile
 
-from host.bundles.checkout import find_checkout
 from host.errors import CacheError, MissingToolError
+from host.installation import find_checkout
 
 __all__ = ["CACHE_VARIABLE", "bundle_folders", "cache_folder", "library_folder", "prepare_folder"]
 

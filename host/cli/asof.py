@@ -18,6 +18,7 @@ from host.cli.status import Status
 from host.errors import FailureError
 from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
+from host.installation import command
 from host.join.inputs import read_input
 from host.join.verification import compare_pairs
 from host.query.asof_query import AsofQuery
@@ -97,7 +98,7 @@ def main(options: argparse.Namespace) -> int:
         device = None
         if options.device is not None:
             with status.stage(f"opening {options.device}"):
-                opened = open_for_command(options.device, "python -m host asof", wait)
+                opened = open_for_command(options.device, command("host asof"), wait)
                 device = held.enter_context(opened)
         tables = []
         for path, column in zip((options.left, options.right), query.on, strict=True):

@@ -19,8 +19,8 @@ import re
 import shutil
 import subprocess
 
-from host.bundles.checkout import find_checkout
 from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
+from host.installation import find_checkout
 
 __all__ = ["Finding", "add_parser", "examine", "main", "satisfies"]
 

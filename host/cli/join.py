@@ -25,6 +25,7 @@ from host.files.folders import files_of
 from host.files.formats import format_of, write_table
 from host.files.outputs import inputs_of, require_outputs
 from host.hardware.clock import hardware_time
+from host.installation import command
 from host.join.driver import Progress, TableJoin
 from host.join.inputs import read_input
 from host.join.verification import compare_pairs, reference_pairs
@@ -83,7 +84,7 @@ def main(options: argparse.Namespace) -> int:
         # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
-            device = held.enter_context(open_for_command(uri, "python -m host join", wait))
+            device = held.enter_context(open_for_command(uri, command("host join"), wait))
         running = _running(options)
         work = _streamed(options, query, device, status, running)
         work = work or _gathered(options, query, device, status, running)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from host.cli.device_turn import add_wait, open_for_command, wait_of
 from host.cli.devices import KINDS
 from host.device import Device
+from host.installation import command
 from host.selftest import Outcome, self_test
 
 __all__ = ["add_parser", "main"]
@@ -40,7 +41,7 @@ def main(options: argparse.Namespace) -> int:
     wait = wait_of(options)
 
     def opened() -> AbstractContextManager[Device]:
-        return open_for_command(options.device, "python -m host selftest", wait)
+        return open_for_command(options.device, command("host selftest"), wait)
 
     failed = False
     for finding in self_test(opened, tuples=options.tuples, seed=options.seed):

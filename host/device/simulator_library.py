@@ -16,6 +16,7 @@ from host.errors import (
     StaleManifestError,
 )
 from host.files.checksum import checksum_file, matches
+from host.installation import command
 from host.manifest import BundleManifest
 
 __all__ = ["LIBRARY", "Done", "is_usable", "load_library", "read_library"]
@@ -171,7 +172,7 @@ def load_library(bundle: Path, manifest: BundleManifest) -> ctypes.CDLL:
 
 
 def _remedy(folder: Path) -> str:
-    return f"build it with `python -m sim build {shlex.quote(str(folder))}`"
+    return f"build it with `{command(f'sim build {shlex.quote(str(folder))}')}`"
 
 
 def _unused_name(path: Path) -> str:

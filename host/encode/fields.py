@@ -12,6 +12,7 @@ from host.encode.scale import bound_in_ticks, coded_difference, require_same_kin
 from host.encode.spread import Spread
 from host.encode.values import FieldValues
 from host.errors import AcceleratorLimitError
+from host.installation import command
 from host.manifest import KeyField, Manifest
 from host.query.join_query import Term
 from host.reference.predicate import Bounds
@@ -137,7 +138,7 @@ def assigned(
         if needed > len(fields):
             raise AcceleratorLimitError(
                 f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
-                "build a bundle with more of them: `python -m sim build` takes --key once a "
+                f"build a bundle with more of them: `{command('sim build')}` takes --key once a "
                 "field; where no device is named, build=True (--build) makes one",
             )
         groups = []
@@ -194,7 +195,8 @@ def wider(field: KeyField, top: int) -> str:
     """Return advice how to get a field that holds values up to ``top``."""
     if top.bit_length() > 64:
         return "the values lie too far apart for any field, 64 bits are the most"
+    bits = top.bit_length()
     return (
-        f"build a bundle whose field {field.name!r} has {top.bit_length()} bits: "
-        f"`python -m sim build --preset demo --key {field.name}:{top.bit_length()} --output DIR`"
+        f"build a bundle whose field {field.name!r} has {bits} bits: "
+        f"`{command(f'sim build --preset demo --key {field.name}:{bits} --output DIR')}`"
     )

@@ -21,6 +21,7 @@ from host.errors import (
     UnsupportedTypeError,
     UsageError,
 )
+from host.installation import command
 from host.manifest import Manifest
 from host.query.durations import Duration
 from host.query.join_query import JoinQuery
@@ -294,5 +295,5 @@ def _remedy(bits: int) -> str:
         return "the times lie too far apart, 64 bits are the most"
     return (
         f"cast it to a coarser unit, or build a bundle with {bits} bits of timestamp: "
-        f"`python -m sim build --preset demo --timestamp-bits {bits} --output DIR`"
+        f"`{command(f'sim build --preset demo --timestamp-bits {bits} --output DIR')}`"
     )

@@ -2,6 +2,7 @@
 """Errors of queries that ask for more than the given accelerator can do."""
 
 from host.errors.base import FailureError, UsageError
+from host.installation import command
 from host.presets import PRESETS
 
 __all__ = ["AcceleratorLimitError", "CapacityError", "WindowOverflowError"]
@@ -104,10 +105,8 @@ class WindowOverflowError(FailureError):
 def _build_command(needed: int, cores: int, engine: str) -> str:
     """Return a command that builds a bundle for at least ``needed`` tuples per side."""
     sub_window = 1 << max(0, (-(-needed // cores) - 1).bit_length())
-    return (
-        f"`python -m sim build --preset {PRESETS[engine]} --cores {cores} --sub-window "
-        f"{sub_window} --output DIR`"
-    )
+    words = f"--preset {PRESETS[engine]} --cores {cores} --sub-window {sub_window} --output DIR"
+    return f"`{command(f'sim build {words}')}`"
 
 
 def _name(side: object) -> str:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from host.errors.base import FailureError, UsageError
+from host.installation import command
 
 __all__ = [
     "CoreFailureError",
@@ -33,8 +34,8 @@ class DeviceUriError(UsageError):
         self.reason = reason
         super().__init__(
             f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
-            f"where BUNDLE is a folder that `python -m sim build --output BUNDLE` wrote (for "
-            f"'software:', `python -m hdl generate` is enough), "
+            f"where BUNDLE is a folder that `{command('sim build --output BUNDLE')}` wrote (for "
+            f"'software:', `{command('hdl generate')}` is enough), "
             f"'serial:PATH?baud=N&bundle=BUNDLE', "
             f"'tcp:HOST:PORT?bundle=BUNDLE' or 'udp:HOST:PORT?bundle=BUNDLE' for a board, or "
             f"'PACKAGE.MODULE:PLACE', where that module has a function open_device(PLACE)."

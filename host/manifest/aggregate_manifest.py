@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from host.errors import ForeignManifestError
+from host.installation import command
 from host.manifest.bundle_manifest import BundleManifest, shared_parts
 
 __all__ = ["AGGREGATE_FORMAT", "AggregateManifest"]
@@ -50,7 +51,7 @@ class AggregateManifest(BundleManifest):
             raise ForeignManifestError(
                 name,
                 f"has a manifest that is none of aggregates of format {AGGREGATE_FORMAT}; generate "
-                f"it by `python -m hdl generate --operator MODULE:NAME`",
+                f"it by `{command('hdl generate --operator MODULE:NAME')}`",
             )
         try:
             return cls(

@@ -10,6 +10,7 @@ import shlex
 from typing import Any, Self
 
 from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+from host.installation import command
 from host.manifest.identity import digest
 from host.manifest.parts import Counter, ExternalMemory, RoutedClock
 from host.manifest.word_layout import Word
@@ -163,7 +164,7 @@ def read_document(path: str | Path) -> tuple[Any, Path]:
             path,
             f"has no readable manifest ({error.strerror or error}); generate the bundle, with "
             f"its simulator library, by "
-            f"`python -m sim build --preset demo --output {shlex.quote(str(place))}`",
+            f"`{command(f'sim build --preset demo --output {shlex.quote(str(place))}')}`",
         ) from error
     except UnicodeDecodeError as error:
         raise ForeignManifestError(path, "has a manifest that is no text") from error

@@ -16,6 +16,7 @@ from host.device.shell_registers import (
     VERSION,
 )
 from host.errors import JoinError, LinkMismatchError, LinkSilentError, UsageError
+from host.installation import command
 from host.selftest.comparison import answer, difference, small_join
 from host.selftest.finding import Finding, Outcome, StepFailedError
 
@@ -51,7 +52,7 @@ HINTS = {
     "try a shorter cable, another hub, a common ground.",
     "join": "The link works, and the accelerator answers something else than the reference join: "
     "a bitstream that misses its clock, or a fault of the kit. Run the same with the bundle's "
-    "simulation: `python -m host selftest sim:BUNDLE`; if that passes, report both.",
+    f"simulation: `{command('host selftest sim:BUNDLE')}`; if that passes, report both.",
     "counters": "The results are right and the counters are not: words were sent twice or lost "
     "before they were counted. Try again; if it repeats, report it.",
     "line": "The line damages bytes. No result is wrong, but the link is slow: a shorter cable, "

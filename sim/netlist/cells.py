@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hdl.fpga.tools import YOSYS, find_tool
 from host.errors import MissingToolError
+from host.installation import how_to_get
 
 __all__ = ["cell_models"]
 
@@ -42,7 +43,9 @@ def model_folder():
         if all((place / name).is_file() for name in YOSYS_MODELS):
             return place
     raise MissingToolError(
-        f"Yosys' {YOSYS_MODELS[0]}", "to simulate a netlist", "run `make setup-fpga`"
+        f"Yosys' {YOSYS_MODELS[0]}",
+        "to simulate a netlist",
+        f"run `{how_to_get('fpga', 'setup-fpga')}`",
     )
 
 

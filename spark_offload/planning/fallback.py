@@ -11,6 +11,7 @@ from host import JoinError, Manifest
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import plan_streams
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
+from host.installation import command
 from host.query.join_query import JoinQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.devices.sources import Devices
@@ -129,6 +130,6 @@ def _cause(error: JoinError, columns: tuple[str, ...] = ()) -> Cause:
     remedy = (
         error.remedy
         if isinstance(error, MissingToolError)
-        else "`python -m host doctor` says which tools are missing"
+        else f"`{command('host doctor')}` says which tools are missing"
     )
     return Cause(str(error).rstrip("."), columns, remedy)

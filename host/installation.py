@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the kit runs from a checkout or was installed by pip, and how its commands are called.
+
+Messages that name a command or an extra of the kit ask here, so that users of an installed kit are
+not sent to a Makefile that they do not have.
+"""
+
+from pathlib import Path
+
+__all__ = ["command", "find_checkout", "how_to_get"]
+
+
+def find_checkout() -> Path | None:
+    """Return the root of the checkout with this file; None if the kit was installed by pip."""
+    root = Path(__file__).resolve().parents[1]
+    parts = ("pyproject.toml", "hdl", "sim")  # an installed kit's folder lacks the first
+    return root if all((root / part).exists() for part in parts) else None
+
+
+def command(words: str) -> str:
+    """Return how a command of the kit is called.
+
+    Parameters
+    ----------
+    words : str
+        Package, subcommand and options, such as ``"sim build --preset demo"``.
+    """
+    return f"{'splitjoin' if find_checkout() is None else 'python -m'} {words}"
+
+
+def how_to_get(extra: str, target: str) -> str:
+    """Return the command that installs an extra of the kit.
+
+    Parameters
+    ----------
+    extra : str
+        The extra of the installed kit.
+    target : str
+        The target of the checkout's Makefile.
+    """
+    if find_checkout() is None:
+        return f"pip install 'splitjoin-kit[{extra}]'"
+    return f"make {target}"
