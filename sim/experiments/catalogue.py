@@ -195,7 +195,7 @@ def plots(*, quick=False):
         Plot("scalejoin", "The benchmark of ScaleJoin (Q3 of STRETCH), time-based windows",
              "join cores", "pairs decided per cycle", f"Saturated; {outer}; 1 match in 226,757.",
              tuple(over_cores(f"window of 2^{w.bit_length() - 1}", "sj", "pairs decided per cycle",
-                              cores, window=w, timed=True, width=10) for w in WINDOWS)),
+                              cores, window=w, timed=True, width=10) for w in extent.windows)),
         Plot("engines", "Engines over the match rate", "matches per pair", "cycles per tuple",
              "Saturated, 4 cores, window of 2^11, equality of 32 bits; a star per full group.",
              engines(extent.engines, (10, 100, 1_000, 10_000, 100_000, 1_000_000), (0.0,)),
