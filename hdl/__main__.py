@@ -22,7 +22,12 @@ from .shells.pin_names import PIN_NAMES
 __all__ = ["main"]
 
 #: Options of ``generate`` about the AXI shell, and the fields of :class:`AxiOptions` they set.
-AXI_OPTIONS = {"axi_inputs": "inputs", "bus_clock": "bus_clock", "names": "names"}
+AXI_OPTIONS = {
+    "axi_inputs": "inputs",
+    "axi_r_inputs": "r_inputs",
+    "bus_clock": "bus_clock",
+    "names": "names",
+}
 
 
 def generate(options):
@@ -103,8 +108,13 @@ def parser(prog="python -m hdl"):
         "and Markdown: axi (AXI4-Stream, AXI4-Lite; docs/axi.md)",
     )  # fmt: skip
     command.add_argument(
-        "--axi-inputs", type=int, choices=(1, 2), metavar="N",
-        help="inputs of the AXI shell: 1, or 2 for R and S by themselves, merged by timestamp",
+        "--axi-inputs", type=int, metavar="N",
+        help="inputs of the AXI shell: 1, 2 for R and S by themselves, or up to 64 for several "
+        "sources of a side; all are merged by timestamp",
+    )  # fmt: skip
+    command.add_argument(
+        "--axi-r-inputs", type=int, metavar="N",
+        help="how many of the inputs are R's; default: half of them, rounded down",
     )  # fmt: skip
     command.add_argument(
         "--bus-clock", choices=BUS_CLOCKS,

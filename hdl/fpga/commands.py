@@ -88,7 +88,8 @@ def route(options):
     from .route import route as run
     from .routing_report import design_name, write_report
 
-    name = f"{design_name(parameters, options.preset)}-{device.name}-grade{options.speed}"
+    inputs = f"-{options.inputs}-inputs" if options.inputs > 1 else ""
+    name = f"{design_name(parameters, options.preset)}{inputs}-{device.name}-grade{options.speed}"
     written = Path(options.output) / f"{name}.json"
     earlier = None
     if options.add and written.exists():
@@ -103,6 +104,7 @@ def route(options):
         frequency=options.frequency,
         deadline=60 * options.deadline,
         jobs=options.jobs,
+        inputs=options.inputs,
         preset=options.preset,
         measured=measured,
         command=typed(options.arguments),
@@ -200,6 +202,10 @@ def add_commands(commands):
     command.add_argument(
         "--jobs", type=int, default=1, metavar="N",
         help="seeds to route at the same time, 1 to 3 GB each; default: 1",
+    )  # fmt: skip
+    command.add_argument(
+        "--inputs", type=int, default=1, metavar="N",
+        help="put the merge of so many inputs in front of the accelerator (docs/scalegate.md)",
     )  # fmt: skip
     command.add_argument(
         "--add", action="store_true",

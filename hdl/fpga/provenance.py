@@ -92,9 +92,12 @@ def identify(name):
     return Program(name, version, release_of(version), locked, source)
 
 
-def routed_verilog(parameters, device):
-    """Return the Verilog that is synthesized and routed: the accelerator in its shell."""
-    return to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+def routed_verilog(parameters, device, inputs=1):
+    """Return the Verilog that is synthesized and routed: the accelerator in its shell.
+
+    With more than one of the ``inputs``, their merge stands in front of the accelerator.
+    """
+    return to_verilog(RoutingShell(parameters, inputs=inputs), name=SHELL, platform=device)
 
 
 def design_hash(verilog):

@@ -67,7 +67,7 @@ def earlier_design(report):
     if parameters is not None and (
         preset is None or (PRESETS | AGGREGATE_PRESETS).get(preset) == parameters
     ):
-        verilog = routed_verilog(parameters, find_device(report["device"]))
+        verilog = routed_verilog(parameters, find_device(report["device"]), report.get("inputs", 1))
         if design_hash(verilog) == report["design"]:
             return None
     commit = report.get("commit")

@@ -93,7 +93,7 @@ def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadl
 
 
 def route(
-    parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1,
+    parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1, inputs=1,
     preset=None, measured=None, command=None, earlier=None,
 ):  # fmt: skip
     """Synthesize an accelerator once, route it with every seed, and return the report.
@@ -115,6 +115,8 @@ def route(
         Time limit of one nextpnr run in seconds.
     jobs : int
         Number of seeds that run in parallel.
+    inputs : int
+        Inputs that are merged in front of the accelerator (:class:`hdl.fpga.shell.RoutingShell`).
     preset : str or None
         Name of the preset.
     measured : dict or None
@@ -140,7 +142,7 @@ def route(
     for tool in (YOSYS, NEXTPNR):  # fails before the work begins
         find_tool(tool)
     folder = Path(folder)
-    verilog = routed_verilog(parameters, device)
+    verilog = routed_verilog(parameters, device, inputs)
     routed = {
         "device": device.name,
         "speed": speed,
@@ -167,6 +169,7 @@ def route(
         "commit": commit(),
         "preset": preset,
         "parameters": parameters.to_dict(),
+        "inputs": inputs,
         **what_it_computes(parameters),
         **outcome(runs, router),
         "measured": measured,

@@ -107,6 +107,8 @@ def routing_markdown(report, earlier=None):
         ("device", f"{report['device']}, speed grade {report['speed']}"),
         ("preset", report["preset"]),
         *((name, report[name]) for name in COMPUTES if name in report),
+        *([("inputs", f"{report['inputs']}, merged by a ScaleGate")]
+          if report.get("inputs", 1) > 1 else ()),
         ("clock", f"{report['fmax_mhz']} MHz, the slowest of {len(report['runs'])} seed(s)"),
         ("synthesis", program(report["synthesis"])),
         ("place and route", "; ".join(program(router) for router in report["routers"])),

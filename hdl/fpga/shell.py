@@ -3,9 +3,10 @@
 
 from amaranth import *
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from hdl.architecture import make_accelerator
+from hdl.shells.merged_inputs import MergedInputs
 
 __all__ = ["SHELL", "RoutingShell"]
 
@@ -31,6 +32,9 @@ class RoutingShell(wiring.Component):
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
+    inputs : int
+        With more than one, the accelerator stands behind the merge of so many inputs
+        (:class:`hdl.shells.merged_inputs.MergedInputs`).
 
     Members
     -------
@@ -41,8 +45,9 @@ class RoutingShell(wiring.Component):
     data_out : Out(1)
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, inputs=1):
         self.parameters = parameters
+        self.inputs = inputs
         self.latency = 2
         super().__init__({"data_in": In(1), "capture": In(1), "data_out": Out(1)})
 
@@ -56,8 +61,11 @@ class RoutingShell(wiring.Component):
 
         accelerator = make_accelerator(self.parameters)
         m.submodules.accelerator = DomainRenamer("inside")(accelerator)
+        ports = list(accelerator.signature.flatten(accelerator))
+        if self.inputs > 1:
+            ports = self.elaborate_merge(m, accelerator, ports)
         inputs, outputs = [], []
-        for _, member, value in accelerator.signature.flatten(accelerator):
+        for _, member, value in ports:
             (inputs if member.flow == In else outputs).append(Value.cast(value))
         inputs, outputs = Cat(inputs), Cat(outputs)
 
@@ -73,3 +81,13 @@ class RoutingShell(wiring.Component):
             sent.eq(Mux(capture, taken, Cat(Const(0, 1), sent))),
         ]
         return m
+
+    def elaborate_merge(self, m, accelerator, ports):
+        """Put a merge of inputs in front of the accelerator; return the ports that both have."""
+        merged = MergedInputs(self.parameters, inputs=self.inputs)
+        m.submodules.merged = DomainRenamer("inside")(merged)
+        connect(m, merged.o, accelerator.i)
+        return [
+            *(port for port in merged.signature.flatten(merged) if port[0][0] != "o"),
+            *(port for port in ports if port[0][0] != "i"),
+        ]

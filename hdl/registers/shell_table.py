@@ -6,6 +6,7 @@ from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
+from .merge_table import exclusions, merge_errors, merge_registers
 from .table import Field, Register, RegisterTable
 
 __all__ = ["COUNTERS_ADDRESS", "HASH_WORDS", "MAGIC", "VERSION", "shell_table", "word_bytes"]
@@ -14,7 +15,7 @@ __all__ = ["COUNTERS_ADDRESS", "HASH_WORDS", "MAGIC", "VERSION", "shell_table", 
 MAGIC = int.from_bytes(b"SJKT", "little")
 #: Version of the register map (major, minor). The minor number rises when registers are added, the
 #: major number when software that knows an earlier map would go wrong.
-VERSION = (1, 1)
+VERSION = (1, 2)
 #: Registers of 32 bits that hold the hash of the manifest.
 HASH_WORDS = 8
 #: Address of the lower half of counter 0. Every counter takes eight bytes.
@@ -49,7 +50,7 @@ def identity():
     ]  # fmt: skip
 
 
-def capabilities(parameters, inputs):
+def capabilities(parameters, merged):
     """Return the registers that say what kind of accelerator this is."""
     return [
         Register(
@@ -63,7 +64,8 @@ def capabilities(parameters, inputs):
                          "Most tuples in an input word, and most results in a result word."),
                 constant("RESULT_PORTS", 20, 4, len(result_ports(parameters)),
                          "Ports that results leave by."),
-                constant("INPUT_PORTS", 24, 4, inputs, "Ports that input words come by."),
+                constant("INPUT_PORTS", 24, 8, max(1, len(merged)),
+                         "Ports that input words come by."),
             ),
         ),
         Register(
@@ -100,16 +102,8 @@ def manifest_hash():
     ]  # fmt: skip
 
 
-def errors(inputs):
+def errors(merged):
     """Return the fields of ERRORS, in order: name and description."""
-    merged = [
-        ("LATE_R", "R's input sent a tuple that is older than what had been reached."),
-        ("LATE_S", "S's input sent a tuple that is older than what had been reached."),
-        ("EXCLUDED_R", "R's input stalled and was excluded."),
-        ("EXCLUDED_S", "S's input stalled and was excluded."),
-        ("DIFFERENT", "The two inputs brought different control words in the same place."),
-        ("SIDE", "An input brought a tuple of the other side, or an order that does not exist."),
-    ]
     return [
         ("ILLEGAL", "A star or mark told of an illegal word."),
         ("DISORDER", "A star or mark told that time went backwards."),
@@ -118,45 +112,11 @@ def errors(inputs):
         ("FAILED", "A star or mark told of a core that had failed."),
         ("PARITY", "A star or mark told of a core that had read a flipped bit."),
         ("INPUT", "An input word came without all of its bytes, and was dropped."),
-        *(merged if inputs == 2 else ()),
+        *merge_errors(merged),
     ]
 
 
-def merge_registers():
-    """Return the registers of the merge of two inputs."""
-    return [
-        Register(
-            name="STALL_DEADLINE", address=0x054,
-            description="When an input is excluded that the other one waits for.",
-            fields=(
-                Field(name="CYCLES", offset=0, bits=32, access="rw",
-                      description="Stalled cycles on end; zero for never."),
-            ),
-        ),
-        *(
-            Register(
-                name=f"STALLS_{side}", address=address,
-                description=f"Cycles in which {side}'s input was waited for.",
-                fields=(
-                    Field(name="CYCLES", offset=0, bits=32,
-                          description="Counts from reset on, and wraps."),
-                ),
-            )
-            for side, address in (("R", 0x058), ("S", 0x05C))
-        ),
-    ]  # fmt: skip
-
-
-def exclusions():
-    """Return the fields of CONTROL that exclude one of two inputs."""
-    return [
-        Field(name=f"EXCLUDE_{side}", offset=offset, access="wo",
-              description=f"Exclude {side}'s input, if it has no word, until its next word.")
-        for side, offset in (("R", 2), ("S", 3))
-    ]  # fmt: skip
-
-
-def control(inputs):
+def control(merged):
     """Return the registers that software works with."""
     return [
         Register(
@@ -166,7 +126,7 @@ def control(inputs):
                       description="Reset the accelerator. Registers keep their values."),
                 Field(name="SNAPSHOT", offset=1, access="wo",
                       description="Copy all counters, to be read below."),
-                *(exclusions() if inputs == 2 else ()),
+                *exclusions(merged),
                 Field(name="ENABLE", offset=8, access="rw", reset=1,
                       description="While zero, no input word is taken."),
             ),
@@ -188,7 +148,7 @@ def control(inputs):
             name="ERRORS", address=0x048, description="What has gone wrong since it was cleared.",
             fields=tuple(
                 Field(name=name, offset=n, access="w1c", description=description)
-                for n, (name, description) in enumerate(errors(inputs))
+                for n, (name, description) in enumerate(errors(merged))
             ),
         ),
         Register(
@@ -229,28 +189,27 @@ def counters(parameters):
     ]  # fmt: skip
 
 
-def shell_table(parameters, *, inputs=1):
+def shell_table(parameters, *, merged=()):
     """Return the registers of a shell around the accelerator with ``parameters``.
 
     Parameters
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
-    inputs : int
-        Ports that input words come by: 1, or 2 that are merged.
+    merged : sequence of str
+        Names of the inputs that are merged (:func:`hdl.shells.input_names.input_names`); none if
+        all words come by one port.
 
     Returns
     -------
     RegisterTable
     """
-    return RegisterTable(
-        "splitjoin",
-        (
-            *identity(),
-            *capabilities(parameters, inputs),
-            *manifest_hash(),
-            *control(inputs),
-            *(merge_registers() if inputs == 2 else ()),
-            *counters(parameters),
-        ),
+    registers = (
+        *identity(),
+        *capabilities(parameters, merged),
+        *manifest_hash(),
+        *control(merged),
+        *merge_registers(merged),
+        *counters(parameters),
     )
+    return RegisterTable("splitjoin", tuple(sorted(registers, key=lambda one: one.address)))

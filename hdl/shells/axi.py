@@ -35,9 +35,9 @@ def master_name(port):
     return f"m_axis{port[1:]}"
 
 
-def slave_names(inputs):
-    """Return the names of the AXI4-Stream slaves of a shell with 1 or 2 inputs."""
-    return ["s_axis"] if inputs == 1 else ["s_axis_r", "s_axis_s"]
+def slave_names(merged):
+    """Return the names of the AXI4-Stream slaves of a shell that merges the inputs ``merged``."""
+    return [f"s_axis_{name.lower()}" for name in merged] or ["s_axis"]
 
 
 class AxiShell(wiring.Component):
@@ -47,16 +47,17 @@ class AxiShell(wiring.Component):
     then in reset for 16 cycles more, in which no word is taken, and neither are words while
     CONTROL.ENABLE is zero. Registers can be read and written all the time.
 
-    With two inputs, tuples of R and of S come at inputs of their own and are merged by timestamp
-    (:class:`hdl.shells.merged_inputs.MergedInputs`).
+    With several inputs, tuples of R and of S come at inputs of their own and are merged by
+    timestamp (:class:`hdl.shells.merged_inputs.MergedInputs`).
 
     With a separate bus clock, the signals of the registers belong to ``s_axi_aclk``, with its own
     reset (:class:`hdl.shells.bus_crossing.BusCrossing`); ``interrupt`` still belongs to ``aclk``.
     The options may give the pins other names (:mod:`hdl.shells.pin_names`).
 
-    Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 4 with two
-    inputs, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out of every
-    port; with two inputs, 1 tuple per cycle in of both together, and a control word per 2 cycles.
+    Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 1 and the
+    latency of the merge, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out
+    of every port; with several inputs, 1 tuple per cycle in of all together, and a control word per
+    2 cycles.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class AxiShell(wiring.Component):
     -------
     aclk, aresetn : In(1)
     s_axis : In(AxiStream)
-        Input words. With two inputs: ``s_axis_r`` and ``s_axis_s``.
+        Input words. With several inputs: those of :func:`slave_names`.
     m_axis : Out(AxiStream)
         Result words. With two result ports: ``m_axis_r`` and ``m_axis_s``.
     s_axi : In(AxiLite())
@@ -94,12 +95,16 @@ class AxiShell(wiring.Component):
         self.options.check(parameters)
         self.is_whole = is_whole
         self._hash = hash_number(digest)
-        inputs, pins = self.options.inputs, self.options.pins
+        merged, pins = self.options.merged, self.options.pins
         bus_pins = {pins.bus_clock: In(1), pins.bus_reset: In(1)}
         self._inputs = {
-            name: AxiStreamInput(input_word(parameters)) for name in slave_names(inputs)
+            name: AxiStreamInput(input_word(parameters)) for name in slave_names(merged)
         }
-        self._merged = MergedInputs(parameters) if inputs == 2 else None
+        self._merged = None
+        if merged:
+            self._merged = MergedInputs(
+                parameters, inputs=self.options.inputs, r_inputs=self.options.r_inputs
+            )
         self.latency = 2 + (self._merged.latency if self._merged else 0)
         self._outputs = [AxiStreamOutput(result_word(parameters)) for _ in result_ports(parameters)]
         masters = {
@@ -121,13 +126,11 @@ class AxiShell(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        pins = self.options.pins
+        options, pins = self.options, self.options.pins
         m.domains.sync = sync = ClockDomain(local=True)
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
-        m.submodules.registers = registers = ShellRegisters(
-            self.parameters, inputs=self.options.inputs
-        )
+        m.submodules.registers = registers = ShellRegisters(self.parameters, merged=options.merged)
         make = make_accelerator if self.is_whole else AcceleratorInstance
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
@@ -222,12 +225,19 @@ class AxiShell(wiring.Component):
         m.d.comb += [
             merged.exclude.eq(registers.exclude),
             merged.deadline.eq(registers.deadline),
+            registers.late.eq(merged.late),
+            registers.excluded.eq(merged.excluded),
             *(
                 mine.eq(theirs)
                 for mine, theirs in zip(registers.stalls, merged.stalls, strict=True)
             ),
         ]
-        return [merged.late, merged.excluded, merged.differ, merged.wrong], merged.waits
+        by_side = [
+            Cat(bit for bit, of in zip(bits, merged.sides, strict=True) if of == side).any()
+            for bits in (merged.late, merged.excluded)
+            for side in (0, 1)
+        ]
+        return [*by_side, merged.differ, merged.wrong], merged.waits
 
     def elaborate_output(self, m, n, results, reset, watch):
         """Lead the words of a result port to its pins; return whether one of them waits there."""

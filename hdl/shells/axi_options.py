@@ -3,7 +3,7 @@
 
 from dataclasses import asdict, dataclass
 
-from .merged_inputs import check_inputs
+from .input_names import check_inputs, input_names
 from .pin_names import PIN_NAMES
 
 __all__ = ["BUS_CLOCKS", "AxiOptions"]
@@ -19,8 +19,10 @@ class AxiOptions:
     Parameters
     ----------
     inputs : int
-        1: one input ``s_axis`` for all words. 2: ``s_axis_r`` and ``s_axis_s`` for R and S, which
-        are merged by timestamp.
+        1: one input ``s_axis`` for all words. 2: ``s_axis_r`` and ``s_axis_s`` for R and S. More,
+        up to 64: several sources of a side, ``s_axis_r0`` and so on. All are merged by timestamp.
+    r_inputs : int or None
+        So many of them bring R's tuples. None: half of them, rounded down.
     bus_clock : str
         One of :data:`BUS_CLOCKS`.
     names : str
@@ -28,6 +30,7 @@ class AxiOptions:
     """
 
     inputs: int = 1
+    r_inputs: int | None = None
     bus_clock: str = "shared"
     names: str = "axi"
 
@@ -47,13 +50,18 @@ class AxiOptions:
         return PIN_NAMES[self.names]
 
     @property
+    def merged(self):
+        """Return the names of the inputs that are merged; none if there is one input."""
+        return input_names(self.inputs, self.r_inputs)
+
+    @property
     def has_bus_clock(self):
         """Return whether the registers have a clock of their own."""
         return self.bus_clock == "separate"
 
     def check(self, parameters):
         """Raise :exc:`ValueError` unless the options suit an accelerator."""
-        check_inputs(parameters, self.inputs)
+        check_inputs(parameters, self.inputs, self.r_inputs)
 
     def to_dict(self):
         """Return the options as they are in a manifest."""

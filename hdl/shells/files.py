@@ -53,7 +53,7 @@ def shell_files(parameters, digest, options):
         Name and text of each file.
     ports : list of dict
     """
-    table = shell_table(parameters, inputs=options.inputs)
+    table = shell_table(parameters, merged=options.merged)
     shell = AxiShell(parameters, digest=digest, options=options)
     ports = ports_of(shell)
     head = [
@@ -98,12 +98,12 @@ def describe_shell(parameters, digest, options, texts, ports):
         "streams": {
             name: {"word": word, "bytes": widths[f"{name}_tkeep"]}
             for names, word in [
-                (slave_names(options.inputs), "input_word"),
+                (slave_names(options.merged), "input_word"),
                 (masters, "result_word"),
             ]
             for name in names
         },
         "ports": ports,
         "register_version": f"{major}.{minor}",
-        "registers": shell_table(parameters, inputs=options.inputs).describe(),
+        "registers": shell_table(parameters, merged=options.merged).describe(),
     }

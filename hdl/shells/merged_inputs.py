@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two inputs of a shell, one for each side, merged by time into the words of an accelerator."""
+"""Inputs of a shell, each for one side, merged by time into the words of an accelerator."""
+
+from functools import reduce
+from operator import or_
 
 from amaranth import *
 from amaranth.lib import stream, wiring
@@ -10,56 +13,47 @@ from hdl.scalegate.gate import ScaleGate
 from hdl.scalegate.words import GateKind
 from hdl.words.inputs import input_word
 
+from .input_names import check_inputs, input_names, sides_of
 from .source_words import SourceWords
 
-__all__ = ["MergedInputs", "check_inputs"]
-
-#: R's words and S's words.
-SIDES = 2
-
-
-def check_inputs(parameters, inputs):
-    """Raise :exc:`ValueError` unless an accelerator can have so many inputs."""
-    if inputs not in (1, SIDES):
-        raise ValueError(f"A shell has 1 or {SIDES} inputs, not {inputs!r}")
-    if inputs == SIDES and not parameters.timestamp_bits:
-        raise ValueError(
-            f"{SIDES} inputs are merged by timestamp, so 'timestamp_bits' must not be zero"
-        )
-    if inputs == SIDES and parameters.tuples_per_word != 1:
-        raise ValueError(
-            f"{SIDES} inputs take words of one side each, so 'tuples_per_word' must be 1, "
-            f"not {parameters.tuples_per_word!r}"
-        )
+__all__ = ["MergedInputs"]
 
 
 class MergedInputs(wiring.Component):
-    """Merge the words of R and of S in front of an accelerator: the smallest ScaleGate.
+    """Merge the words of several inputs in front of an accelerator with a ScaleGate.
 
-    A control word of the accelerator comes at both inputs, and goes on once. What the words say to
+    A control word of the accelerator comes at all inputs, and goes on once. What the words say to
     the merge is in :class:`hdl.shells.source_words.SourceWords`.
 
     A reset lasts two cycles at least.
 
-    Latency: 3 cycles. Throughput: 1 tuple per cycle; a control word takes 2 cycles.
+    Latency: that of the gate, 3 cycles with two inputs and 7 with eight; an order to exclude an
+    input takes one cycle to the gate. Throughput: 1 tuple per cycle; a control word takes 2 cycles.
 
     Parameters
     ----------
     parameters : JoinParameters
-        Parameters of the accelerator (:func:`check_inputs`).
+        Parameters of the accelerator (:func:`hdl.shells.input_names.check_inputs`).
+    inputs, r_inputs
+        See :func:`hdl.shells.input_names.input_names`; at least two inputs.
+
+    Attributes
+    ----------
+    sides : tuple of int
+        Side whose tuples come at each input: 0 for R, 1 for S.
 
     Members
     -------
-    i : In(stream.Signature(input_word(parameters))).array(2)
-        R's words, and S's words.
+    i : In(stream.Signature(input_word(parameters))).array(inputs)
+        Words of R's inputs, then words of S's inputs.
     o : Out(stream.Signature(input_word(parameters)))
-    exclude : In(2)
+    exclude : In(inputs)
         Exclude these inputs now, if they stall.
     deadline : In(DEADLINE_BITS)
         Stalled cycles after which an input is excluded; zero for never.
-    stalls : Out(COUNTER_BITS).array(2)
+    stalls : Out(COUNTER_BITS).array(inputs)
         Cycles in which each input was waited for; they wrap.
-    late, excluded : Out(2)
+    late, excluded : Out(inputs)
         An input has sent a late tuple, was excluded; high for one cycle or more.
     differ : Out(1)
         The inputs brought different control words; high for one cycle or more.
@@ -69,21 +63,24 @@ class MergedInputs(wiring.Component):
         In the previous cycle a word was in the merge.
     """
 
-    def __init__(self, parameters):
+    def __init__(self, parameters, *, inputs=2, r_inputs=None):
+        check_inputs(parameters, inputs, r_inputs)
+        if inputs < 2:
+            raise ValueError(f"A merge needs at least two inputs, not {inputs!r}")
         self.parameters = parameters
-        check_inputs(parameters, SIDES)
+        self.sides = sides_of(input_names(inputs, r_inputs))
         layout = input_word(parameters)
-        self._gate = ScaleGate(parameters.timestamp_bits, layout, sources=SIDES)
+        self._gate = ScaleGate(parameters.timestamp_bits, layout, sources=inputs)
         self.latency = self._gate.latency
         super().__init__(
             {
-                "i": In(stream.Signature(layout)).array(SIDES),
+                "i": In(stream.Signature(layout)).array(inputs),
                 "o": Out(stream.Signature(layout)),
-                "exclude": In(SIDES),
+                "exclude": In(inputs),
                 "deadline": In(DEADLINE_BITS),
-                "stalls": Out(COUNTER_BITS).array(SIDES),
-                "late": Out(SIDES),
-                "excluded": Out(SIDES),
+                "stalls": Out(COUNTER_BITS).array(inputs),
+                "late": Out(inputs),
+                "excluded": Out(inputs),
                 "differ": Out(1),
                 "wrong": Out(1),
                 "waits": Out(1),
@@ -93,13 +90,19 @@ class MergedInputs(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.gate = gate = self._gate
-        words = [SourceWords(self.parameters, side=side) for side in range(SIDES)]
-        for side, (source, i) in enumerate(zip(words, self.i, strict=True)):
-            m.submodules[f"words_{side}"] = source
+        words = [
+            SourceWords(self.parameters, sides=self.sides, number=number)
+            for number in range(len(self.sides))
+        ]
+        for number, (source, i) in enumerate(zip(words, self.i, strict=True)):
+            m.submodules[f"words_{number}"] = source
             connect(m, flipped(i), source.i)
-            connect(m, source.o, gate.i[side])
+            connect(m, source.o, gate.i[number])
+        # Orders of all inputs meet at the entry of each, so a register stands between them.
+        ordered = Signal.like(self.exclude)
+        m.d.sync += ordered.eq(reduce(or_, (source.exclude for source in words)))
         m.d.comb += [
-            gate.exclude.eq(self.exclude | Cat(source.exclude for source in reversed(words))),
+            gate.exclude.eq(self.exclude | ordered),
             gate.deadline.eq(self.deadline),
             gate.forget.eq(1),  # whoever looks at the faults remembers them
             self.late.eq(gate.late),

@@ -7,7 +7,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl import counters
 from hdl.registers.bus import RegisterBus
-from hdl.registers.file import RegisterFile
+from hdl.registers.file import RegisterFile, port_name
+from hdl.registers.merge_table import mask_names
 from hdl.registers.shell_table import HASH_WORDS, shell_table
 from hdl.registers.snapshot import CounterSnapshot
 from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
@@ -46,8 +47,8 @@ class ShellRegisters(wiring.Component):
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
-    inputs : int
-        Ports that input words come by: 1, or 2 that are merged.
+    merged : sequence of str
+        Names of the inputs that are merged, none if all words come by one port.
 
     Members
     -------
@@ -71,23 +72,27 @@ class ShellRegisters(wiring.Component):
     counter_addr : Out
     counter_data : In(48)
         Of the accelerator.
-    exclude : Out(2)
-        CONTROL.EXCLUDE_R and _S were written, for one cycle; only with two inputs, as what follows.
+    exclude : Out(len(merged))
+        These inputs are to be excluded, for one cycle; only with merged inputs, as what follows.
     deadline : Out(32)
         STALL_DEADLINE.
-    stalls : In(32).array(2)
-        STALLS_R and STALLS_S.
+    late, excluded : In(len(merged))
+        Bits to be set in LATE_INPUTS and EXCLUDED_INPUTS, which there are with more than two.
+    stalls : In(32).array(len(merged))
+        Cycles in which each input was waited for.
     """
 
-    def __init__(self, parameters, *, inputs=1):
+    def __init__(self, parameters, *, merged=()):
         self.parameters = parameters
-        self.inputs = inputs
+        self.merged = tuple(merged)
         self.latency = 1
-        self._file = RegisterFile(shell_table(parameters, inputs=inputs))
+        self._file = RegisterFile(shell_table(parameters, merged=merged))
         merge = {
-            "exclude": Out(inputs),
+            "exclude": Out(len(merged)),
             "deadline": Out(DEADLINE_BITS),
-            "stalls": In(COUNTER_BITS).array(inputs),
+            "late": In(len(merged)),
+            "excluded": In(len(merged)),
+            "stalls": In(COUNTER_BITS).array(len(merged)),
         }
         super().__init__(
             {
@@ -104,7 +109,7 @@ class ShellRegisters(wiring.Component):
                 "interrupt": Out(1),
                 "counter_addr": Out(counters.address_bits(parameters)),
                 "counter_data": In(counters.COUNTER_BITS),
-                **(merge if inputs == 2 else {}),
+                **(merge if merged else {}),
             }
         )
 
@@ -138,15 +143,36 @@ class ShellRegisters(wiring.Component):
             self.counter_addr.eq(snapshot.counter_addr),
             snapshot.counter_data.eq(self.counter_data),
         ]
-        if self.inputs == 2:
-            m.d.comb += [
-                self.exclude.eq(Cat(file.control_exclude_r, file.control_exclude_s)),
-                self.deadline.eq(file.stall_deadline_cycles),
-                file.stalls_r_cycles.eq(self.stalls[0]),
-                file.stalls_s_cycles.eq(self.stalls[1]),
-            ]
+        if self.merged:
+            self.elaborate_merge(m, file)
         m.d.sync += self.interrupt.eq(
             (file.interrupt_status_held & file.interrupt_enable_mark)
             | (has_failed & file.interrupt_enable_error)
         )
         return m
+
+    def elaborate_merge(self, m, file):
+        """Connect the registers about the merge of the inputs."""
+        m.d.comb += [
+            self.deadline.eq(file.stall_deadline_cycles),
+            *(
+                getattr(file, f"stalls_{name}_cycles".lower()).eq(stalls)
+                for name, stalls in zip(self.merged, self.stalls, strict=True)
+            ),
+        ]
+        if len(self.merged) == 2:
+            m.d.comb += self.exclude.eq(Cat(file.control_exclude_r, file.control_exclude_s))
+            return
+        m.d.comb += [
+            self.exclude.eq(self.mask(file, "EXCLUDE_INPUTS")),
+            self.mask(file, "LATE_INPUTS").eq(self.late),
+            self.mask(file, "EXCLUDED_INPUTS").eq(self.excluded),
+        ]
+
+    def mask(self, file, mask):
+        """Return the ports of the registers that have a bit for each input, the first one first."""
+        return Cat(
+            getattr(file, port_name(file.table[name], field))
+            for name in mask_names(mask, self.merged)
+            for field in file.table[name].fields
+        )

@@ -13,7 +13,7 @@ from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_p
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
 #: The accelerators of the AXI benches and the options of their shells: one result port and two, one
-#: tuple in a word and two, one input and two, one clock and two.
+#: tuple in a word and two, one input and several, one clock and two.
 AXI_SHAPES = {
     "axi": (PRESETS["tiny"], AxiOptions()),
     "axi of two ports": (
@@ -21,6 +21,7 @@ AXI_SHAPES = {
         AxiOptions(),
     ),
     "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),
+    "axi of five inputs": (PRESETS["tiny"], AxiOptions(inputs=5)),
     "axi of two clocks": (PRESETS["tiny"], AxiOptions(bus_clock="separate")),
 }
 

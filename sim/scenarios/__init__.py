@@ -9,9 +9,9 @@ from .cases import Cases, Flow
 from .chain_answers import assert_chain_right, chain_answer
 from .hostile_words import hostile_scenario
 from .illegal import illegal_word
+from .merged_inputs import merged_inputs
 from .random_words import random_scenario
 from .scenario import Scenario
-from .two_inputs import two_inputs
 from .workloads import make_scenario, names
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "hostile_scenario",
     "illegal_word",
     "make_scenario",
+    "merged_inputs",
     "names",
     "random_scenario",
-    "two_inputs",
 ]

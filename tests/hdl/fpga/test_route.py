@@ -80,8 +80,8 @@ def measured(tmp_path):
 @pytest.fixture
 def without_running(monkeypatch, verilog):
     """Both tools are there and give the sample report; the clock falls with the seed."""
-    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device: verilog)
-    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device: verilog)
+    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device, inputs: verilog)
+    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device, inputs: verilog)
 
     def run_tool(command, *, folder, log, step, deadline):
         seed = int(command[command.index("--seed") + 1])

@@ -20,7 +20,7 @@ VERILOG = "module today; endmodule\n"
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     """Return a function that puts a report into a checkout; all designs are alike in it."""
-    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device: VERILOG)
+    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device, inputs: VERILOG)
     (tmp_path / REPORTS).mkdir(parents=True)
 
     def put(preset, *, device="lfe5u-85f", speed=8, mhz=142.04, verilog=VERILOG):

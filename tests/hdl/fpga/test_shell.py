@@ -13,6 +13,7 @@ from hdl.accelerator import Accelerator
 from hdl.fpga.hierarchy import Hierarchy
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.parameters import JoinParameters, KeyField
+from hdl.shells.merged_inputs import MergedInputs
 from hdl.verilog.conversion import to_verilog
 
 CYCLES = 1_200
@@ -39,6 +40,23 @@ def test_every_port_of_the_accelerator_meets_a_register(verilog):
     shell = verilog.partition(f"module {SHELL}(")[2]
     assert f"reg [{len(inputs) - 1}:0] shifted" in shell
     assert f"reg [{len(outputs) - 1}:0] taken" in shell
+
+
+def test_inputs_that_are_merged_stand_in_the_place_of_the_accelerators():
+    parameters = SMALLEST.with_(timestamp_bits=2)
+    verilog = to_verilog(RoutingShell(parameters, inputs=2), name=SHELL)
+    names = {"accelerator": "accelerator", "merged": "merged_inputs"}
+    assert Hierarchy(verilog, top=SHELL).instances[SHELL] == names
+    merge, accelerator = MergedInputs(parameters), Accelerator(parameters)
+    # The stream between them: its payload, and a valid and a ready, is at no pad.
+    between = len(Value.cast(accelerator.i.payload)) + 2
+    inputs, outputs = (
+        len(of_merge) + len(of_accelerator) - between
+        for of_merge, of_accelerator in zip(ports_of(merge), ports_of(accelerator), strict=True)
+    )
+    shell = verilog.partition(f"module {SHELL}(")[2]
+    assert f"reg [{inputs - 1}:0] shifted" in shell
+    assert f"reg [{outputs - 1}:0] taken" in shell
 
 
 def ports_of(component):

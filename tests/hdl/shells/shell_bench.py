@@ -32,9 +32,9 @@ class Shell:
             self.dut, pauses=pauses, seed=seed, deadline=deadline, bus_period=bus_period
         )
         self.master = LiteMaster(self.bench, self.dut.s_axi)
-        self.table = shell_table(parameters, inputs=options.inputs)
+        self.table = shell_table(parameters, merged=options.merged)
         names = ["m_axis"] if parameters.result_streams == 1 else ["m_axis_r", "m_axis_s"]
-        self.inputs = [getattr(self.dut, name) for name in slave_names(options.inputs)]
+        self.inputs = [getattr(self.dut, name) for name in slave_names(options.merged)]
         self.outputs = [getattr(self.dut, name) for name in names]
 
     async def reset(self, ctx):

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The AXI shell with two inputs, in Amaranth's simulator."""
+"""The AXI shell with several inputs, in Amaranth's simulator."""
 
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
+from hdl.shells.input_names import sides_of
 from hdl.shells.source_words import SourceOrder
 from host.manifest import Manifest
 from host.words import WordCodec
-from sim.scenarios import assert_right, expected_results, random_scenario, two_inputs
+from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario
 from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.shells.shell_bench import Shell, integers, rows
 from tests.hdl.shells.source_orders import order
@@ -21,29 +22,34 @@ PARAMETERS = JoinParameters(
 TWO = AxiOptions(inputs=2)
 
 
-def test_two_inputs_give_the_answer_of_their_merge(tmp_path):
+@pytest.mark.parametrize(
+    "options", [TWO, pytest.param(AxiOptions(inputs=3, r_inputs=2), id="three")]
+)
+def test_inputs_give_the_answer_of_their_merge(tmp_path, options):
     parameters = PARAMETERS.with_(sub_window=5)
     path = write_manifest(parameters, tmp_path)
     manifest = Manifest.load(path)
-    scenario, inputs = two_inputs(manifest, random_scenario(manifest, 11, tuples=16))
+    scenario, inputs = merged_inputs(
+        manifest, random_scenario(manifest, 11, tuples=16), sides=sides_of(options.merged)
+    )
     expected = expected_results(path, scenario)
-    shell = Shell(parameters, options=TWO, pauses=0.4, seed=12)
+    shell = Shell(parameters, options=options, pauses=0.4, seed=12)
     found = []
 
-    def send(side):
+    def send(number):
         async def process(ctx):
-            if side:
-                await shell.bench.tick(ctx).repeat(20)  # the other one resets the shell
+            if number:
+                await shell.bench.tick(ctx).repeat(20)  # the first one resets the shell
             else:
                 await shell.reset(ctx)
-            await shell.send(ctx, integers(inputs[side]), axis=shell.inputs[side])
+            await shell.send(ctx, integers(inputs[number]), axis=shell.inputs[number])
 
         return process
 
     async def take(ctx):
         found.extend(await shell.take(ctx, scenario.marks))
 
-    shell.bench.run(send(0), send(1), take)
+    shell.bench.run(*(send(number) for number in range(len(inputs))), take)
     results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
     assert_right(path, scenario, results, expected=expected)
 
@@ -149,13 +155,56 @@ def test_different_control_words_and_words_of_the_wrong_side_are_told():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "inputs", "message"),
+    ("parameters", "options", "message"),
     [
-        (PARAMETERS, 3, "A shell has 1 or 2 inputs, not 3"),
-        (PARAMETERS.with_(timestamp_bits=0), 2, "'timestamp_bits' must not be zero"),
-        (PARAMETERS.with_(tuples_per_word=2), 2, "'tuples_per_word' must be 1, not 2"),
+        (PARAMETERS, {"inputs": 65}, "A shell has 1 to 64 inputs, not 65"),
+        (PARAMETERS, {"inputs": 0}, "A shell has 1 to 64 inputs, not 0"),
+        (PARAMETERS, {"inputs": 4, "r_inputs": 4}, "must be between 1 and 3, not 4"),
+        (PARAMETERS, {"r_inputs": 1}, "One input takes the words of both sides"),
+        (
+            PARAMETERS.with_(timestamp_bits=0),
+            {"inputs": 2},
+            "2 inputs are merged by timestamp, so 'timestamp_bits' must not be zero",
+        ),
+        (PARAMETERS.with_(tuples_per_word=2), {"inputs": 3}, "'tuples_per_word' must be 1, not 2"),
     ],
 )
-def test_what_cannot_be_merged_is_refused(parameters, inputs, message):
+def test_what_cannot_be_merged_is_refused(parameters, options, message):
     with pytest.raises(ValueError, match=message):
-        AxiShell(parameters, digest="ab" * 32, options=AxiOptions(inputs=inputs))
+        AxiShell(parameters, digest="ab" * 32, options=AxiOptions(**options))
+
+
+def test_of_several_inputs_each_is_named_counted_and_excluded():
+    shell = Shell(PARAMETERS, options=AxiOptions(inputs=3, r_inputs=1))
+    r, _, s1 = shell.inputs
+    flush = shell.word(control_word("FLUSH"))
+
+    async def program(ctx):
+        await shell.reset(ctx)
+        assert await shell.field(ctx, "WORDS", "INPUT_PORTS") == 3
+        await shell.send(ctx, words(shell, 0, 3), axis=r)
+        await shell.send(ctx, words(shell, 1, 7), axis=s1)
+        await shell.bench.tick(ctx).repeat(50)
+        assert await shell.read(ctx, "STALLS_S0") > 40
+        assert await shell.read(ctx, "STALLS_R") == await shell.read(ctx, "STALLS_S1") == 0
+        # S1 knows that S0 is silent.
+        await shell.send(ctx, [order(PARAMETERS, SourceOrder.EXCLUDE.value, 1)], axis=s1)
+        await shell.bench.tick(ctx).repeat(20)
+        assert await shell.read(ctx, "EXCLUDED_INPUTS_0") == 0b010
+        assert await shell.field(ctx, "ERRORS", "EXCLUDED_S") == 1
+        # S1's tuple still waits for R, until R is excluded too.
+        await shell.write(ctx, "EXCLUDE_INPUTS_0", 0b001)
+        await shell.bench.tick(ctx).repeat(20)
+        assert await shell.read(ctx, "EXCLUDED_INPUTS_0") == 0b011
+        # R comes back with a tuple that is too old, and all bring a control word.
+        for n, axis in enumerate(shell.inputs):
+            await shell.send(ctx, [*(words(shell, 0, 2) if n == 0 else []), flush], axis=axis)
+        await shell.take(ctx, 1)
+        assert await shell.read(ctx, "LATE_INPUTS_0") == 0b001
+        assert await shell.field(ctx, "ERRORS", "LATE_R") == 1
+        assert await shell.field(ctx, "ERRORS", "LATE_S") == 0
+        for mask in ("LATE_INPUTS_0", "EXCLUDED_INPUTS_0"):
+            await shell.write(ctx, mask, 0b111)
+            assert await shell.read(ctx, mask) == 0
+
+    shell.bench.run(program)

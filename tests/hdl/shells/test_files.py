@@ -119,15 +119,15 @@ def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
     assert ("m_axis_tdata" in masters) == (SHAPES[shape].result_streams == 1)
 
 
-def test_a_shell_with_two_inputs_is_clean_and_stays_one(bundle, tmp_path):
+def test_a_shell_with_several_inputs_is_clean_and_stays_one(bundle, tmp_path):
     folder = tmp_path / "bundle"
     arguments = ["generate", "--cores", "1", "--sub-window", "4", "--key", "x:8"]
     arguments += ["--timestamp-bits", "5", "--output", str(folder)]
-    assert main([*arguments, "--shell", "axi", "--axi-inputs", "2"]) == 0
+    assert main([*arguments, "--shell", "axi", "--axi-inputs", "3", "--axi-r-inputs", "1"]) == 0
     shell = json.loads((folder / "manifest.json").read_text())["shells"]["axi"]
-    assert shell["options"]["inputs"] == 2
-    assert shell["registers"] == shell_table(TINY, inputs=2).describe()
-    assert list(shell["streams"]) == ["s_axis_r", "s_axis_s", "m_axis"]
+    assert (shell["options"]["inputs"], shell["options"]["r_inputs"]) == (3, 1)
+    assert shell["registers"] == shell_table(TINY, merged=("R", "S0", "S1")).describe()
+    assert list(shell["streams"]) == ["s_axis_r", "s_axis_s0", "s_axis_s1", "m_axis"]
     assert lint(folder / "splitjoin_axi.v", bundle[0] / "splitjoin.v", top="splitjoin_axi") == ""
     before = texts(folder)
     assert main(arguments) == 0

@@ -14,6 +14,7 @@ from hdl.shells.axi import AxiShell
 from hdl.shells.axi_lite import AxiLiteSlave
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.bus_crossing import PATIENCE, BusCrossing
+from hdl.shells.input_names import input_names
 from hdl.silence import longest_silence
 from tests.hdl.shells.test_axi import HASH, Shell
 
@@ -71,7 +72,9 @@ def test_fields_are_where_the_guide_has_them(guide):
 
 
 def test_registers_are_where_the_guide_has_them(guide):
-    table = shell_table(TINY, inputs=2)  # which has all registers of a shell with one input
+    # Two inputs have all registers of one input, and their merge's; many have masks in addition.
+    table = shell_table(TINY, merged=("R", "S"))
+    many = shell_table(TINY, merged=input_names(64))
     rows = re.findall(r"^\| (0x\d+[0-9A-Fx, to]*) \| ([A-Z_0-9, to]+) \|", guide, re.MULTILINE)
     stated = {}
     for addresses, names in rows:
@@ -81,7 +84,10 @@ def test_registers_are_where_the_guide_has_them(guide):
             re.split(", | to ", addresses), re.split(", | to ", names), strict=True
         ):
             stated[name.strip()] = int(address, 16)
-    assert {name: table[name].address for name in stated} == stated
+    names = {register.name for register in table.registers}
+    actual = {name: (table if name in names else many)[name].address for name in stated}
+    assert actual == stated
+    assert many["STALLS_S31"].address == 0x400 + 4 * 63
     assert {"ID", "CONTROL", "ERRORS", "INTERRUPT_STATUS", "MANIFEST_HASH_7"} <= set(stated)
     assert f"`0x{MAGIC:08X}`" in guide
     assert table["CYCLES_LO"].address == 0x100
@@ -94,6 +100,8 @@ def test_cycles_are_those_of_the_guide(guide):
     assert AxiShell(TINY, digest=HASH).latency == 2
     assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=2)).latency == 5
     assert "| … with two inputs | 4 and 1 |" in guide
+    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=8)).latency == 9
+    assert "| … with eight inputs | 8 and 1 |" in guide
     crossing = BusCrossing()
     assert f"{crossing.bus_latency} cycles of `s_axi_aclk` and {crossing.latency} of" in guide
     assert f"SLVERR after {PATIENCE:,} cycles" in guide

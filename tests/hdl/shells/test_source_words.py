@@ -14,18 +14,18 @@ PARAMETERS = JoinParameters(
 )
 
 
-def passed(side, words, count):
+def passed(number, words, count, sides=(0, 1)):
     """Return what a source gets, and how often it was told of something."""
-    dut = SourceWords(PARAMETERS, side=side)
+    dut = SourceWords(PARAMETERS, sides=sides, number=number)
     bench = StreamBench(dut, deadline=200, stalls=0.3, seed=1)
     bench.source(dut.i, words)
     received = bench.sink(dut.o, count)
-    told = {"wrong": 0, "exclude": 0}
+    told = {"wrong": 0, "exclude": []}
 
     async def look(ctx):
         async for _, _, wrong, exclude in ctx.tick().sample(dut.wrong, dut.exclude):
             told["wrong"] += wrong
-            told["exclude"] += exclude
+            told["exclude"] += [exclude] if exclude else []
 
     bench.simulator.add_testbench(look, background=True)
     bench.run()
@@ -52,7 +52,7 @@ def test_words_become_words_of_a_source(side):
     ]  # fmt: skip
     assert [found[n][1] for n in (1, 2, 4)] == [17, 99, 511]
     assert [bodies[n].as_bits() for n in (0, 1, 4)] == [words[n] for n in (0, 1, 5)]
-    assert told == {"wrong": 0, "exclude": 1}
+    assert told == {"wrong": 0, "exclude": [2 if side == 0 else 1]}
 
 
 def test_words_of_the_other_side_and_unknown_orders_are_told():
@@ -65,7 +65,14 @@ def test_words_of_the_other_side_and_unknown_orders_are_told():
     words.append(integer(layout, tuple_word(0, {"x": 1}, 4)))
     found, _, told = passed(0, words, 2)
     assert [time for _, time in found] == [4, 4]
-    assert told == {"wrong": 3, "exclude": 0}
+    assert told == {"wrong": 3, "exclude": []}
+
+
+def test_of_more_than_two_inputs_an_order_excludes_the_one_that_it_names():
+    excludes = [order(PARAMETERS, SourceOrder.EXCLUDE.value, value) for value in (2, 0, 3, -1)]
+    end = integer(input_word(PARAMETERS), tuple_word(1, {"x": 1}, 4))
+    _, _, told = passed(1, [*excludes, end], 1, sides=(0, 1, 1))
+    assert told == {"wrong": 2, "exclude": [0b100, 0b001]}
 
 
 def test_the_accelerator_has_no_operation_of_that_number():
