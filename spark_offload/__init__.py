@@ -6,6 +6,7 @@ from spark_offload.aggregate import plan_aggregate, stream_aggregate
 from spark_offload.asof import asof_join, plan_asof_join
 from spark_offload.failures.translation import task_error
 from spark_offload.join import plan_join, stream_join
+from spark_offload.join_aggregate import join_aggregate, plan_join_aggregate
 from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
 from spark_offload.overlap import overlap_join
 from spark_offload.planning.explanation import Explanation, TermExplanation
@@ -35,11 +36,13 @@ __all__ = [
     "Verification",
     "asof_join",
     "explain",
+    "join_aggregate",
     "metrics",
     "overlap_join",
     "plan_aggregate",
     "plan_asof_join",
     "plan_join",
+    "plan_join_aggregate",
     "read_progress",
     "stream_aggregate",
     "stream_aggregate_metrics",

@@ -28,6 +28,7 @@ def stream_aggregate(
     advance: Length = None,
     keys: str | Sequence[str] = (),
     aggregates: Aggregates,
+    device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
 ) -> DataFrame:
@@ -56,6 +57,10 @@ def stream_aggregate(
     aggregates : mapping of str to str, (str, str) or Aggregate
         What is computed, by the name of its column: ``"count"``, or one of count, sum, min, max and
         mean of a column, as ``"sum:price"``.
+    device : str, optional
+        ``"sim:BUNDLE"``, the bundle of an accelerator of aggregates: each task simulates one, which
+        keeps the windows of its keys; of a stream, it reduces the rows of a micro-batch to panes.
+        By default, the host does. What the accelerator cannot do is an error.
     partitions : int, optional
         Number of partitions of the answer, if there are keys. Left out, one for each core. Of
         streams, Spark's state has its own number.
@@ -80,6 +85,7 @@ def stream_aggregate(
         advance=advance,
         keys=keys,
         aggregates=aggregates,
+        device=device,
         partitions=partitions,
         strict=strict,
     ).dataframe()
@@ -93,6 +99,7 @@ def plan_aggregate(
     advance: Length = None,
     keys: str | Sequence[str] = (),
     aggregates: Aggregates,
+    device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
 ) -> AggregatePlan:
@@ -105,5 +112,9 @@ def plan_aggregate(
     )
     with kit_errors():
         if is_streaming(frame):
-            return make_aggregate_stream_plan(frame, query, partitions=partitions, strict=strict)
-        return make_aggregate_plan(frame, query, partitions=partitions, strict=strict)
+            return make_aggregate_stream_plan(
+                frame, query, device=device, partitions=partitions, strict=strict
+            )
+        return make_aggregate_plan(
+            frame, query, device=device, partitions=partitions, strict=strict
+        )

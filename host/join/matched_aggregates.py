@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates of the matches of each left row: a join whose pairs nobody needs to see."""
+"""Aggregates of the matches of each left row: a join whose pairs nobody needs to see.
 
-from collections.abc import Mapping
+Pairs are reduced as they come, so what is kept is a state for each left row that has a match.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +28,7 @@ __all__ = ["aggregate_matches"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Pairs that are aggregated at a time.
+#: Pairs that are aggregated at a time, about.
 _PIECE = 1 << 18
 
 
@@ -76,28 +79,50 @@ def aggregate_matches(
     for name in columns:
         require_column(right.column_names, name, "the right table")
     states = AggregateStates(right.schema, chosen)
-    # Pairs come as row numbers, so only columns that are compared travel to the device.
+    # Only columns that are compared travel to the device, and pairs come back as row numbers.
     sides = (
-        left.select(list(dict.fromkeys([query.order[0], *(term.left for term in query.terms)]))),
-        right.select(list(dict.fromkeys([query.order[1], *(term.right for term in query.terms)]))),
+        _numbered(left, [query.order[0], *(term.left for term in query.terms)]),
+        _numbered(right, [query.order[1], *(term.right for term in query.terms)]),
     )
     asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
-    join = TableJoin(*sides, asked, device, record=True, **options)
-    for _ in join.batches():
-        pass
-    cells = _reduced(join.pairs, right.select(columns), states)
-    return _with_aggregates(left, cells, states, chosen)
-
-
-def _reduced(pairs: tuple[Int64s, Int64s], values: pa.Table, states: AggregateStates) -> Cells:
-    """Return the states of left rows, whose numbers are keys, of all their matches."""
-    cells = Cells.none(len(states.states))
-    for begin in range(0, len(pairs[0]), _PIECE):
-        rows, others = (numbers[begin : begin + _PIECE] for numbers in pairs)
+    join = TableJoin(*sides, asked, device, **options)
+    places = (sides[0].num_columns - 1, sides[0].num_columns + sides[1].num_columns - 1)
+    cells, values = Cells.none(len(states.states)), right.select(columns)
+    for rows, others in _pieces(join.batches(), places):
         matches = _batch(values, others)
         piece = cells_of(rows, np.zeros_like(rows), states.of_rows(matches), states.combines)
         cells = merge_cells(cells, piece, states.combines)
-    return cells
+    return _with_aggregates(left, cells, states, chosen)
+
+
+def _numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns of a table, each once, and the numbers of its rows as the last one."""
+    numbers = pa.array(np.arange(table.num_rows, dtype=np.int64))
+    name = "row"
+    while name in names:
+        name += "_"
+    return table.select(list(dict.fromkeys(names))).append_column(name, numbers)
+
+
+def _pieces(
+    batches: Iterator[pa.RecordBatch], places: tuple[int, int]
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield the row numbers of pairs, which stand in two columns, many at a time."""
+    gathered: list[tuple[Int64s, ...]] = []
+    count = 0
+    for batch in batches:
+        gathered.append(tuple(batch.column(place).to_numpy() for place in places))
+        count += batch.num_rows
+        if count >= _PIECE:
+            yield _one(gathered)
+            gathered, count = [], 0
+    if gathered:
+        yield _one(gathered)
+
+
+def _one(pairs: list[tuple[Int64s, ...]]) -> tuple[Int64s, Int64s]:
+    rows, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return rows, others
 
 
 def _batch(values: pa.Table, numbers: Int64s) -> pa.RecordBatch:

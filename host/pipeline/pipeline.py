@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pipeline: a source, lazy operations, and one terminal operation that starts the run."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import os
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow as pa
 from host.device import Device
 from host.errors import UsageError
 from host.files.formats import write_table
+from host.join.matched_aggregates import aggregate_matches
 from host.operators import CopyCounters
 from host.pipeline.arrays import arrays_of
 from host.pipeline.drawing import dot, svg
@@ -37,6 +38,7 @@ from host.pipeline.operations import (
 )
 from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
+from host.query.aggregate_query import Aggregate as MatchAggregate
 from host.query.aggregate_query import AggregateQuery
 from host.query.join_query import JoinQuery
 from host.runtime import Governor
@@ -310,6 +312,28 @@ class Pipeline:
         if execution.traits.has(Flag.SIZED) and execution.traits.rows is not None:
             return execution.traits.rows
         return sum(batch.num_rows for batch in execution.batches())
+
+    def join_aggregate(
+        self,
+        right: "Pipeline",
+        query: JoinQuery,
+        aggregates: Mapping[str, MatchAggregate | str | tuple[str, str]],
+        device: Device,
+    ) -> pa.Table:
+        """Return every row once, with aggregates of the right rows that a join pairs it with.
+
+        Both inputs are held in memory, and pairs are reduced as they come.
+
+        Parameters
+        ----------
+        right : Pipeline
+            Pipeline of the right rows.
+        query : JoinQuery
+            Which rows match, over which window.
+        aggregates, device
+            As for :func:`~host.join.matched_aggregates.aggregate_matches`.
+        """
+        return aggregate_matches(self.collect(), right.collect(), query, aggregates, device)
 
     def for_each(self, function: Callable[[pa.RecordBatch], Any]) -> None:
         """Run and call ``function`` with every batch, in order."""

@@ -11,11 +11,26 @@ from host.aggregate.time_column import TimeColumn
 from host.aggregate.values import AggregateStates
 from host.device import open_aggregate
 from host.device.simulated import SimulatedAggregate
+from host.manifest import AggregateManifest
 from host.query.aggregate_query import AggregateQuery
-from host.streams.device_windows import DeviceWindows
+from host.streams.device_windows import DeviceWindows, suitable_lanes
 from host.streams.watch import Deadline, DeviceWatch
 
-__all__ = ["DeviceAggregation"]
+__all__ = ["DeviceAggregation", "require_suitable"]
+
+
+def require_suitable(schema: pa.Schema, query: AggregateQuery, manifest: AggregateManifest) -> None:
+    """Raise unless an accelerator can keep the windows of a query, as far as its rows are not seen.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator does not compute what the query needs, or its windows are too short.
+    UsageError
+        If the query does not suit the columns.
+    """
+    time, values = TimeColumn(schema, query), AggregateStates(schema, query.aggregates)
+    suitable_lanes(manifest, time, values, keyed=bool(query.keys))
 
 
 class DeviceAggregation:

@@ -10,13 +10,14 @@ from host.aggregate.values import AggregateStates, Array
 from host.device.simulated import SimulatedAggregate
 from host.device.thread import DeviceThread
 from host.errors import AcceleratorLimitError
+from host.manifest import AggregateManifest
 from host.reference.exact import UInt64s
 from host.streams.watch import Deadline, DeviceWatch
 from host.windowed import WindowedOperator
 from host.windowed.panes import WindowStates
 from host.words import AggregateCodec
 
-__all__ = ["DeviceWindows"]
+__all__ = ["DeviceWindows", "suitable_lanes"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -24,6 +25,37 @@ Int64s = npt.NDArray[np.int64]
 STAGED_ROWS = 1 << 16
 #: Result words, and most clock cycles, of an exchange.
 RESULT_WORDS, EXCHANGE_CYCLES = 1 << 16, 1 << 20
+
+
+def suitable_lanes(
+    manifest: AggregateManifest, time: TimeColumn, values: AggregateStates, *, keyed: bool
+) -> Lanes:
+    """Return where an accelerator computes the states of a query.
+
+    Parameters
+    ----------
+    manifest : AggregateManifest
+        The accelerator.
+    time, values : TimeColumn, AggregateStates
+        Column of time and states of the query.
+    keyed : bool
+        Whether the query has keys.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator does not compute what the query needs, or its windows are too short.
+    """
+    length = time.window // time.pane
+    if length > manifest.panes:
+        raise AcceleratorLimitError(
+            f"Windows of {time.window} that begin every {time.advance} units of column "
+            f"{time.name!r} have {length} panes, but those of the accelerator at most "
+            f"{manifest.panes}",
+            "choose an advance that divides the window into fewer, generate an accelerator "
+            "with a larger --panes, or aggregate without a device",
+        )
+    return Lanes(WindowedOperator.from_dict(manifest.operator), values, keyed=keyed)
 
 
 class DeviceWindows:
@@ -67,15 +99,7 @@ class DeviceWindows:
         self._time, self._length = time, time.window // time.pane
         self._advance = time.advance // time.pane
         self._keys = manifest.keys
-        self._lanes = Lanes(WindowedOperator.from_dict(manifest.operator), values, keyed=keyed)
-        if self._length > manifest.panes:
-            raise AcceleratorLimitError(
-                f"Windows of {time.window} that begin every {time.advance} units of column "
-                f"{time.name!r} have {self._length} panes, but those of the accelerator at most "
-                f"{manifest.panes}",
-                "choose an advance that divides the window into fewer, generate an accelerator "
-                "with a larger --panes, or aggregate without a device",
-            )
+        self._lanes = suitable_lanes(manifest, time, values, keyed=keyed)
         self._codec = AggregateCodec(manifest)
         self._times = 1 << manifest.input_word["tuple.timestamp"].bits
         self._deadline = deadline

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns that an aggregation reads, and those of its answer."""
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, StructType
@@ -12,8 +13,8 @@ from spark_offload.layout.columns import arrow_schema, find_column, quoted
 __all__ = ["answer_schema", "check_columns", "rows_with_a_time"]
 
 
-def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> None:
-    """Raise unless the frame has all columns, of types that the host aggregates.
+def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Schema:
+    """Return the columns that are read, which the frame has, of types that the host aggregates.
 
     Raises
     ------
@@ -24,7 +25,9 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> None:
     """
     for name in (query.time, *query.keys, *query.columns):
         find_column(frame.schema, name, side)
-    WindowAggregation(arrow_schema(rows_with_a_time(frame, query).schema, side), query)
+    given = arrow_schema(rows_with_a_time(frame, query).schema, side)
+    WindowAggregation(given, query)
+    return given
 
 
 def rows_with_a_time(frame: DataFrame, query: AggregateQuery) -> DataFrame:

@@ -16,7 +16,7 @@ from host.aggregate.stream import WindowAggregation
 from host.errors import UnsupportedTypeError
 from host.query.aggregate_query import AggregateQuery
 from spark_offload.cluster import cluster_of
-from spark_offload.cluster.shipping import ship_packages
+from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.layout.columns import arrow_schema, check_batch_frame, quoted
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import own_aggregate
@@ -25,13 +25,20 @@ from spark_offload.planning.aggregate_columns import (
     check_columns,
     rows_with_a_time,
 )
+from spark_offload.planning.aggregate_device import HOST, OWN, device_text
 from spark_offload.planning.aggregate_explanation import AggregateExplanation
 from spark_offload.planning.explanation import Cause
 from spark_offload.planning.placement import require_partitions
 from spark_offload.planning.plan import Plan
 from spark_offload.tasks.aggregate_task import AggregateTask, aggregate_function
 
-__all__ = ["AggregatePlan", "OwnAggregatePlan", "make_aggregate_plan", "unsupported"]
+__all__ = [
+    "AggregatePlan",
+    "DeviceAggregatePlan",
+    "OwnAggregatePlan",
+    "make_aggregate_plan",
+    "unsupported",
+]
 
 _LOG = logging.getLogger("spark_offload")
 
@@ -82,9 +89,44 @@ class AggregatePlan(Plan):
             arrow_schema(placed.schema, "given"),
             arrow_schema(self.schema, "output"),
             phases,
+            ends=True,
         )
         answer = placed.mapInArrow(aggregate_function(task, name, second), self.schema)
         return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceAggregatePlan(AggregatePlan):
+    """An aggregation whose windows accelerators keep, one in each task.
+
+    Parameters
+    ----------
+    device : str
+        Address of the accelerator.
+    """
+
+    device: str
+
+    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+        cluster = cluster_of(self.frame.sparkSession)
+        ship_packages(cluster)
+        rows = rows_with_a_time(self.frame, self.query)
+        keys = [F.col(quoted(key)) for key in self.query.keys]
+        placed = rows.repartition(self.explanation.partitions, *keys).sortWithinPartitions(
+            F.col(quoted(self.query.time))
+        )
+        report, read = cluster.gather_tasks()
+        task = AggregateTask(
+            self.query,
+            arrow_schema(rows.schema, "given"),
+            arrow_schema(self.schema, "output"),
+            in_order=True,
+            device=ship_bundle(cluster, self.device),
+            device_name=self.device,
+            ends=True,
+        )
+        function = aggregate_function(task, self.explanation.name, report)
+        return placed.mapInArrow(function, self.schema), read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +141,7 @@ def make_aggregate_plan(
     frame: DataFrame,
     query: AggregateQuery,
     *,
+    device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
 ) -> AggregatePlan:
@@ -107,7 +150,7 @@ def make_aggregate_plan(
     Raises
     ------
     UsageError
-        If the input, a column, a type or the windows will not do.
+        If the input, a column, a type, the windows or the device will not do.
     """
     check_batch_frame(frame, "given")
     require_partitions(partitions)
@@ -117,18 +160,23 @@ def make_aggregate_plan(
             f"partitions out."
         )
     try:
-        check_columns(frame, query, "given")
+        given = check_columns(frame, query, "given")
+        description = device_text(device, given, query)
     except UnsupportedTypeError as error:
         own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
-        if strict:
+        if strict or device is not None:
             raise
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
-        explanation = _explanation(frame, query, partitions, own.schema, unsupported(error))
+        explanation = _explanation(frame, query, partitions, own.schema, OWN, unsupported(error))
         return OwnAggregatePlan(
             query=query, schema=own.schema, explanation=explanation, frame=frame
         )
     schema = answer_schema(frame.schema, query)
-    explanation = _explanation(frame, query, partitions, schema)
+    explanation = _explanation(frame, query, partitions, schema, description)
+    if device is not None:
+        return DeviceAggregatePlan(
+            query=query, schema=schema, explanation=explanation, frame=frame, device=device
+        )
     return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
 
 
@@ -146,14 +194,16 @@ def _explanation(
     query: AggregateQuery,
     partitions: int | None,
     schema: StructType,
+    device: str,
     cause: Cause | None = None,
 ) -> AggregateExplanation:
     count = partitions or (cluster_of(frame.sparkSession).cores if query.keys else 1)
     where = f"by the keys {', '.join(query.keys)}" if query.keys else "there are no keys"
+    what = "of panes of all rows at hand" if device == HOST else "all rows, sorted by time"
     return AggregateExplanation(
-        device="Spark's own groupBy(window(...))" if cause else "none: panes on the host",
+        device=device,
         partitions=count,
-        partitioning="as Spark decides" if cause else f"{where}, of panes of all rows at hand",
+        partitioning="as Spark decides" if cause else f"{where}, {what}",
         aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
         window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
         ordering="in no order" if cause else "in each partition by window, then by keys",

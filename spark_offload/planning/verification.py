@@ -9,10 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
+from host.query.aggregate_query import BOUNDARIES
 from host.reference.join_type import JoinType
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.aggregate_plan import AggregatePlan
 from spark_offload.planning.aggregate_verification import differences
+from spark_offload.planning.join_aggregate_plan import JoinAggregatePlan
 from spark_offload.planning.plan import JoinPlan, plan_of
 from spark_offload.session.stream_run import all_of_stream
 
@@ -92,7 +94,10 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
         raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
     plan = plan_of(frame)
     if isinstance(plan, AggregatePlan):
-        found = _aggregate_compared(frame, plan, share)
+        keys = len(BOUNDARIES) + len(plan.query.keys)
+        found = _aggregate_compared(frame, plan.own_answer(), keys, share)
+    elif isinstance(plan, JoinAggregatePlan):
+        found = _aggregate_compared(frame, plan.own_answer(), len(plan.left.columns), share)
     else:
         assert isinstance(plan, JoinPlan)
         found = _join_compared(frame, plan, share)
@@ -127,12 +132,12 @@ def _join_compared(frame: DataFrame, plan: JoinPlan, share: float) -> Verificati
         )
 
 
-def _aggregate_compared(frame: DataFrame, plan: AggregatePlan, share: float) -> Verification:
-    """Compare an aggregation with Spark's own."""
+def _aggregate_compared(frame: DataFrame, own: DataFrame, keys: int, share: float) -> Verification:
+    """Compare an aggregation with Spark's own; the first columns are its keys."""
     if share != 1:
         raise UsageError(f"share={share} is for joins; an aggregation is compared as a whole.")
-    with _computed_once(frame) as kept, _computed_once(plan.own_answer()) as expected:
-        rows, missing, extra = differences(kept, expected, plan.query)
+    with _computed_once(frame) as kept, _computed_once(own) as expected:
+        rows, missing, extra = differences(kept, expected, keys)
     return Verification(
         rows=rows, missing=missing, extra=extra, share=1.0, against="Spark's own aggregation"
     )

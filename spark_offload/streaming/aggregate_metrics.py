@@ -50,6 +50,10 @@ class AggregateMicroBatch:
         Results of windows that ended.
     seconds : float
         Time that the tasks took to make panes.
+    cycles : int
+        Clock cycles that devices ran.
+    device_seconds : float
+        Time that devices worked.
     """
 
     batch: int
@@ -60,6 +64,8 @@ class AggregateMicroBatch:
     panes: int
     results: int
     seconds: float
+    cycles: int = 0
+    device_seconds: float = 0.0
 
 
 def observed_panes() -> list[Column]:
@@ -93,16 +99,23 @@ def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
         if name.split("-")[0] == AGGREGATES
     }
     return [
-        AggregateMicroBatch(
-            batch=progress.batchId,
-            aggregation=name,
-            watermark=progress.eventTime.get("watermark", ""),
-            trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
-            results=int(observed[f"{name}-{RESULTS}"][RESULTS]),
-            panes=int(numbers["panes"]),
-            rows=int(numbers["rows"]),
-            seconds=float(numbers["seconds"]),
-        )
+        _micro_batch(progress, name, {**numbers, **observed[f"{name}-{RESULTS}"]})
         for name, numbers in observed.items()
         if not name.endswith(f"-{RESULTS}")
     ]
+
+
+def _micro_batch(progress: Any, name: str, observed: dict[str, Any]) -> AggregateMicroBatch:
+    measured: dict[str, Any] = {
+        key: float(observed[key]) if kind == "double" else int(observed[key])
+        for key, kind in NUMBERS.items()
+    }
+    return AggregateMicroBatch(
+        batch=progress.batchId,
+        aggregation=name,
+        watermark=progress.eventTime.get("watermark", ""),
+        trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+        panes=int(observed["panes"]),
+        results=int(observed[RESULTS]),
+        **measured,
+    )

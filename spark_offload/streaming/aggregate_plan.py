@@ -3,7 +3,8 @@
 
 The rows of a micro-batch become panes in Python, without any state. Spark's own
 ``groupBy(window(...))`` puts windows together from panes, with its own state, watermark and rules
-for late rows; so these are the same as without the kit, and a pane stands for its latest row.
+for late rows; so these are the same as without the kit. A pane stands at its beginning, which is in
+the same windows as its rows are; the watermark is taken from the rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,11 +24,12 @@ from host.errors import UnsupportedTypeError
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.luggage import carrying
-from spark_offload.cluster.shipping import ship_packages
+from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.layout.columns import arrow_schema, check_frame, quoted
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import own_aggregate, own_windows
 from spark_offload.planning.aggregate_columns import answer_schema, check_columns
+from spark_offload.planning.aggregate_device import OWN, device_text
 from spark_offload.planning.aggregate_plan import AggregatePlan, unsupported
 from spark_offload.planning.explanation import Cause
 from spark_offload.streaming.aggregate_explanation import StreamAggregateExplanation
@@ -48,8 +50,8 @@ __all__ = ["AggregateStreamPlan", "OwnAggregateStreamPlan", "make_aggregate_stre
 
 _LOG = logging.getLogger("spark_offload")
 
-LATEST, QUESTION = "latest", "question"
-"""Columns of panes: the time of the latest row, and what the aggregation asks."""
+QUESTION = "question"
+"""Column of panes whose type is what the aggregation asks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +64,13 @@ class AggregateStreamPlan(AggregatePlan):
         Under which the progress of a query has the numbers of this aggregation.
     question : mapping of str to str
         What must stay the same for as long as a checkpoint is used.
+    device : str or None
+        Address of the accelerator that reduces rows to panes; None for the host.
     """
 
     name: str
     question: Mapping[str, str]
+    device: str | None = None
 
     def metrics(self) -> JoinMetrics:
         """Raise: the query that runs it is measured, not its frame."""
@@ -80,15 +85,14 @@ class AggregateStreamPlan(AggregatePlan):
         # Names of its own: none of the user's can clash or need quoting.
         query, rows = _renamed(self.frame, self.query)
         phases = Phases(query)
-        first = replace(
-            phases.panes,
-            aggregates={**phases.panes.aggregates, LATEST: Aggregate("max", query.time)},
-        )
+        first = phases.panes
         given = arrow_schema(rows.schema, "frame")
         question = pa.field(QUESTION, question_type(self.question))
         schema = panes_schema(WindowAggregation(given, first).schema, question)
-        function = panes_function(AggregateTask(first, given, schema), self.explanation.name)
-        event_time = {LATEST: self.frame.schema[self.query.time].metadata}
+        device = None if self.device is None else ship_bundle(cluster, self.device)
+        task = AggregateTask(first, given, schema, device=device)
+        function = panes_function(task, self.explanation.name)
+        event_time = {BOUNDARIES[0]: self.frame.schema[self.query.time].metadata}
         panes = rows.mapInArrow(
             carrying(cluster.luggage, function),
             StructType(
@@ -98,7 +102,7 @@ class AggregateStreamPlan(AggregatePlan):
                 ]
             ),
         ).observe(self.name, *observed_panes())
-        second = replace(phases.windows, time=LATEST, keys=(*query.keys, QUESTION))
+        second = replace(phases.windows, keys=(*query.keys, QUESTION))
         values = {name: _combined(one, phases) for name, one in query.aggregates.items()}
         windows = own_windows(panes, second, values)
         names = [*BOUNDARIES, *query.keys, *query.aggregates]
@@ -122,6 +126,7 @@ def make_aggregate_stream_plan(
     frame: DataFrame,
     query: AggregateQuery,
     *,
+    device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
 ) -> AggregateStreamPlan:
@@ -130,7 +135,7 @@ def make_aggregate_stream_plan(
     Raises
     ------
     UsageError
-        If the input, a column, a type, the watermark or the windows will not do.
+        If the input, a column, a type, the watermark, the windows or the device will not do.
     """
     check_frame(frame, "frame")
     if partitions is not None:
@@ -141,12 +146,14 @@ def make_aggregate_stream_plan(
     require_watermark(frame.schema, "frame", query.time)
     cause = None
     try:
-        check_columns(frame, query, "frame")
+        given = check_columns(frame, query, "frame")
+        description = device_text(device, given, Phases(query).panes)
         schema = without_watermarks(answer_schema(frame.schema, query))
     except UnsupportedTypeError as error:
         schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
-        if strict:
+        if strict or device is not None:
             raise
+        description = OWN
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
         cause = unsupported(error)
     question = question_of_aggregation(query, frame.schema.simpleString())
@@ -155,8 +162,9 @@ def make_aggregate_stream_plan(
     return kind(
         query=query,
         schema=schema,
-        explanation=_explanation(frame, query, schema, name, cause),
+        explanation=_explanation(frame, query, schema, name, description, cause),
         frame=frame,
+        device=device,
         name=name,
         question=question,
     )
@@ -192,11 +200,16 @@ def _combined(one: Aggregate, phases: Phases) -> Column:
 
 
 def _explanation(
-    frame: DataFrame, query: AggregateQuery, schema: StructType, name: str, cause: Cause | None
+    frame: DataFrame,
+    query: AggregateQuery,
+    schema: StructType,
+    name: str,
+    device: str,
+    cause: Cause | None,
 ) -> StreamAggregateExplanation:
     late = delay(frame.schema, query.time)
     return StreamAggregateExplanation(
-        device="Spark's own groupBy(window(...))" if cause else "none: panes on the host",
+        device=device,
         partitions=state_partitions(frame.sparkSession),
         partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",
         aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),

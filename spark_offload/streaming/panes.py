@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from host.streams.device_aggregation import DeviceAggregation
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.tasks.aggregate_task import AggregateTask, results_of
 from spark_offload.tasks.task import ArrowFunction, task_function
@@ -19,6 +18,8 @@ __all__ = ["NUMBERS", "panes_function", "panes_schema"]
 NUMBERS = {
     "rows": "bigint",
     "seconds": "double",
+    "cycles": "bigint",
+    "device_seconds": "double",
 }
 """What is measured of a task in a micro-batch, with its type in Spark; beside its first pane."""
 
@@ -53,13 +54,16 @@ def panes_function(task: AggregateTask, name: str) -> ArrowFunction:
 
 def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[pa.RecordBatch]:
     watch = Stopwatch()
-    with DeviceAggregation(task.input, task.query) as doing:
-        panes = results_of(watch.reading(batches), task, doing)
+    with task.begun() as doing:
+        (panes,) = results_of(watch.reading(batches), task, doing)
+        device = doing.watch
     if not panes.num_rows:
         return
     measured = {
         "rows": doing.work.rows,
         "seconds": watch.seconds,
+        "cycles": doing.cycles,
+        "device_seconds": 0.0 if device is None else device.seconds,
     }
     columns = list(panes.columns)
     for field in list(task.output)[len(columns) :]:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Spark tasks of an aggregation do: panes of the rows at hand, then windows of panes."""
+"""What the Spark tasks of an aggregation do.
+
+On the host, panes of the rows at hand, and then windows of panes. With a device, all rows of some
+keys, in the order of their times.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,6 +13,7 @@ import pyarrow as pa
 from host.aggregate.phases import Phases
 from host.query.aggregate_query import AggregateQuery
 from host.streams.device_aggregation import DeviceAggregation
+from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.tasks.gathered import gathered
@@ -31,13 +36,30 @@ class AggregateTask:
     input, output : pa.Schema
         Columns of what the phase reads and gives.
     whole : Phases or None
-        The aggregation that this phase ends; None if it is the first phase.
+        The aggregation that this phase ends; None if it is the first phase or the only one.
+    in_order : bool
+        Whether rows come sorted by time, so that results leave as their windows end.
+    device : str or None
+        Address of the accelerator that keeps the windows, shipped; None for the host.
+    device_name : str
+        Its address as given.
+    ends : bool
+        Whether the results are those of the aggregation.
     """
 
     query: AggregateQuery
     input: pa.Schema
     output: pa.Schema
     whole: Phases | None = None
+    in_order: bool = False
+    device: str | None = None
+    device_name: str = ""
+    ends: bool = False
+
+    def begun(self) -> DeviceAggregation:
+        """Return the aggregation of a partition, before its first row."""
+        device = None if self.device is None else local_device_uri(self.device)
+        return DeviceAggregation(self.input, self.query, device)
 
 
 def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
@@ -49,11 +71,15 @@ def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> Ar
 
 def results_of(
     batches: Iterator[pa.RecordBatch], task: AggregateTask, doing: DeviceAggregation
-) -> pa.RecordBatch:
-    """Return the results of all rows of a partition."""
+) -> Iterator[pa.RecordBatch]:
+    """Yield the results of all rows of a partition."""
     for batch in gathered(batches, PIECE_ROWS):
-        doing.work.more_rows(declared(batch, task.input))
-    return doing.work.last_rows()
+        rows = declared(batch, task.input)
+        if task.in_order:
+            yield doing.work.rows_in_order(rows)
+        else:
+            doing.work.more_rows(rows)
+    yield doing.work.last_rows()
 
 
 def _aggregated(
@@ -61,17 +87,22 @@ def _aggregated(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the results of a partition; report at the end."""
     watch = Stopwatch()
-    with DeviceAggregation(task.input, task.query) as doing:
-        results = results_of(watch.reading(batches), task, doing)
-    if task.whole is not None:
-        results = task.whole.finished(results, task.output)
-    yield from watch.giving(iter([declared(results, task.output)]))
-    ends = task.whole is not None
+    with task.begun() as doing:
+        found = (
+            results if task.whole is None else task.whole.finished(results, task.output)
+            for results in results_of(watch.reading(batches), task, doing)
+        )
+        yield from watch.giving(declared(results, task.output) for results in found)
+        work, device = doing.work, doing.watch
     report(
         TaskMetrics(
             partition=partition,
-            left_rows=0 if ends else doing.work.rows,
-            results=doing.work.results if ends else 0,
+            device=task.device_name,
+            left_rows=0 if task.whole is not None else work.rows,
+            results=work.results if task.ends else 0,
             seconds=watch.seconds,
+            device_seconds=0.0 if device is None else device.seconds,
+            waited_seconds=0.0 if device is None else device.waited,
+            cycles=doing.cycles,
         )
     )

@@ -171,3 +171,19 @@ def test_mistakes_are_named(device):
     nulls = Pipeline.of_table(pa.table({"t": pa.array([None, 1]), "x": [1, 2], "row": [0, 1]}))
     with pytest.raises(NullOrderError):
         side.join(nulls, QUERIES[0], device).collect()
+
+
+@settings(max_examples=15)
+@given(ROWS, ROWS, st.sampled_from(QUERIES))
+def test_matches_are_aggregated_for_each_row_of_a_pipeline(device, left, right, query):
+    rows, others = table_of(left), table_of(right)
+    kept = Pipeline.of_table(rows).filter(lambda row: row.to_numpy() % 3 != 1)
+    found = kept.join_aggregate(
+        Pipeline.of_table(others), query, {"n": "count", "last": "max:row"}, device
+    )
+    chosen = kept.collect()
+    pairs = naive_join(chosen, others, query)
+    matches = [[s for r, s in pairs if r == at] for at in range(chosen.num_rows)]
+    assert found.column("n").to_pylist() == [len(each) for each in matches]
+    assert found.column("last").to_pylist() == [max(each, default=None) for each in matches]
+    assert found.select(SCHEMA.names) == chosen
