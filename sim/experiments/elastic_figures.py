@@ -55,6 +55,7 @@ def elastic_plots(*, quick=False):
     titles = {
         "q5": "Phases of rates (Q5 of STRETCH): rate and active cores",
         "market": "A load in the shape of a market's (Q6 of STRETCH): rate and active cores",
+        "hedge": "Hedges in a load of that shape (Q6 of STRETCH): rate and active cores",
     }
     return {
         f"elastic-{load}": ElasticPlot(

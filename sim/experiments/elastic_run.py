@@ -19,6 +19,7 @@ from host.join.verification import compare_pairs, reference_pairs
 from host.query.join_query import JoinQuery, Term
 from host.streams.elastic_record import CoreChange
 
+from .hedge import TERMS, trades
 from .rates import HIGHEST, market, phases
 
 __all__ = ["CONTROLLERS", "LOADS", "ElasticPoint", "cycles_of_second", "measure_elastic"]
@@ -29,7 +30,8 @@ ACCELERATOR, CORES = "sj-8", 8
 FULL = 0.75
 #: … and the load that the energy controller holds: the latency that it is allowed has room for it.
 HELD = 0.9
-LOADS = {"q5": phases, "market": market}
+#: Rates over time, by the name of a load.
+LOADS = {"q5": phases, "market": market, "hedge": market}
 CONTROLLERS = ("fixed", "threshold", "predictive", "energy")
 #: Values of a field, and half the width of the band.
 VALUES, WIDTH = 10_000, 10
@@ -98,11 +100,19 @@ def controller_of(point):
     return None
 
 
-def table(times, seed):
-    """Return the rows of one side."""
+def uniform(times, seed, side):
+    """Return rows whose fields are uniform, of either side."""
+    del side
     generator = np.random.default_rng(seed)
     fields = {name: generator.integers(1, VALUES + 1, len(times)) for name in "xy"}
     return pa.table({"t": times, **fields})
+
+
+def question_of(point):
+    """Return what makes the rows of a side from their times, and the terms of the join."""
+    if point.load == "hedge":
+        return trades, TERMS
+    return uniform, [Term(name, name, -WIDTH, WIDTH) for name in "xy"]
 
 
 def measure_elastic(manifest, point):
@@ -123,11 +133,12 @@ def measure_elastic(manifest, point):
         If the answer is not that of the reference join.
     """
     rates, second = point.rates, cycles_of_second(point)
+    rows, terms = question_of(point)
     left, right = (
-        table(rates.times(point.tuples), seed) for seed in (2 * point.seed + 1, 2 * point.seed + 2)
+        rows(rates.times(point.tuples), 2 * point.seed + 1 + side, side) for side in (0, 1)
     )
     query = JoinQuery(
-        terms=[Term(name, name, -WIDTH, WIDTH) for name in "xy"], order=("t", "t"), sorted=True,
+        terms=terms, order=("t", "t"), sorted=True,
         window=TimeWindow(1_000 * rates.window), elastic=controller_of(point),
     )  # fmt: skip
     told = []

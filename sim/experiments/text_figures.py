@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STRETCH's Q1 on hardware: wordcount and paircount, whose tuples have many keys, over cores."""
+"""STRETCH's Q1 on hardware: wordcount and paircount, whose tuples have many keys."""
 
 import csv
 from dataclasses import asdict, dataclass, fields, replace
@@ -14,13 +14,10 @@ from .text_run import KEY_BITS, TextPoint, measure_texts, text_parameters
 
 __all__ = ["TextPlot", "sweep_texts", "text_plots", "write_texts"]
 
-#: Cores of the figure.
-CORES = (1, 2, 4, 8)
-
 
 @dataclass(frozen=True)
 class TextPlot:
-    """A figure over cores; drawn like a :class:`~sim.experiments.figure.Plot`.
+    """A figure over the keys of a text; drawn like a :class:`~sim.experiments.figure.Plot`.
 
     Parameters
     ----------
@@ -35,31 +32,31 @@ class TextPlot:
     conditions: str
     points: tuple[TextPoint, ...]
 
-    x_label = "cores"
+    x_label = "keys per text"
     y_label = "keys per cycle"
-    log_x, log_y = True, False
+    log_x = log_y = False
 
     def lines(self, found):
-        """Return label and (cores, keys per cycle) of each series."""
+        """Return label and (keys per text, keys per cycle) of each series."""
         series = {}
         for point in self.points:
-            label = point.kind + ("" if point.source == "english" else f", {point.source}")
             measured = found[point]
-            series.setdefault(label, []).append(
-                (point.cores, measured["keys"] / measured["cycles"])
+            cores = "1 core" if point.cores == 1 else f"{point.cores} cores"
+            series.setdefault(f"{cores}, {point.source}", []).append(
+                (measured["keys"] / measured["texts"], measured["keys"] / measured["cycles"])
             )
-        return list(series.items())
+        return [(label, sorted(places)) for label, places in series.items()]
 
 
 def text_plots(*, quick=False):
-    """Return the figure by name; the quick one has fewer cores and texts."""
-    cores = CORES[:2] if quick else CORES
+    """Return the figure by name; the quick one has a core, fewer texts and only words."""
     small = {"pane_texts": 1200, "panes": 4} if quick else {}
-    points = [TextPoint(kind, n, **small) for kind in DISTANCES for n in cores]
-    points += [
-        replace(TextPoint("wordcount", 1, **small), source="address"),
-        replace(TextPoint("paircount H", 1, **small), source="address"),
-    ]
+    words = TextPoint("wordcount", **small)
+    points = [words, replace(words, source="address")]
+    if not quick:
+        points += [TextPoint(kind) for kind in DISTANCES if kind != words.kind]
+        points += [TextPoint(points[-1].kind, source="address")]
+        points += [TextPoint(kind, cores=4) for kind in ("wordcount", "paircount L")]
     plot = TextPlot(
         "texts",
         "Wordcount and paircount (Q1 of STRETCH): keys of tuples per cycle",

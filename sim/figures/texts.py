@@ -9,11 +9,11 @@ from .registry import Result, figure
 __all__ = ["counted"]
 
 
-def counted(kind, report):
-    """Return the result of counting words or pairs of texts on one core and on four."""
-    points = [TextPoint(kind, cores) for cores in (1, 4)]
+def counted(kind, report, *, more=()):
+    """Return the result of counting words or pairs of texts on one core, and on ``more``."""
+    points = [TextPoint(kind, cores) for cores in (1, *more)]
     found = sweep_texts(points, report)
-    one, four = (found[point] for point in points)
+    one = found[points[0]]
     per_text = one["keys"] / one["texts"]
     return Result(
         one["keys"] / one["cycles"],
@@ -21,9 +21,12 @@ def counted(kind, report):
             f"{one['texts']} texts of {one['words']} words, each sent once",
             f"{per_text:.1f} keys per text: so many times a map before the aggregate would send it",
             f"{1000 * one['texts'] / one['cycles']:.1f} texts per 1,000 cycles",
-            f"with four cores {four['keys'] / four['cycles']:.2f} keys per cycle",
+            *(
+                f"with {point.cores} cores {found[point]['keys'] / found[point]['cycles']:.2f}"
+                for point in points[1:]
+            ),
         ),
-        details={"one_core": one, "four_cores": four},
+        details={f"cores_{point.cores}": found[point] for point in points},
     )
 
 
@@ -34,7 +37,7 @@ def words_per_cycle(report):
     Texts of 4 to 16 words with the frequencies of English, 2^14 words, windows of two panes of
     2,500 texts. All counts are checked. Cycles are counted from the second pane on.
     """
-    return counted("wordcount", report)
+    return counted("wordcount", report, more=[4])
 
 
 @figure("aggregate.paircount_h_pairs_per_cycle", unit="pairs/cycle", goal=">= 0.95")

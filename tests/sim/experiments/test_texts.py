@@ -106,17 +106,18 @@ def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatc
         return measured(point, report, folder)
 
     monkeypatch.setattr(text_figures, "measure_texts", noted)
-    plot = text_plots(quick=True)["texts"]
+    plot = text_plots()["texts"]
     for _ in range(2):
         found = sweep_texts(plot.points, print, folder=tmp_path)
     assert calls == list(plot.points)
     lines = dict(plot.lines(found))
-    assert lines["paircount L"] == [(1, 0.5), (2, 1.0)]
-    assert lines["wordcount, address"] == [(1, 0.5)]
+    assert lines["1 core, english"] == [(10.0, 0.5)] * 4
+    assert lines["1 core, address"] == [(10.0, 0.5)] * 2
+    assert lines["4 cores, english"] == [(40.0, 2.0)] * 2
     write_texts(plot, found, tmp_path, "python -m sim experiments")
     text = (tmp_path / "figure-texts.csv").read_text()
     assert text.startswith("# python -m sim experiments\n# Saturated; texts of 4 to 16 words")
-    assert "paircount L,2,english,16,1200,4,200,10,300,200,7,20,1,50\n" in text
+    assert "paircount L,4,english,16,2500,8,200,10,300,400,7,40,2,50\n" in text
     assert (tmp_path / "figure-texts.svg").read_text().startswith("<svg")
 
 
