@@ -9,8 +9,9 @@ import math
 
 __all__ = ["draw"]
 
-WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 76, 230, 44, 84
+#: On the right is the legend, which has room for the longest label.
+WIDTH, HEIGHT = 830, 420
+LEFT, RIGHT, TOP, BOTTOM = 76, 300, 44, 84
 #: Colours that are told apart with any kind of colour blindness (Okabe and Ito), then dashed.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 

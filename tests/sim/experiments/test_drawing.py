@@ -3,7 +3,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from sim.experiments.drawing import Axis, draw
+from sim.experiments.catalogue import plots
+from sim.experiments.drawing import LEFT, RIGHT, WIDTH, Axis, draw
 from sim.experiments.figure import Plot, Series
 from sim.experiments.point import Point
 
@@ -42,3 +43,11 @@ def test_equal_ratios_have_equal_lengths_on_a_logarithmic_axis():
     axis = Axis([1e-6, 1e-1], 0, 100, True)
     assert axis.place(1e-4) - axis.place(1e-5) == pytest.approx(20)
     assert len(axis.ticks) == 6
+
+
+def test_every_text_of_the_figures_fits_its_place():
+    """A letter is wider than 7 pixels at size 12 in few fonts, and then in few words."""
+    for plot in plots().values():
+        for series in plot.series:
+            assert 44 + 7 * len(series.label) <= RIGHT, series.label
+        assert LEFT + 5.9 * len(plot.conditions) <= WIDTH, plot.conditions
