@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests share: where the repository is, steady random data, a quick Java."""
 
+import faulthandler
 import gc
 import os
 from pathlib import Path
+import sys
 
 from hypothesis import HealthCheck, Phase, settings
 import pytest
@@ -13,6 +15,11 @@ from tests.kept_widths import keep_widths
 from tests.skips import SkipRecord
 
 ROOT = Path(__file__).resolve().parent.parent
+
+#: Seconds that the process of a test lives on after the test's own timeout.
+GRACE = 120
+#: Where the stacks of a process go that is ended: the standard error of the run, not of a test.
+STDERR = pytest.StashKey[int]()
 
 # No deadline: two workers on two cores make times uneven. In CI, the same examples every time.
 settings.register_profile(
@@ -43,9 +50,23 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.stash[STDERR] = os.dup(sys.__stderr__.fileno())
     # With several workers, the process that starts them receives all reports.
     if config.getoption("--fail-on-unlisted-skip") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipRecord(), "skip-record")
+
+
+def pytest_unconfigure(config):
+    os.close(config.stash[STDERR])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Let a test whose mark ``timeout`` allows it live longer than ``faulthandler_timeout``."""
+    marked = item.get_closest_marker("timeout")
+    seconds = marked.args[0] + GRACE if marked else 0
+    if seconds > float(item.config.getini("faulthandler_timeout")):
+        faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[STDERR])
 
 
 def pytest_collection_modifyitems(items):
