@@ -6,6 +6,17 @@ from host.errors.devices import DeviceError
 __all__ = ["LinkError", "LinkLostError", "LinkMismatchError", "LinkSilentError"]
 
 
+#: What to look at when nobody answers, by the scheme of the URI.
+_CHECKS = {
+    "serial": "that it is connected, that the bitstream is loaded, that the baud rate is the "
+    "bitstream's, and that no other program uses it",
+    "tcp": "that the server of the board runs there, that the bitstream is loaded, that the URI "
+    "has the baud rate of the line behind the server (baud=N), and that no other program uses it",
+    "udp": "that the board has this address, that a network card of this machine is in the same "
+    "network and no firewall between them, and that the bitstream is loaded",
+}
+
+
 class LinkError(DeviceError):
     """The link to a board cannot be used."""
 
@@ -35,10 +46,8 @@ class LinkSilentError(LinkError):
         else:
             heard = f"{garbled} pieces came that were no frame" if garbled else "no byte came"
             told = f"did not answer the greeting within {seconds:g} s ({heard})"
-        super().__init__(
-            f"Device {uri!r} {told}; check that it is connected, that the bitstream is loaded, "
-            f"that the baud rate is the bitstream's, and that no other program uses it."
-        )
+        scheme = uri.partition(":")[0]
+        super().__init__(f"Device {uri!r} {told}; check {_CHECKS.get(scheme, _CHECKS['serial'])}.")
 
 
 class LinkMismatchError(LinkError):

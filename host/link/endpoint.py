@@ -104,6 +104,7 @@ class Endpoint(ABC):
         self._decoder = FrameDecoder()
         self._garbled = 0  # by decoders that were given up
         self._in = self._out = self._asked = self._resumed = 0
+        self._rest = b""  # of the frame that was cut
         self._told = 0, 0, 0  # expected, limit and early frames of the last acknowledgement
         self._suspect = False  # something came that was no frame, since the last acknowledgement
         self._due = False  # an acknowledgement is due, even if it says nothing new
@@ -124,22 +125,31 @@ class Endpoint(ABC):
                 self._frame(frame, now)
 
     def transmit(self, now: float, room: int) -> bytes:
-        """Return bytes for the byte stream, whole frames.
+        """Return bytes for the byte stream; the last frame may be cut, and goes on the next time.
 
         Parameters
         ----------
         now : float
             Time in seconds.
         room : int
-            Number of bytes after which no further frame is added.
+            Most bytes. If there are as many, there may be more to send at once.
         """
-        parts: list[bytes] = []
-        total = 0
+        parts = [self._rest]
+        total = len(self._rest)
         while total < room and (part := self._next(now)) is not None:
             parts.append(part)
             total += len(part)
-        self._out += total
-        return b"".join(parts)
+        data = b"".join(parts)
+        self._rest = data[room:]
+        self._out += min(total, room)
+        return data[:room]
+
+    def transmit_frame(self, now: float) -> bytes:
+        """Return one frame for the byte stream, or what is left of one; empty if none is due."""
+        frame = self._rest or self._next(now) or b""
+        self._rest = b""
+        self._out += len(frame)
+        return frame
 
     @property
     def deadline(self) -> float:
@@ -190,7 +200,8 @@ class Endpoint(ABC):
         self._due = True
 
     def _forget_bytes(self) -> None:
-        """Begin with a byte stream of which nothing has been read yet."""
+        """Begin with a byte stream of which nothing has been read or written yet."""
+        self._rest = b""
         old, self._decoder = self._decoder, FrameDecoder()
         self._decoder.session = old.session
         self._garbled += old.garbled

@@ -38,8 +38,8 @@ HINTS = {
     "program use it? For a board: is the bitstream loaded, and is the baud rate the one that the "
     "report of the bitstream names?",
     "open: silent": "No byte came: power, cable, the right one of the board's ports, RX and TX "
-    "exchanged, another bitstream in the device. The first LED lights when a greeting has come in: "
-    "if it does, only the way back is broken.",
+    "exchanged, another bitstream in the device; with Ethernet, another address or network. The "
+    "LED lights when a greeting has come in: if it does, only the way back is broken.",
     "open: garbled": "Bytes came that are no frames: nearly always another baud rate than the "
     "bitstream's, or another program that talks to the same port.",
     "open: another": "The board is alive, and the line is good: only the bitstream and the bundle "

@@ -53,7 +53,6 @@ class EthernetConversation(BoardConversation):
         rate = LinkAddress.parse(board.uri("bundle")).bytes_per_second
         self.host = HostEndpoint(seed, timing=Timing.at(rate, slots=SLOTS))
         self._numbering, self._incoming = Numbering(), Numbering()
-        self._bytes = b""  # of the link, to be sent
 
     @property
     def now(self):
@@ -65,9 +64,7 @@ class EthernetConversation(BoardConversation):
         card = self.card
         card.seek(self.simulated.cycle, again=ASK_AGAIN)
         while card.is_found and len(card.outgoing) < AHEAD:
-            if len(self._bytes) < DATAGRAM_BYTES:
-                self._bytes += self.host.transmit(self.now, DATAGRAM_BYTES - len(self._bytes))
-            data, self._bytes = self._bytes[:DATAGRAM_BYTES], self._bytes[DATAGRAM_BYTES:]
+            data = self.host.transmit(self.now, DATAGRAM_BYTES)
             if not data:
                 break
             card.send(PORT, self._numbering.pack(data))

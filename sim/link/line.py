@@ -56,7 +56,7 @@ class LineBench:
         slot = self.cycle % self.pace == 0
         if slot:
             if not self.queue:
-                self.queue = self.noises[0](self.host.transmit(now, 1))
+                self.queue = self.noises[0](self.host.transmit_frame(now))
             ctx.set(dut.i.payload, self.queue[0] if self.queue else 0)
             ctx.set(dut.i.valid, bool(self.queue))
             self.queue = self.queue[1:]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pickle
+import re
 
 import pytest
 
@@ -32,6 +33,7 @@ EXAMPLES = [
     errors.LinkError("The bundle of the device has two result ports."),
     errors.LinkSilentError("serial:/dev/x", 10.0, 3),
     errors.LinkSilentError("tcp:h:1", 10.0, 0, "Connection refused"),
+    errors.LinkSilentError("udp:h:1", 10.0, 0),
     errors.LinkMismatchError("serial:/dev/x", "manifest hash", "ab", "cd"),
     errors.LinkLostError(
         "serial:/dev/x", "it was unplugged", accepted=9, delivered=7, results=3, can_resume=True
@@ -71,6 +73,20 @@ def test_every_error_has_an_example():
     classes = {getattr(errors, name) for name in errors.__all__}
     bases = {JoinError, UsageError, FailureError, errors.ManifestError, errors.EpochError}
     assert classes - bases == {type(error) for error in EXAMPLES}
+
+
+@pytest.mark.parametrize(
+    ("uri", "checks", "senseless"),
+    [
+        ("serial:/dev/x", "that the baud rate is the bitstream's", "server"),
+        ("tcp:h:1", r"the baud rate of the line behind the server \(baud=N\)", "connected"),
+        ("udp:h:1", "that the board has this address, that a network card", "baud"),
+    ],
+)
+def test_a_silent_board_is_looked_for_where_it_is(uri, checks, senseless):
+    message = str(errors.LinkSilentError(uri, 10.0, 0))
+    assert re.search(checks, message)
+    assert senseless not in message
 
 
 def test_the_suggested_command_gives_the_capacity_needed():

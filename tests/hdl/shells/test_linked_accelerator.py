@@ -45,7 +45,7 @@ def test_a_join_passes_a_byte_stream(pause):
                 got.extend(host.receiver.take(1000))
             slot = cycle % pause == 0
             if not queue:
-                queue = host.transmit(cycle / 1e6, 1)  # a whole frame
+                queue = host.transmit_frame(cycle / 1e6)
             ctx.set(dut.i.valid, slot and bool(queue))
             ctx.set(dut.i.payload, queue[0] if queue else 0)
             queue = queue[slot:]

@@ -43,7 +43,7 @@ class Pins:
         """Let the time of a bit pass."""
         if not self.sending:
             if not self.queue:
-                self.queue = self.host.transmit(self.cycle / 1e6, 1)
+                self.queue = self.host.transmit_frame(self.cycle / 1e6)
             if self.queue:
                 byte, self.queue = self.damaged(self.queue[0]), self.queue[1:]
                 self.sending = [0, *(byte >> n & 1 for n in range(8)), 1]

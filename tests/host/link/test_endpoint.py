@@ -278,16 +278,47 @@ def test_a_line_that_damages_one_byte_in_a_hundred_carries_a_third_of_what_it_co
         assert counters.repeated < counters.frames_out / 2
 
 
+def test_never_more_bytes_are_sent_than_there_is_room_for():
+    data = words(36, 7, 1)
+    sent = []
+    for rooms in ([10_000], [1, 30, 0, 7, 20, 10_000, 10_000]):
+        host, board = pair()
+        meet(host, board)
+        before = host.counters().bytes_out
+        assert host.sender.offer(data) == len(data)
+        pieces = [host.transmit(0.0, room) for room in rooms]
+        assert all(len(piece) <= room for piece, room in zip(pieces, rooms, strict=True))
+        sent.append(b"".join(pieces))
+        assert host.counters().bytes_out == before + len(sent[-1])
+        board.receive(sent[-1], 0.0)
+        assert board.counters().frames_in == 4
+        assert data.startswith(board.receiver.take(1000))
+    assert list(map(len, pieces[:5])) == [1, 30, 0, 7, 20]
+    assert pieces[-1] == b""
+    assert sent[0] == sent[1]
+
+
+def test_a_frame_that_was_cut_is_forgotten_with_its_byte_stream():
+    host, board = pair()
+    meet(host, board)
+    host.sender.offer(words(1, 7, 1))
+    assert len(host.transmit(0.0, 5)) == 5
+    host.reconnect(0.0)
+    meet(host, board, 0.01)
+    assert board.receiver.take(100) == words(1, 7, 1)
+    assert board.counters().garbled == 0
+
+
 def test_only_what_was_lost_is_sent_again():
     host, board = pair()
     meet(host, board)
     host.sender.offer(words(6, 7, 1))
-    frames = [host.transmit(0.0, 1) for _ in range(3)]
+    frames = [host.transmit_frame(0.0) for _ in range(3)]
     assert all(frames)
     board.receive(frames[0] + frames[2], 0.0)
     assert (board.receiver.expected, board.receiver.early) == (1, 1)
     host.receive(board.transmit(0.0, 1000), 0.0)
-    assert host.transmit(0.0, 1) == frames[1]
+    assert host.transmit_frame(0.0) == frames[1]
     assert host.counters().repeated == 1
     board.receive(frames[1] + frames[1], 0.0)
     assert board.receiver.take(100) == words(6, 7, 1)

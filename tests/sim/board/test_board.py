@@ -17,7 +17,7 @@ def greet(board, *, cycles=500):
     waiting, end = b"", board.cycle + 200 * BYTE
     while not host.is_open:
         assert board.cycle < end, "the board does not answer"
-        waiting += host.transmit(board.cycle / 25e6, 1)
+        waiting += host.transmit_frame(board.cycle / 25e6)
         taken, heard = board.exchange(waiting, cycles)
         waiting = waiting[taken:]
         host.receive(heard, board.cycle / 25e6)
