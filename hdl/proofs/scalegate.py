@@ -185,7 +185,7 @@ def merge_leaving():
 
 
 def source_entry():
-    """A queue of two places, and an exclusion or a deadline at any time."""
+    """A queue of four places and a register, and an exclusion or a deadline at any time."""
     bench = Bench()
     layouts = source_word(1, 1), gate_word(1, 1, sources=2)
     dut = bench.add(SourceEntry(*layouts, number=1, depth=4))
@@ -201,10 +201,11 @@ def source_entry():
     bench.claim("a word has the number of its source", ~dut.o.valid | (word.source == 1))
     queue = keeps_order(
         bench, "entry", put, Cat(own.kind, own.time, own.body),
-        got & ~is_own, Cat(word.kind, word.time, word.body), most=4,
+        got & ~is_own, Cat(word.kind, word.time, word.body), most=6,
     )  # fmt: skip
     offers = bench.wire(dut.o.valid & is_own)
-    empty = bench.wire((queue.level == 0) & ~offers)
+    owed = bench.register(1, "owed")  # a LEAVE of the entry has not left yet
+    empty = bench.wire((queue.level == 0) & ~owed)
     stalled = bench.wire(blamed & empty)
     # The entry learns the deadline in the first cycle.
     counts = bench.wire(stalled & bench.past(C(1)))
@@ -212,10 +213,10 @@ def source_entry():
     expires = counts & (deadline != 0) & (run == deadline - 1)
     bench.next(run.eq(Mux(counts & ~expires, run + 1, 0)))
     begins = bench.wire(empty & (exclude | expires))
-    continues = bench.past(bench.wire(offers & ~got))
+    bench.next(owed.eq(begins | (owed & ~(got & is_own))))
     bench.claim(
         "the source is excluded when it is asked for or has stalled too long, and at no other time",
-        offers == (bench.past(begins) | continues),
+        offers == (owed & bench.past(owed)),
     )
     excluded = bench.register(1, "excluded")
     bench.next(excluded.eq(begins | (excluded & ~forget)))
@@ -223,7 +224,8 @@ def source_entry():
     stalls = bench.register(4, "stalls")
     bench.next(stalls.eq(stalls + stalled))
     bench.claim("stalls are counted", dut.stalls[:4] == stalls)
-    bench.claim("words pass while there are any", dut.o.valid == ((queue.level != 0) | offers))
+    waits = ~dut.o.valid & (queue.level != 0)
+    answers_within(bench, "words pass while there are any", waits, 1)
     answers_within(bench, "a queue that is empty takes words", ~dut.i.ready & (queue.level == 0), 2)
     bench.cover("a source is excluded by its deadline", offers & ~bench.past(exclude))
     return bench
@@ -259,7 +261,7 @@ PROOFS = [
         component="TimestampMerge, times of 2 bits, inputs that stay",
         build=merge_staying,
         depth=8,
-        mutate=(TimestampMerge.elaborate_comparison, TimestampMerge.elaborate_output, MergePort),
+        mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output, MergePort),
         spared={
             **dict.fromkeys(
                 (
@@ -298,7 +300,7 @@ PROOFS = [
         component="TimestampMerge, times of 2 bits, inputs that leave and return",
         build=merge_leaving,
         depth=10,
-        mutate=(TimestampMerge.elaborate_comparison, TimestampMerge.elaborate_output),
+        mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output),
         spared={
             **dict.fromkeys(
                 ("floor.eq(0)", "~ends[1]", "ends[0] | below", "GateKind.BARRIER"),

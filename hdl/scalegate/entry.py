@@ -3,9 +3,10 @@
 
 from amaranth import *
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.registers import StreamRegister
 
 from .words import GateKind
 
@@ -20,9 +21,11 @@ class SourceEntry(wiring.Component):
     """Queue the words of a source, count its stalls, and exclude it if it is asked to.
 
     A source that is excluded gets a LEAVE: it holds nobody back until its next word. Only a source
-    whose queue is empty is excluded; otherwise ``exclude`` has no effect.
+    that has no word here is excluded; otherwise ``exclude`` has no effect.
 
-    Latency: 1 cycle. Throughput: 1 word per cycle.
+    ``o`` comes from a register, because what reads the queue is slow.
+
+    Latency: 2 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class SourceEntry(wiring.Component):
         self.o_layout = o_layout
         self.number = number
         self.depth = depth
-        self.latency = 1
+        self.latency = 2
         super().__init__(
             {
                 "i": In(stream.Signature(i_layout)),
@@ -76,14 +79,16 @@ class SourceEntry(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.queue = queue = PointerQueue(self.i_layout, depth=self.depth, reserve=1)
-        leaves = Signal()  # a LEAVE is offered, which goes before what comes meanwhile
-        word = self.o.payload
+        m.submodules.output = output = StreamRegister(self.o_layout)
+        connect(m, output.o, flipped(self.o))
+        leaves = Signal()  # a LEAVE goes out, before what comes meanwhile
+        word = output.i.payload
         m.d.comb += [
             self.i.ready.eq(queue.room),
             queue.add.eq(self.i.valid & queue.room),
             queue.last.eq(self.i.payload),
-            queue.take.eq(queue.filled & self.o.ready & ~leaves),
-            self.o.valid.eq(queue.filled | leaves),
+            queue.take.eq(queue.filled & output.i.ready & ~leaves),
+            output.i.valid.eq(queue.filled | leaves),
             word.source.eq(self.number),
         ]
         with m.If(leaves):
@@ -95,12 +100,16 @@ class SourceEntry(wiring.Component):
                 word.body.eq(queue.first.body),
             ]
         left = Signal(DEADLINE_BITS)  # cycles up to the deadline
-        stalled = self.blamed & ~queue.filled & ~leaves
-        begins = ~queue.filled & ~leaves & (self.exclude | (stalled & (left == 1)))
+        empty, stalled = Signal(), Signal()
+        m.d.comb += [
+            empty.eq(~queue.filled & ~leaves & ~output.o.valid),
+            stalled.eq(self.blamed & empty),
+        ]
+        begins = empty & (self.exclude | (stalled & (left == 1)))
         m.d.sync += [
             left.eq(Mux(stalled & (left != 0), left - 1, self.deadline)),
             self.stalls.eq(self.stalls + stalled),
-            leaves.eq(begins | (leaves & ~self.o.ready)),
+            leaves.eq(begins | (leaves & ~output.i.ready)),
             self.excluded.eq(begins | (self.excluded & ~self.forget)),
         ]
         return m

@@ -45,7 +45,7 @@ class ScaleGate(wiring.Component):
 
     A reset lasts two cycles at least.
 
-    Latency: :attr:`latency` cycles, ``1 + 2 * levels``, from the word that makes a tuple ready to
+    Latency: :attr:`latency` cycles, ``2 + 2 * levels``, from the word that makes a tuple ready to
     the tuple. Throughput: 1 tuple per cycle, also with random gaps in the sources, if their queues
     are deep enough; a barrier takes 2 cycles.
 
@@ -103,7 +103,7 @@ class ScaleGate(wiring.Component):
         self.depth = depth
         self.present = present
         self.levels = len(tree_levels(sources, 2))
-        self.latency = 1 + 2 * self.levels
+        self.latency = 2 + 2 * self.levels
         self._source_word = source_word(time_bits, shape)
         self._gate_word = gate_word(time_bits, shape, sources=sources)
         super().__init__(

@@ -72,68 +72,69 @@ class TimestampMerge(wiring.Component):
             connect(m, flipped(i), port.i)
         m.submodules.output = output = StreamRegister(self.layout)
         connect(m, output.o, flipped(self.o))
-        second = self.elaborate_comparison(m, ports)
-        filled = Mux(second, ports[1].filled, ports[0].filled)
-        present = Mux(second, ports[1].present, ports[0].present)
-        sent = self.elaborate_output(m, ports, second, filled, present, output.i)
-        barrier = Signal()  # the word that leaves ends the epoch
-        m.d.comb += [
-            barrier.eq(filled & (output.i.payload.kind == GateKind.BARRIER)),
-            *(
-                port.take.eq(sent & port.filled & (barrier | (second == n)))
-                for n, port in enumerate(ports)
-            ),
-        ]
-        waiting = present & ~filled & ~output.o.valid
-        self.elaborate_reports(m, ports, Mux(second, 2, 1) & waiting.replicate(2), sent & barrier)
+        ends = [port.filled & (port.head.kind == GateKind.BARRIER) for port in ports]
+        second = Signal()  # port 1 shows less than port 0
+        m.d.comb += second.eq(self.elaborate_choice(m, ports, ends))
+        self.elaborate_output(m, ports, ends, second, output.i)
+        self.elaborate_reports(m, ports, ends, second, output.o.valid)
         return m
 
-    def elaborate_reports(self, m, ports, waiting, ends):
-        """Tell which port is waited for, and whether a barrier is made of different ones."""
-        both = ports[0].filled & ports[1].filled
+    def elaborate_choice(self, m, ports, ends):
+        """Return whether port 1 shows less than port 0.
+
+        What a port shows comes from registers, so the comparison is all that takes long. Whatever
+        depends on the choice is computed for both ports beside it.
+        """
+        gone = [~port.filled & ~port.present for port in ports]
+        below = is_below(m, ports[1].head.time, ports[0].head.time)
+        return ~gone[1] & (gone[0] | (~ends[1] & (ends[0] | below)))
+
+    def elaborate_output(self, m, ports, ends, second, o):
+        """Offer the tuple, barrier or watermark of the lesser port."""
+        told = Signal.like(ports[0].floor)  # the latest time at the output
+        silent = Signal(init=not any(self.present))  # the latest word was LEAVE
+        settled = Signal()
+        m.d.comb += settled.eq(~ports[0].settles & ~ports[1].settles)
+        shown, offered = [], []
+        for port in ports:
+            news = silent | (port.head.time != told)
+            word = Signal(self.layout)
+            m.d.comb += [port.floor.eq(told), word.eq(port.head)]
+            with m.If(~port.filled):
+                m.d.comb += word.kind.eq(Mux(port.present, GateKind.WATERMARK, GateKind.LEAVE))
+            shown.append(word)
+            offered.append(port.filled | Mux(port.present, news, ~silent))
+        # An offer to the output register may change while the register is full: a watermark becomes
+        # a tuple when one has come.
+        offers = Mux(second, offered[1], offered[0])
+        free = o.ready & settled
+        m.d.comb += [
+            o.payload.eq(Mux(second, Value.cast(shown[1]), Value.cast(shown[0]))),
+            o.valid.eq(offers & settled),
+            ports[0].take.eq(free & ports[0].filled & ~second),
+            # If port 0 shows a barrier and is chosen, port 1 shows one too, or has left.
+            ports[1].take.eq(free & ports[1].filled & (second | ends[0])),
+        ]
+        with m.If(free & offers):
+            m.d.sync += silent.eq(o.payload.kind == GateKind.LEAVE)
+            with m.Switch(o.payload.kind):
+                with m.Case(GateKind.TUPLE, GateKind.WATERMARK):
+                    m.d.sync += told.eq(o.payload.time)
+                with m.Case(GateKind.BARRIER):
+                    m.d.sync += told.eq(0)
+
+    def elaborate_reports(self, m, ports, ends, second, waiting):
+        """Tell which port is waited for, and whether a barrier is made of different ones.
+
+        ``waiting`` says that a word is at the output.
+        """
+        starved = [
+            chosen & port.present & ~port.filled & ~waiting & self.starving
+            for port, chosen in zip(ports, (~second, second), strict=True)
+        ]
         different = ports[0].head.body != ports[1].head.body
         m.d.comb += self.waits.eq(ports[0].filled | ports[1].filled)
         m.d.sync += [
-            self.starved_by.eq(waiting & self.starving.replicate(2)),
-            self.differ.eq(ends & both & different),
+            self.starved_by.eq(Cat(starved)),
+            self.differ.eq(ends[0] & ends[1] & ports[0].take & different),
         ]
-
-    def elaborate_comparison(self, m, ports):
-        """Return whether port 1 shows less than port 0."""
-        times, ends, gone = [], [], []
-        for port in ports:
-            times.append(Mux(port.filled, port.head.time, port.mark))
-            ends.append(port.filled & (port.head.kind == GateKind.BARRIER))
-            gone.append(~port.filled & ~port.present)
-        below = is_below(m, times[1], times[0])
-        return ~gone[1] & (gone[0] | (~ends[1] & (ends[0] | below)))
-
-    def elaborate_output(self, m, ports, second, filled, present, o):
-        """Offer the tuple, barrier or watermark of the lesser port; return whether it leaves."""
-        told = Signal.like(ports[0].mark)  # the latest time at the output
-        silent = Signal(init=not any(self.present))  # the latest word was LEAVE
-        word = o.payload
-        mark = Mux(second, ports[1].mark, ports[0].mark)
-        sent = Signal()
-        floor = Signal.like(told)
-        m.d.comb += [
-            sent.eq(o.valid & o.ready),
-            word.eq(Mux(second, Value.cast(ports[1].head), Value.cast(ports[0].head))),
-            o.valid.eq(filled | Mux(present, silent | (mark != told), ~silent)),
-            floor.eq(told),
-            *(port.floor.eq(floor) for port in ports),
-        ]
-        # An offer to the output register may change while the register is full: a watermark becomes
-        # a tuple when one has come.
-        with m.If(~filled):
-            m.d.comb += [
-                word.kind.eq(Mux(present, GateKind.WATERMARK, GateKind.LEAVE)),
-                word.time.eq(Mux(present, mark, told)),
-            ]
-        with m.If(sent):
-            m.d.sync += [told.eq(floor), silent.eq(~filled & ~present)]
-            with m.If(filled & (word.kind == GateKind.BARRIER)):
-                m.d.comb += floor.eq(0)
-            with m.Else():
-                m.d.comb += floor.eq(word.time)
-        return sent

@@ -23,9 +23,11 @@ class MergePort(wiring.Component):
     time. So times never fall from the port on.
 
     A port whose input has left is not ``present``. The next word that is offered makes it present
-    again, and is taken from the next cycle on. Its watermark is then ``floor``, or still the old
-    one if tuples wait. Nothing is taken while a BARRIER waits. When the barrier leaves, the
-    watermark is zero again.
+    again. In the next cycle the port *settles*: it takes over ``floor`` as its watermark, and the
+    merge lets nothing leave, so the floor does not rise meanwhile. The word is taken from the cycle
+    after that on. If tuples still wait, they are not below the watermark, which stays then, and
+    there is nothing to settle. Nothing is taken while a BARRIER waits, and the watermark is zero
+    behind it.
 
     ``i.ready`` depends on registers alone. A reset lasts two cycles at least.
 
@@ -42,31 +44,32 @@ class MergePort(wiring.Component):
     -------
     i : In(stream.Signature(layout))
     floor : In(layout["time"])
-        Least time that a word may have which leaves the merge after this cycle.
+        Least time that a word may have which leaves the merge; from a register.
     head : Out(layout)
-        The oldest tuple or barrier.
+        The oldest tuple or barrier. ``head.time`` is the watermark while there is none. Kind and
+        time come from registers.
     filled : Out(1)
         There is one.
     take : In(1)
         Remove it.
-    mark : Out(layout["time"])
-        The watermark.
     present : Out(1)
+    settles : Out(1)
+        The watermark is about to become the floor.
     """
 
     def __init__(self, layout, *, present=True):
         self.layout = layout
         self.latency = 1
-        time = layout["time"].shape
+        self._is_present = int(present)
         super().__init__(
             {
                 "i": In(stream.Signature(layout)),
-                "floor": In(time),
+                "floor": In(layout["time"].shape),
                 "head": Out(layout),
                 "filled": Out(1),
                 "take": In(1),
-                "mark": Out(time),
-                "present": Out(1, init=int(present)),
+                "present": Out(1, init=self._is_present),
+                "settles": Out(1),
             }
         )
 
@@ -74,32 +77,41 @@ class MergePort(wiring.Component):
         m = Module()
         m.submodules.held = held = StreamRegister(self.layout, early=["kind", "time"])
         word = self.i.payload
+        mark, rises = Signal.like(word.time), Signal.like(word.time)
+        joined = Signal(init=self._is_present)  # present, and settled
         closed = Signal()  # a barrier waits
         late, stored = Signal(), Signal()
         transfer = self.i.valid & self.i.ready
         m.d.comb += [
-            late.eq(is_below(m, word.time, self.mark)),
+            late.eq(is_below(m, word.time, mark)),
             stored.eq((word.kind == GateKind.TUPLE) | (word.kind == GateKind.BARRIER)),
-            self.i.ready.eq(held.i.ready & self.present & ~closed),
+            self.settles.eq(self.present & ~joined & ~self.filled),
+            self.i.ready.eq(held.i.ready & joined & ~closed),
             held.i.valid.eq(transfer & stored),
             held.i.payload.eq(word),
-            held.i.payload.time.eq(Mux(late, self.mark, word.time)),
+            # The register shows the time at its input when it is empty, so the watermark is at the
+            # output then. A tuple at the input has the watermark that it makes.
+            held.i.payload.time.eq(rises),
             held.i.payload.late.eq(word.late | (late & (word.kind == GateKind.TUPLE))),
             held.o.ready.eq(self.take),
             self.head.eq(held.o.payload),
             self.filled.eq(held.o.valid),
+            rises.eq(mark),
         ]
-        with m.If(~self.present):
-            m.d.sync += self.present.eq(self.i.valid)
+        m.d.sync += mark.eq(rises)
+        with m.If(~joined):
+            m.d.sync += [self.present.eq(self.present | self.i.valid), joined.eq(self.present)]
             with m.If(~self.filled):  # tuples that still wait are not below the watermark
-                m.d.sync += self.mark.eq(self.floor)
+                m.d.comb += rises.eq(self.floor)
         with m.Elif(transfer):
+            stays = word.kind != GateKind.LEAVE
             m.d.sync += [
-                self.present.eq(word.kind != GateKind.LEAVE),
-                closed.eq(word.kind == GateKind.BARRIER),
-            ]
-            with m.If(~late & (word.kind != GateKind.LEAVE)):
-                m.d.sync += self.mark.eq(word.time)
+                self.present.eq(stays), joined.eq(stays), closed.eq(word.kind == GateKind.BARRIER)
+            ]  # fmt: skip
+            with m.If(word.kind == GateKind.BARRIER):
+                m.d.comb += rises.eq(0)
+            with m.Elif(~late & stays):
+                m.d.comb += rises.eq(word.time)
         with m.Elif(closed & self.take & (self.head.kind == GateKind.BARRIER)):
-            m.d.sync += [closed.eq(0), self.mark.eq(0)]
+            m.d.sync += closed.eq(0)
         return m

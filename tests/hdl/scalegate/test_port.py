@@ -45,12 +45,15 @@ def test_the_watermark_is_the_latest_time_and_never_falls():
     dut = MergePort(LAYOUT)
 
     async def process(ctx):
-        for kind, time, mark in [(TUPLE, 3, 3), (WATERMARK, 7, 7), (TUPLE, 5, 7)]:
+        for kind, time in [(TUPLE, 3), (WATERMARK, 7), (TUPLE, 5)]:
             await put(ctx, dut, kind, time)
-            assert ctx.get(dut.mark) == mark
         assert await take(ctx, dut) == (TUPLE, 3, 0)
         assert await take(ctx, dut) == (TUPLE, 7, 1)
         assert not ctx.get(dut.filled)
+        assert ctx.get(dut.head.time) == 7
+        for time, mark in [(8, 8), (6, 8), (9, 9)]:
+            await put(ctx, dut, WATERMARK, time)
+            assert ctx.get(dut.head.time) == mark
 
     drive(dut, process)
 
@@ -65,12 +68,28 @@ def test_a_port_that_was_left_begins_at_the_floor_or_behind_what_it_holds(held):
             await put(ctx, dut, TUPLE, 9)
         await put(ctx, dut, LEAVE)
         assert not ctx.get(dut.present)
-        assert await put(ctx, dut, TUPLE, 6) == 2
+        assert await put(ctx, dut, TUPLE, 6) == 3
         assert ctx.get(dut.present)
-        assert ctx.get(dut.mark) == (9 if held else 6)
         for _ in range(held):
             assert await take(ctx, dut) == (TUPLE, 9, 0)
         assert await take(ctx, dut) == ((TUPLE, 9, 1) if held else (TUPLE, 6, 0))
+
+    drive(dut, process)
+
+
+def test_a_port_that_settles_takes_over_the_floor_and_then_a_word():
+    dut = MergePort(LAYOUT, present=False)
+
+    async def process(ctx):
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.i.payload, LAYOUT.const({"kind": TUPLE, "time": 2}))
+        seen = []
+        for floor in (3, 4, 5, 6):
+            ctx.set(dut.floor, floor)
+            seen.append((ctx.get(dut.present), ctx.get(dut.settles), ctx.get(dut.i.ready)))
+            await ctx.tick()
+        assert seen == [(0, 0, 0), (1, 1, 0), (1, 0, 1), (1, 0, 1)]
+        assert await take(ctx, dut) == (TUPLE, 4, 1)
 
     drive(dut, process)
 
@@ -86,7 +105,7 @@ def test_nothing_is_taken_behind_a_barrier_until_it_has_left():
         *_, ready = await ctx.tick().sample(dut.i.ready)
         assert not ready
         assert (await take(ctx, dut))[0] == BARRIER
-        assert ctx.get(dut.mark) == 0
+        assert ctx.get(dut.head.time) == 0
         assert await put(ctx, dut, TUPLE, 2) == 1
         assert await take(ctx, dut) == (TUPLE, 2, 0)
 
