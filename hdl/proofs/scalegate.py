@@ -42,6 +42,8 @@ class Progress:
         Latest time in the epoch of the last word.
     ended : Signal
         A barrier has not left yet.
+    ahead : Signal
+        Number of barriers before the word that is watched, or would enter next if none is watched.
     time : Value
         Time that the word at hand has from here on: that of its place if it is late.
     """
@@ -56,6 +58,13 @@ class Progress:
             self.shown.eq(Mux(put, Mux(is_barrier, 0, self.time), self.shown)),
             self.ended.eq(self.ended + (put & is_barrier) - got_barrier),
         )
+        self._got_barrier = got_barrier
+
+    def watch(self, bench, watching):
+        """Count the barriers before a word of the source that is watched."""
+        self.ahead = Signal.like(self.ended, name=bench.name("ahead"))
+        now = Mux(watching, self.ahead, self.ended)
+        bench.next(self.ahead.eq(now - (self._got_barrier & (now != 0))))
 
 
 def outputs(bench, word, got, *, silent=0):
@@ -131,11 +140,13 @@ def live(bench, o, got, sources, queues, *, soon):
     idle = bench.wire(o.ready & ~got)
     for n, queue in enumerate(queues):
         time = queue.watched[1 : 1 + TIME_BITS]
+        sources[n].watch(bench, queue.watching)
         permitted = C(1)
         for other, progress in enumerate(sources):
             if other != n:
                 passed = progress.shown > time if other < n else progress.shown >= time
-                permitted &= passed | progress.ended.any()
+                same = progress.ended == sources[n].ahead
+                permitted &= (same & passed) | (progress.ended > sources[n].ahead)
         may = queue.watching & ~queue.watched[0] & permitted
         answers_within(bench, f"a ready tuple of source {n} leaves", idle & may, soon)
     every = Cat(progress.ended.any() for progress in sources).all()
@@ -268,13 +279,10 @@ PROOFS = [
                     "gone",
                     "~port.present -> ",
                     "~port.filled",
-                    "without floor.eq(told)",
-                    "If(sent)",
+                    "settles & ~ports[1].settles -> ",
+                    "without port.floor.eq(told)",
                     "silent.eq(",
                     "~silent",
-                    "~filled",
-                    "present, mark, told",
-                    "~present",
                     "present, GateKind",
                 ),
                 "all inputs of this bench are present: timestamp-merge-leaving",
@@ -282,13 +290,12 @@ PROOFS = [
             **dict.fromkeys(
                 (
                     "present.eq(",
-                    "~self.present -> ",
-                    "If(~self.present)",
-                    "self.mark.eq(self.floor)",
+                    "without self.settles.eq(",
+                    "without joined.eq(",
+                    "rises.eq(self.floor)",
                     "If(~self.filled)",
                     "~self.filled -> ",
                     "word.kind != GateKind.LEAVE",
-                    "self.present & ~closed",
                 ),
                 "all inputs of this bench are present: tests of the port",
             ),
@@ -303,10 +310,12 @@ PROOFS = [
         mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output),
         spared={
             **dict.fromkeys(
-                ("floor.eq(0)", "~ends[1]", "ends[0] | below", "GateKind.BARRIER"),
+                ("told.eq(0)", "~ends[1]", "ends[0]"),
                 "there is no barrier in this bench: timestamp-merge",
             ),
-            "silent | (mark != told) -> silent &": "timestamp-merge, where watermarks must be told",
+            "silent | (port.head.time != told) -> silent &": (
+                "timestamp-merge, where watermarks must be told"
+            ),
         },
     ),
     Proof(

@@ -46,8 +46,8 @@ class ScaleGate(wiring.Component):
     A reset lasts two cycles at least.
 
     Latency: :attr:`latency` cycles, ``2 + 2 * levels``, from the word that makes a tuple ready to
-    the tuple. Throughput: 1 tuple per cycle, also with random gaps in the sources, if their queues
-    are deep enough; a barrier takes 2 cycles.
+    the tuple. Throughput: 1 tuple or barrier per cycle, also with random gaps in the sources, if
+    their queues are deep enough.
 
     Parameters
     ----------

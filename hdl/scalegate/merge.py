@@ -26,7 +26,7 @@ class TimestampMerge(wiring.Component):
     barrier. So a barrier leaves when every present port shows one; it has the body of the lowest of
     these ports. When both inputs have left, the output gets LEAVE.
 
-    Latency: 2 cycles. Throughput: 1 tuple per cycle; a barrier takes 2 cycles.
+    Latency: 2 cycles. Throughput: 1 tuple or barrier per cycle.
 
     Parameters
     ----------

@@ -26,12 +26,11 @@ class MergePort(wiring.Component):
     again. In the next cycle the port *settles*: it takes over ``floor`` as its watermark, and the
     merge lets nothing leave, so the floor does not rise meanwhile. The word is taken from the cycle
     after that on. If tuples still wait, they are not below the watermark, which stays then, and
-    there is nothing to settle. Nothing is taken while a BARRIER waits, and the watermark is zero
-    behind it.
+    there is nothing to settle. Behind a BARRIER, the watermark is zero.
 
     ``i.ready`` depends on registers alone. A reset lasts two cycles at least.
 
-    Latency: 1 cycle. Throughput: 1 word per cycle; a barrier takes 2 cycles.
+    Latency: 1 cycle. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -79,14 +78,13 @@ class MergePort(wiring.Component):
         word = self.i.payload
         mark, rises = Signal.like(word.time), Signal.like(word.time)
         joined = Signal(init=self._is_present)  # present, and settled
-        closed = Signal()  # a barrier waits
         late, stored = Signal(), Signal()
         transfer = self.i.valid & self.i.ready
         m.d.comb += [
             late.eq(is_below(m, word.time, mark)),
             stored.eq((word.kind == GateKind.TUPLE) | (word.kind == GateKind.BARRIER)),
             self.settles.eq(self.present & ~joined & ~self.filled),
-            self.i.ready.eq(held.i.ready & joined & ~closed),
+            self.i.ready.eq(held.i.ready & joined),
             held.i.valid.eq(transfer & stored),
             held.i.payload.eq(word),
             # The register shows the time at its input when it is empty, so the watermark is at the
@@ -105,13 +103,9 @@ class MergePort(wiring.Component):
                 m.d.comb += rises.eq(self.floor)
         with m.Elif(transfer):
             stays = word.kind != GateKind.LEAVE
-            m.d.sync += [
-                self.present.eq(stays), joined.eq(stays), closed.eq(word.kind == GateKind.BARRIER)
-            ]  # fmt: skip
+            m.d.sync += [self.present.eq(stays), joined.eq(stays)]
             with m.If(word.kind == GateKind.BARRIER):
                 m.d.comb += rises.eq(0)
             with m.Elif(~late & stays):
                 m.d.comb += rises.eq(word.time)
-        with m.Elif(closed & self.take & (self.head.kind == GateKind.BARRIER)):
-            m.d.sync += closed.eq(0)
         return m

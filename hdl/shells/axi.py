@@ -56,8 +56,7 @@ class AxiShell(wiring.Component):
 
     Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 1 and the
     latency of the merge, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out
-    of every port; with several inputs, 1 tuple per cycle in of all together, and a control word per
-    2 cycles.
+    of every port; with several inputs, 1 tuple per cycle in of all together.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class MergedInputs(wiring.Component):
     A reset lasts two cycles at least.
 
     Latency: that of the gate, 4 cycles with two inputs and 8 with eight; an order to exclude an
-    input takes one cycle to the gate. Throughput: 1 tuple per cycle; a control word takes 2 cycles.
+    input takes one cycle to the gate. Throughput: 1 word per cycle.
 
     Parameters
     ----------
