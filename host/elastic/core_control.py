@@ -78,6 +78,12 @@ class CoreControl:
             self.calm.clear()
         return self.active
 
+    def lose(self, cores: int) -> None:
+        """Choose among so many cores from now on, because the others have failed."""
+        self.cores = cores
+        self.active = min(self.active, cores)
+        self.calm = [wanted for wanted in self.calm if wanted < self.active]
+
     def require(self, least: int) -> None:
         """Use at least so many cores from now on, or all that there are."""
         if least > self.active:

@@ -174,11 +174,6 @@ class JoinQuery:
         """Raise unless the cores that store may change under the query."""
         if self.elastic is None:
             return
-        if self.on_failure is not OnFailure.RAISE:
-            raise UsageError(
-                f"An elastic join does not go with on_failure={self.on_failure.value!r}: both "
-                f"choose the cores that store; leave one of them out."
-            )
         if self.ordering.in_hardware:
             raise UsageError(
                 f"An elastic join does not go with the ordering {self.ordering}: a change of the "

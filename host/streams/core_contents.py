@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cores hold tuples of the windows, and whether further tuples would fit them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import copy
 
 import numpy as np
@@ -59,8 +59,8 @@ class CoreContents:
         else:
             self._lifespan = np.uint64(window.lifespan)
         self._logs = {side: SideLog() for side in Side}
-        rule = StorageRule.of(manifest.storage)
-        self._segments = {side: StorageSegments(rule) for side in Side}
+        self._rule = StorageRule.of(manifest.storage)
+        self._segments = {side: StorageSegments(self._rule) for side in Side}
         self.live: Sequence[int] = ()
         self.begin(cores)
 
@@ -69,6 +69,16 @@ class CoreContents:
         self.live = cores
         for side, segments in self._segments.items():
             segments.begin(self._logs[side].count, cores)
+
+    def restart(self, cores: Sequence[int], first: Mapping[Side, int]) -> None:
+        """Let these cores alone hold the tuples of each side from ``first`` on, and store others.
+
+        The accelerator was cleared after a failure, and these tuples are sent again.
+        """
+        self.live = cores
+        for side in Side:
+            self._segments[side] = StorageSegments(self._rule)
+            self._segments[side].begin(first[side], cores)
 
     def stage(self, arrived: Arrived) -> None:
         """Take tuples that are staged."""

@@ -15,9 +15,9 @@ from host.query.segments import Segment
 from host.reference.window import CountWindow, Window
 from host.streams.core_contents import CoreContents, fewest_cores
 from host.streams.elastic_record import CoreChange, CoreDecision, ElasticRecord
+from host.streams.failed_cores import NewTurns, failed_cores
 from host.streams.intake import Arrived
 from host.streams.pacing import Int64s, Pacing
-from host.streams.results import ResultDecoder
 from host.streams.staging import Staging
 from host.words import WordCodec
 
@@ -67,6 +67,9 @@ class ElasticCores:
     room for them. If not, all cores store from there on, whatever the controller says, or those
     that are not too full. A count-based window bounds the number of cores from below.
 
+    When cores fail and the join goes on, they are chosen no more. If the controller asks for as
+    many as before, an epoch with others in their place follows at once.
+
     A device without a clock gives no observation, so all cores stay in force.
 
     Parameters
@@ -81,8 +84,6 @@ class ElasticCores:
         The cores that take turns at first.
     staging : Staging
         The words that wait; it holds those of the configuration.
-    decoder : ResultDecoder
-        The decoder, which knows how many tuples are answered.
     pacing : Pacing, optional
         When the tuples arrive, if the input has a pace; without, they arrive when they are taken,
         and the latency is that of Little's law: tuples under way over tuples per cycle.
@@ -104,16 +105,17 @@ class ElasticCores:
         window: Window,
         cores: Sequence[int],
         staging: Staging,
-        decoder: ResultDecoder,
         *,
         pacing: Pacing | None = None,
         note: NoteDecision | None = None,
     ) -> None:
         self._device, self._window, self._cores = device, window, tuple(cores)
-        self._decoder, self._codec = decoder, WordCodec(device.manifest)
+        self._codec = WordCodec(device.manifest)
         self._control = CoreControl(controller, len(self._cores))
         self._contents = CoreContents(device.manifest, window, self._cores)
-        self._chosen = self._told = self._cores  # … and what the schedule has answered last
+        self._chosen = self._cores
+        # What the schedule has answered last; None if that is not to take effect any more.
+        self._told: tuple[int, ...] | None = self._cores
         self._least = fewest_cores(device.manifest, window)
         self._note, self._pacing = note, pacing
         self._shortest = controller.interval
@@ -121,6 +123,7 @@ class ElasticCores:
         self.record = ElasticRecord(str(controller), len(self._cores))
         # A word of an earlier query may wait before those of the configuration.
         self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
+        self._complete = 0  # tuples that are answered
         self._begins = 0  # tuples that come before the next observation
         self._interval: _Interval | None = None
         self._peak = Fraction(0)  # highest rate so far, in tuples per cycle
@@ -153,8 +156,29 @@ class ElasticCores:
     def begin(self, segment: Segment) -> None:
         """Take note of the segment of an epoch that begins with the next tuple that is staged."""
         self._contents.begin(segment.cores)
-        self._interval, self._begins = None, segment.after
-        change = CoreChange(self.record.cycles, segment.after, segment.cores)
+        self._changed(segment.after, segment.cores)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples that are staged."""
+        staged, gone = sum(self._contents.counts), failed_cores(self._device)
+        failed = tuple(core for core in self._cores if core in gone)
+        self._cores = tuple(core for core in self._cores if core not in gone)
+        self._control.lose(len(self._cores))
+        # An epoch that has been told and has not begun would bring cores from before the failure.
+        is_coming = self._told != tuple(self._contents.live)
+        if turns.first is None:
+            self._contents.begin(turns.live)
+        else:
+            self._contents.restart(turns.live, turns.first)
+            self._accepted -= staged - sum(turns.first.values())  # these will be taken again
+        self._told = None if is_coming else turns.live
+        self._chosen = self._cores[: self._control.active]
+        self._changed(staged, turns.live, failed)
+
+    def _changed(self, place: int, cores: Sequence[int], failed: Sequence[int] = ()) -> None:
+        """Note a change, behind which an observation begins."""
+        self._interval, self._begins = None, place
+        change = CoreChange(self.record.cycles, place, tuple(cores), tuple(failed))
         self.record.change(change)
         if self._note is not None:
             self._note(change)
@@ -192,8 +216,12 @@ class ElasticCores:
             self._note(CoreDecision(self.record.cycles, seen, active))
         self._interval = self._begun()
 
-    def note_flight(self) -> None:
-        """Count the tuples under way, now that all results that have come are decoded."""
+    def note_flight(self, complete: int) -> None:
+        """Count the tuples under way, now that all results that have come are decoded.
+
+        ``complete`` is the number of tuples that are answered.
+        """
+        self._complete = complete
         if self._interval is not None:
             self._interval.flights += 1
             self._interval.flight += self._under_way
@@ -214,7 +242,7 @@ class ElasticCores:
     @property
     def _under_way(self) -> int:
         """Number of tuples that have arrived and are not answered."""
-        return max(0, self._arrived - self._decoder.complete)
+        return max(0, self._arrived - self._complete)
 
     def _begun(self) -> _Interval:
         """Return an interval that begins now."""

@@ -41,11 +41,14 @@ class CoreChange:
         Tuples of the join that came before the change.
     cores : tuple of int
         The cores that store from then on, in the order of their turns.
+    failed : tuple of int
+        The cores that had failed just before; without any, the change is one of the controller.
     """
 
     cycle: int
     tuples: int
     cores: tuple[int, ...]
+    failed: tuple[int, ...] = ()
 
 
 @dataclass

@@ -303,6 +303,7 @@ class Execution:
         turns = self.failures.take_turns()
         if turns is not None:
             self.changes.go_on(turns)
+            self.steering.go_on(turns)
         # Each change of the precision, and each failure, has a mark of its own.
         adaptive = self.steering.adaptive
         changed = 0 if adaptive is None else adaptive.record.changed

@@ -12,6 +12,7 @@ from host.encode.times import TimePlan
 from host.errors import UsageError
 from host.reference.exact import UInt64s
 from host.reference.quantity import positive
+from host.streams.failed_cores import NewTurns
 from host.streams.intake import Arrived
 from host.streams.staging import Staging
 from host.words import WordCodec
@@ -69,6 +70,11 @@ class Pacing:
         """Take tuples that are staged."""
         due = np.ceil(arrived.times.astype(np.float64) * self.cycles)
         self._due = np.concatenate([self._due, due.astype(np.int64)])
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of a failure, behind which tuples that have arrived may be sent again."""
+        if turns.first is not None:
+            self._accepted -= self._first + len(self._due) - sum(turns.first.values())
 
     def arrived(self, cycle: int) -> int:
         """Return how many tuples have arrived, of those staged."""

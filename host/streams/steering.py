@@ -10,6 +10,7 @@ from host.streams import elastic_cores, pacing
 from host.streams.accelerator_params import AcceleratorJoinParams
 from host.streams.adaptive_precision import AdaptivePrecision
 from host.streams.elastic_cores import ElasticCores
+from host.streams.failed_cores import NewTurns
 from host.streams.intake import Arrived
 from host.streams.pacing import Pacing
 from host.streams.results import ResultDecoder
@@ -73,7 +74,7 @@ class Steering:
             self._low_water = min(self._low_water, 2 * pacing.ROWS)
         if params.elastic is not None:
             self.elastic = ElasticCores(
-                device, params.elastic, params.plan.window, cores, staging, decoder,
+                device, params.elastic, params.plan.window, cores, staging,
                 pacing=self.pacing, note=params.note_decision,
             )  # fmt: skip
             self._chunk_cycles = min(self._chunk_cycles, self.elastic.chunk_cycles)
@@ -101,6 +102,12 @@ class Steering:
         """Take note of a segment that begins with the next tuple that is staged."""
         if self.elastic is not None:
             self.elastic.begin(segment)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of a failure: these cores store what is staged from now on."""
+        for part in (self.pacing, self.elastic):
+            if part is not None:
+                part.go_on(turns)
 
     def bounds(self, words: UInt64s, cycle: int, *, flushed: bool) -> tuple[int, int]:
         """Return how many of the waiting words the next exchange offers, and its most cycles.
@@ -157,6 +164,7 @@ class Steering:
             waited = self.pacing.answer(complete, cycle)
             if self.elastic is not None:
                 self.elastic.note_waits(waited)
-        for part in (self.adaptive, self.elastic):
-            if part is not None:
-                part.note_flight()
+        if self.adaptive is not None:
+            self.adaptive.note_flight()
+        if self.elastic is not None:
+            self.elastic.note_flight(complete)

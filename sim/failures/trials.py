@@ -9,6 +9,7 @@ import pyarrow as pa
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.device.simulated import SimulatedDevice
+from host.elastic import ThresholdController
 from host.join.driver import Deadline, TableJoin
 from host.join.verification import reference_pairs
 from host.query.join_query import JoinQuery, Term
@@ -75,20 +76,25 @@ def tables(rng):
 
 
 def run_trial(bundle, seed):
-    """Run one join on a bundle of :func:`sim.failures.injection.write_faulty`; return a Trial."""
+    """Run one join on a bundle of :func:`sim.failures.injection.write_faulty`; return a Trial.
+
+    In half of the joins, a controller changes the cores that store.
+    """
     rng = np.random.default_rng(seed)
     left, right = tables(rng)
     window = CountWindow(int(rng.integers(1, 70))) if rng.random() < 0.5 else TimeWindow(20)
     policy = ["report", "replay"][int(rng.integers(2))]
-    query = JoinQuery(
-        terms=(Term("x", "x", -1, 1),), order=("t", "t"), window=window, on_failure=policy
-    )
     fault = list(CoreFault)[int(rng.integers(len(CoreFault)))]
     moment = int(rng.integers(CYCLES))
     rates = {"stall_in": int(rng.integers(100)), "stall_out": int(rng.integers(100))}
     with SimulatedDevice(bundle) as device:
         cores = device.manifest.storage.cores
     core = int(rng.integers(cores))
+    interval, is_elastic = int(rng.integers(50, 300)), rng.random() < 0.5
+    query = JoinQuery(
+        terms=(Term("x", "x", -1, 1),), order=("t", "t"), window=window, on_failure=policy,
+        elastic=ThresholdController(interval=interval) if is_elastic else None,
+    )  # fmt: skip
     text = f"seed {seed}: core {core}, {fault.name} from cycle {moment} on, {query}, {policy}"
     with failing(core, fault, moment), SimulatedDevice(bundle, seed=seed + 1, **rates) as device:
         return judged((left, right), query, device, core, text)
@@ -117,7 +123,9 @@ def judged(both, query, device, core, text, parity=()):
     expected = list(zip(*pairs, strict=True))
     cores = device.manifest.storage.cores
     deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
-    join = TableJoin(left, right, query, device, record=True, deadline=deadline)
+    # Few rows at a time, so that a controller has decided before the last ones are staged.
+    few = {} if query.elastic is None else {"batch_rows": 16, "buffer_rows": 32}
+    join = TableJoin(left, right, query, device, record=True, deadline=deadline, **few)
     join.run()
     found = list(zip(*(column.tolist() for column in join.pairs), strict=True))
     record = join.failures
@@ -128,7 +136,8 @@ def judged(both, query, device, core, text, parity=()):
         for part in failure.lost
         for number in np.linspace(part.first, part.last, part.count).astype(int)
     ]
-    right_place = all(number % cores == core for number in lost)
+    # Where a controller changes turns, only the pairs themselves tell whose tuples were lost.
+    right_place = query.elastic is not None or all(number % cores == core for number in lost)
     right_core = all(
         failure.core == core and failure.parity == parity for failure in record.failures
     )

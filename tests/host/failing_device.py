@@ -28,7 +28,7 @@ class FailingDevice(SoftwareDevice):
         Words that an exchange takes at the most.
     """
 
-    def __init__(self, bundle, failures, *, piece=50):
+    def __init__(self, bundle, failures=(), *, piece=50):
         super().__init__(bundle)
         self._coming = list(failures)
         self._taken = 0

@@ -220,7 +220,6 @@ def test_a_device_without_a_clock_keeps_all_cores(bundles):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"on_failure": "replay"}, "does not go with on_failure='replay'"),
         ({"ordering": Ordering.inner(in_hardware=True)}, "a change of the cores ends the rounds"),
         ({"elastic": "quick"}, "is True, a ThresholdController, .* not 'quick'"),
     ],
