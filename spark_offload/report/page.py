@@ -3,31 +3,27 @@
 
 from collections.abc import Callable
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any, TypeVar
 
-from host.files.outputs import atomic_output
 from host.streams.change_log import ChangeLog, corners
 from spark_offload.measures.metrics import TaskMetrics
 from spark_offload.report.charts import bar_chart, line_chart, share_chart
 from spark_offload.report.figures import Run, derive_figures, percentile, stages
+from spark_offload.report.frame import NOTHING, filled, section, write_page
 
 __all__ = ["write_report"]
 
 Record = TypeVar("Record", bound=ChangeLog[Any])
 
 BARS = 60
-NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
 
 
 def write_report(run: Run, path: Path) -> None:
     """Write the report of ``run`` to ``path``, whole or not at all."""
     rows = derive_figures(run)
-    page = Template(
-        files("spark_offload.report").joinpath("page.html").read_text("utf-8")
-    ).substitute(
+    body = filled(
+        "page.html",
         title=escape(run.title),
         question=escape(run.question),
         verdict=escape(run.check),
@@ -44,9 +40,7 @@ def write_report(run: Run, path: Path) -> None:
         ),
         explanation=escape(run.explanation),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_output(path) as place:
-        place.write_text(page, "utf-8")
+    write_page(run.title, body, path)
 
 
 def _tiles(rows: list[tuple[str, str]]) -> str:
@@ -86,7 +80,7 @@ def _precision(run: Run) -> str:
         corners(periods, task.cycles), title="Ordering period over time", x_label="cycles",
         y_label="probes per star",
     )  # fmt: skip
-    return _section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
+    return section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
 
 
 def _elastic(run: Run) -> str:
@@ -110,7 +104,7 @@ def _elastic(run: Run) -> str:
             )
         )  # fmt: skip
     text = f"Partition {task.partition}: {record}."
-    return _section("Active cores and input rate over time", text, "\n".join(charts))
+    return section("Active cores and input rate over time", text, "\n".join(charts))
 
 
 def _most_changes(
@@ -124,13 +118,6 @@ def _most_changes(
         found,
         key=lambda entry: (entry[1].changed, entry[0].cycles, entry[0].partition),
         default=None,
-    )
-
-
-def _section(title: str, text: str, body: str) -> str:
-    return (
-        f"<section>\n<h2>{escape(title)}</h2>\n"
-        f'<p class="soft">{escape(text)}</p>\n{body}\n</section>'
     )
 
 
