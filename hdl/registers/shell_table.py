@@ -6,6 +6,7 @@ from hdl.result_ports import result_ports
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
 
+from .core_activity import core_activity
 from .merge_table import exclusions, merge_errors, merge_registers
 from .table import Field, Register, RegisterTable
 
@@ -82,6 +83,8 @@ def capabilities(parameters, merged):
                          "Stored tuples have parity."),
                 constant("CHAIN", 20, 1, int(parameters.is_chain),
                          "A chain of cores, which SplitJoin is compared with."),
+                constant("CLOCK_REQUESTS", 21, 1, int(parameters.clock_requests),
+                         "Registers tell which cores need their clock."),
             ),
         ),
     ]  # fmt: skip
@@ -210,6 +213,7 @@ def shell_table(parameters, *, merged=()):
         *manifest_hash(),
         *control(merged),
         *merge_registers(merged),
+        *core_activity(parameters),
         *counters(parameters),
     )
     return RegisterTable("splitjoin", tuple(sorted(registers, key=lambda one: one.address)))

@@ -6,7 +6,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl import counters
-from hdl.registers.bus import RegisterBus
+from hdl.registers.bus import DATA_BITS, RegisterBus
+from hdl.registers.core_activity import register_words
 from hdl.registers.file import RegisterFile, port_name
 from hdl.registers.merge_table import mask_names
 from hdl.registers.shell_table import HASH_WORDS, shell_table
@@ -14,6 +15,9 @@ from hdl.registers.snapshot import CounterSnapshot
 from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
 
 __all__ = ["ShellRegisters", "hash_number"]
+
+#: Outputs of an accelerator with a bit for each core, and registers with such names.
+CORE_BITS = ["clock_request", "vacant"]
 
 
 def hash_number(digest):
@@ -80,6 +84,8 @@ class ShellRegisters(wiring.Component):
         Bits to be set in LATE_INPUTS and EXCLUDED_INPUTS, which there are with more than two.
     stalls : In(32).array(len(merged))
         Cycles in which each input was waited for.
+    clock_request, vacant : In(cores)
+        Of the accelerator; only with ``clock_requests``.
     """
 
     def __init__(self, parameters, *, merged=()):
@@ -110,6 +116,7 @@ class ShellRegisters(wiring.Component):
                 "counter_addr": Out(counters.address_bits(parameters)),
                 "counter_data": In(counters.COUNTER_BITS),
                 **(merge if merged else {}),
+                **dict.fromkeys(CORE_BITS * parameters.clock_requests, In(parameters.cores)),
             }
         )
 
@@ -145,6 +152,8 @@ class ShellRegisters(wiring.Component):
         ]
         if self.merged:
             self.elaborate_merge(m, file)
+        if self.parameters.clock_requests:
+            self.elaborate_cores(m, file)
         m.d.sync += self.interrupt.eq(
             (file.interrupt_status_held & file.interrupt_enable_mark)
             | (has_failed & file.interrupt_enable_error)
@@ -176,3 +185,20 @@ class ShellRegisters(wiring.Component):
             for name in mask_names(mask, self.merged)
             for field in file.table[name].fields
         )
+
+    def elaborate_cores(self, m, file):
+        """Show a bit for each core, a cycle late: some arrive at the end of a long path."""
+        for name in CORE_BITS:
+            shown = Signal(self.parameters.cores, name=f"shown_{name}")
+            m.d.sync += shown.eq(getattr(self, name))
+            for n in range(register_words(self.parameters.cores)):
+                port = getattr(file, f"{name}_{n}_cores")
+                m.d.comb += port.eq(shown[DATA_BITS * n : DATA_BITS * (n + 1)])
+
+    def reading(self, accelerator):
+        """Return the statements that let the registers see an accelerator's counters and cores."""
+        names = ["counter_data", *CORE_BITS * self.parameters.clock_requests]
+        return [
+            accelerator.counter_addr.eq(self.counter_addr),
+            *(getattr(self, name).eq(getattr(accelerator, name)) for name in names),
+        ]

@@ -94,6 +94,7 @@ def test_the_map_says_what_was_generated():
     engine = {field.name: field.reset for field in table["ENGINE"].fields}
     assert engine == {
         "CORES": 3, "INDEX": 0, "TIMESTAMPS": 1, "GATES": 1, "PARITY": 1, "CHAIN": 0,
+        "CLOCK_REQUESTS": 0,
     }  # fmt: skip
     words = {field.name: field.reset for field in table["WORDS"].fields}
     assert (words["TUPLES"], words["RESULT_PORTS"]) == (2, 2)
@@ -101,3 +102,18 @@ def test_the_map_says_what_was_generated():
     described = table.describe()
     assert [entry["name"] for entry in described] == [one.name for one in table.registers]
     assert described[0]["fields"][0]["reset"] == MAGIC
+
+
+def test_every_core_has_a_bit_in_the_registers_about_clocks():
+    table = shell_table(JoinParameters(cores=70, sub_window=8, clock_requests=True))
+    found = {one.name: (one.address, one.fields[0].bits) for one in table.registers}
+    for name, address in (("CLOCK_REQUEST", 0x80), ("VACANT", 0xC0)):
+        words = [found[f"{name}_{n}"] for n in range(3)]
+        assert words == [(address, 32), (address + 4, 32), (address + 8, 6)]
+    assert "VACANT_3" not in found
+    engine = {field.name: field.reset for field in table["ENGINE"].fields}
+    assert engine["CLOCK_REQUESTS"] == 1
+    most = JoinParameters(cores=512, sub_window=8, clock_requests=True)
+    assert shell_table(most)["VACANT_15"].address == 0xFC
+    with pytest.raises(ValueError, match="clock requests of at most 512 cores, not 513; generate"):
+        shell_table(most.with_(cores=513))

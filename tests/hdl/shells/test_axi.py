@@ -179,3 +179,31 @@ def test_a_reset_by_register_forgets_words_but_not_an_offer_or_registers():
         assert 2 <= len(await shell.take(ctx, 1)) <= 3
 
     shell.bench.run(program)
+
+
+def test_registers_tell_which_cores_need_their_clock_and_which_are_vacant():
+    shell = Shell(SMALL.with_(cores=3, clock_requests=True))
+    quiet = 200
+
+    async def cores(ctx):
+        """Return which cores need their clock and which are vacant, when nothing happens."""
+        await shell.bench.tick(ctx).repeat(quiet)
+        return [await shell.read(ctx, name) for name in ("CLOCK_REQUEST_0", "VACANT_0")]
+
+    async def program(ctx):
+        await shell.reset(ctx)
+        assert await shell.field(ctx, "ENGINE", "CLOCK_REQUESTS") == 1
+        assert await cores(ctx) == [0, 0b111]
+        await shell.send(ctx, [shell.word(tuple_word(0, {"x": 3}, 1))])
+        while await shell.read(ctx, "CLOCK_REQUEST_0") != 0b111:
+            pass  # the tuple is on its way; all cores are probed by it
+        assert await cores(ctx) == [0, 0b110]
+        second = [tuple_word(0, {"x": 3}, 2), control_word("FLUSH")]
+        await shell.send(ctx, map(shell.word, second))
+        await shell.take(ctx, 1)
+        assert await cores(ctx) == [0, 0b100]
+        await shell.send(ctx, [shell.word(control_word("CLEAR"))])
+        await shell.take(ctx, 1)
+        assert await cores(ctx) == [0, 0b111]
+
+    shell.bench.run(program)
