@@ -15,19 +15,10 @@ from .options import add_parameter_options, parameters_from
 from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
 from .proofs.commands import add_commands as add_proofs
-from .shells.axi_options import BUS_CLOCKS, AxiOptions
+from .shells.axi_arguments import add_axi_options, axi_options_from
 from .shells.names import SHELLS, shell_top
-from .shells.pin_names import PIN_NAMES
 
 __all__ = ["main"]
-
-#: Options of ``generate`` about the AXI shell, and the fields of :class:`AxiOptions` they set.
-AXI_OPTIONS = {
-    "axi_inputs": "inputs",
-    "axi_r_inputs": "r_inputs",
-    "bus_clock": "bus_clock",
-    "names": "names",
-}
 
 
 def generate(options):
@@ -35,13 +26,9 @@ def generate(options):
     parameters = parameters_from(options, aggregates=True)
     from .bundle import write_bundle
 
-    given = {field: getattr(options, name) for name, field in AXI_OPTIONS.items()}
-    axi = {field: value for field, value in given.items() if value is not None}
-    if axi and "axi" not in (options.shell or ()):
-        raise ValueError("Options of the AXI shell need --shell axi")
-    manifest = write_bundle(
-        parameters, options.output, shells=options.shell or (), axi=AxiOptions(**axi)
-    )
+    shells = options.shell or ()
+    axi = axi_options_from(options, has_shell="axi" in shells)
+    manifest = write_bundle(parameters, options.output, shells=shells, axi=axi)
     print(f"{options.output}: {summary(parameters)}, hash {manifest['hash'][:12]}")
     return 0
 
@@ -107,22 +94,7 @@ def parser(prog="python -m hdl"):
         help="also write a shell around the accelerator, with its registers as C header, SystemRDL "
         "and Markdown: axi (AXI4-Stream, AXI4-Lite; docs/axi.md)",
     )  # fmt: skip
-    command.add_argument(
-        "--axi-inputs", type=int, metavar="N",
-        help="inputs of the AXI shell: 1, 2 for R and S by themselves, or up to 64 for several "
-        "sources of a side; all are merged by timestamp",
-    )  # fmt: skip
-    command.add_argument(
-        "--axi-r-inputs", type=int, metavar="N",
-        help="how many of the inputs are R's; default: half of them, rounded down",
-    )  # fmt: skip
-    command.add_argument(
-        "--bus-clock", choices=BUS_CLOCKS,
-        help="whether the registers of the AXI shell have a clock of their own",
-    )  # fmt: skip
-    command.add_argument(
-        "--names", choices=PIN_NAMES, help="names of the AXI shell's pins; vitis: of an RTL kernel"
-    )
+    add_axi_options(command)
     command.set_defaults(run=generate)
     command = commands.add_parser("presets", help="list the named configurations")
     command.set_defaults(run=presets)

@@ -4,7 +4,7 @@
 from pathlib import Path
 import re
 
-from .word_fields import result_streams, word_fields
+from .word_fields import input_streams, result_streams, word_fields
 
 __all__ = ["bench_text", "check_bench"]
 
@@ -12,6 +12,8 @@ TEMPLATE = Path(__file__).with_name("bench.sv")
 #: Most tuples of each side that the bench sends. The deadline in cycles allows each of them a pass
 #: over the whole window, and as much again for results that wait.
 MOST_TUPLES = 24
+#: The same with two inputs: the merge keeps as many words of one while it waits for the other.
+MOST_TUPLES_MERGED = 12
 #: Up to so many tuples, a field of the key has two values, so that some keys agree; else four.
 FEW_TUPLES = 8
 
@@ -74,46 +76,58 @@ def check_bench(parameters):
         )
 
 
-def connections(ports, streams, shell):
+def register_signals(ports, axi):
+    """Return the bench's signals for the registers, by the names of their ports."""
+    clocking = (axi.pins.bus_clock, axi.pins.bus_reset)
+    prefix = f"{axi.pins.registers}_"
+    return {
+        port["name"]: f"s_axi_{port['name'].removeprefix(prefix)}"
+        for port in ports
+        if port["name"].startswith(prefix) and port["name"] not in clocking
+    }
+
+
+def connections(ports, shell, axi):
     """Return the lines of the instance's ports.
 
     Parameters
     ----------
     ports : list of dict
         Name, direction and width of every port of the top module.
-    streams : list of str
-        Names of the streams of results.
     shell : str or None
+    axi : AxiOptions
     """
-    wires = {"clk": "clk", "rst": "rst", "aclk": "clk", "aresetn": "~rst", "counter_addr": "'0",
-             "i_payload": "in_data[INPUT_BITS-1:0]", "i_valid": "in_valid", "i_ready": "in_ready",
-             "s_axis_tdata": "in_data", "s_axis_tvalid": "in_valid", "s_axis_tready": "in_ready",
-             "s_axis_tkeep": "'1", "s_axis_tlast": "1'b0"}  # fmt: skip
-    for number, stream in enumerate(streams):
+    pins = axi.pins
+    wires = {"clk": "clk", "rst": "rst", pins.clock: "clk", pins.reset: "~rst",
+             pins.bus_clock: "clk", pins.bus_reset: "~rst", "counter_addr": "'0"}  # fmt: skip
+    letter = "t" if shell else ""
+    for number, stream in enumerate(input_streams(ports)):
+        wires |= {f"{stream}_tdata": "in_data", f"{stream}_payload": "in_data[INPUT_BITS-1:0]",
+                  f"{stream}_tkeep": "'1", f"{stream}_tlast": "1'b0",
+                  f"{stream}_{letter}valid": f"in_valid[{number}]",
+                  f"{stream}_{letter}ready": f"in_ready[{number}]"}  # fmt: skip
+    for number, stream in enumerate(result_streams(ports)):
         wires |= {f"{stream}_tdata": f"out_data[{number}]",
                   f"{stream}_payload": f"out_data[{number}][RESULT_BITS-1:0]"}  # fmt: skip
         for signal in ("valid", "ready"):
-            letter = "t" if shell else ""
             wires[f"{stream}_{letter}{signal}"] = f"out_{signal}[{number}]"
-    wires |= {
-        port["name"]: port["name"] for port in ports if port["name"].startswith("s_axi_")
-    }  # fmt: skip
+    wires |= register_signals(ports, axi)
     return [f"    .{port['name']}({wires.get(port['name'], '')})" for port in ports]
 
 
-def instance(ports, streams, names, shell):
+def instance(ports, names, shell, axi):
     """Return the instance of the top module, with the signals that only it needs."""
-    lines = []
+    lines, registers = [], register_signals(ports, axi)
     for port in ports:
-        if port["name"].startswith("s_axi_"):
+        if port["name"] in registers:
             kind, start = ("logic", " = '0") if port["direction"] == "in" else ("wire", "")
-            lines.append(f"  {kind} [{port['bits'] - 1}:0] {port['name']}{start};")
-    joined = ",\n".join(connections(ports, streams, shell))
+            lines.append(f"  {kind} [{port['bits'] - 1}:0] {registers[port['name']]}{start};")
+    joined = ",\n".join(connections(ports, shell, axi))
     lines += [f"  {names.top(shell)} dut (", joined, "  );"]
     if shell is None:
         lines += [
             f"  assign out_data[{number}][8*RESULT_BYTES-1:RESULT_BITS] = '0;"
-            for number in range(len(streams))
+            for number in range(len(result_streams(ports)))
         ]
     return "\n".join(lines)
 
@@ -156,7 +170,13 @@ def random_tuple(parameters, keys, tuples):
     return values
 
 
-def bench_text(parameters, manifest, names, shell, ports):
+def input_of(merged):
+    """Return the mask of the input that a tuple goes to: the first one of its side."""
+    of_r = sum(name.startswith("R") for name in merged)
+    return "INPUTS'(1 << side)" if of_r == 1 else f"INPUTS'(1 << (side * {of_r}))"
+
+
+def bench_text(parameters, manifest, names, shell, ports, axi):
     """Return the test bench, module ``{name}_tb``.
 
     Parameters
@@ -168,16 +188,18 @@ def bench_text(parameters, manifest, names, shell, ports):
     shell : str or None
     ports : list of dict
         Name, direction and width of every port of the top module.
+    axi : AxiOptions
+        What an AXI shell looks like from outside.
     """
     check_bench(parameters)
     inputs = word_fields(manifest["input_word"])
     keys = [field for field in inputs if field.name.startswith("key.")]
-    streams = result_streams(ports)
+    is_merged = len(input_streams(ports)) > 1
     places = [f"INPUT_{key.constant}_OFFSET +: INPUT_{key.constant}_BITS" for key in keys]
-    tuples = min(MOST_TUPLES, parameters.capacity)
+    tuples = min(MOST_TUPLES_MERGED if is_merged else MOST_TUPLES, parameters.capacity)
     latest = min(2 * tuples, (1 << parameters.timestamp_bits) - 1)
     bounds = [
-        f"    send(make_control({op}, INPUT_CONTROL_INDEX_BITS'({n}), '0));\n"
+        f"    send(make_control({op}, INPUT_CONTROL_INDEX_BITS'({n}), '0), '1);\n"
         for n in range(len(keys))
         for op in ("OP_BOUND_LOW", "OP_BOUND_HIGH")
         if parameters.comparator == "band"
@@ -187,10 +209,12 @@ def bench_text(parameters, manifest, names, shell, ports):
         "name": names.name,
         "top": names.top(shell),
         "hash": manifest["hash"],
-        "ports": len(streams),
+        "inputs": len(input_streams(ports)),
+        "ports": len(result_streams(ports)),
+        "to": input_of(axi.merged) if is_merged else "'1",
         "tuples": tuples,
         "cycles": 10_000 + 8 * tuples * (parameters.ring_rows + 64),
-        "instance": instance(ports, streams, names, shell),
+        "instance": instance(ports, names, shell, axi),
         "counts": counting(word_fields(manifest["result_word"])),
         "is_pair": " && ".join(f"r[{place}] == s[{place}]" for place in places),
         "arguments": ", ".join(random_tuple(parameters, keys, tuples)),

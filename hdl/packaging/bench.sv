@@ -11,6 +11,7 @@
 module @name@_tb;
   import @name@_pkg::*;
 
+  localparam int unsigned INPUTS = @inputs@;  // streams of words
   localparam int unsigned PORTS = @ports@;  // streams of results
   localparam int unsigned TUPLES = @tuples@;  // of each side; all of them fit the window
   localparam int unsigned CYCLES = @cycles@;  // deadline of the whole test
@@ -20,8 +21,8 @@ module @name@_tb;
   always #5 clk = ~clk;
 
   logic [8*INPUT_BYTES-1:0] in_data = '0;
-  logic in_valid = 0;
-  wire in_ready;
+  logic [INPUTS-1:0] in_valid = '0;
+  wire [INPUTS-1:0] in_ready;
   wire [8*RESULT_BYTES-1:0] out_data[PORTS];
   wire [PORTS-1:0] out_valid;
   logic [PORTS-1:0] out_ready = '0;
@@ -66,13 +67,18 @@ module @name@_tb;
 
   // ---- words, which change between two edges of the clock
 
-  task automatic send(input_t word);
+  // Send a word to some of the inputs, at each of them once.
+  task automatic send(input_t word, logic [INPUTS-1:0] inputs);
+    logic [INPUTS-1:0] taken;
     @(negedge clk);
     in_data = (8 * INPUT_BYTES)'(word);
-    in_valid = 1;
-    do @(posedge clk); while (!in_ready);
-    @(negedge clk);
-    in_valid = 0;
+    in_valid = inputs;
+    while (in_valid != 0) begin
+      @(posedge clk);
+      taken = in_ready;
+      @(negedge clk);
+      in_valid = in_valid & ~taken;
+    end
   endtask
 
   function automatic logic is_pair(input_t r, input_t s);
@@ -91,7 +97,7 @@ module @name@_tb;
     rst = 0;
     repeat (20) @(posedge clk);
 @first@@bounds@
-    send(make_control(OP_CLEAR, '0, '0));
+    send(make_control(OP_CLEAR, '0, '0), '1);
     await_marks(1);
     pairs = 0;
     stars = 0;
@@ -103,10 +109,10 @@ module @name@_tb;
       sent[side][number[side]] = make_tuple(
         side == 0 ? INPUT_KIND_R : INPUT_KIND_S,
         @arguments@);
-      send(sent[side][number[side]]);
+      send(sent[side][number[side]], @to@);
       number[side]++;
     end
-    send(make_control(OP_FLUSH, '0, '0));
+    send(make_control(OP_FLUSH, '0, '0), '1);
     await_marks(2);
 
     for (int unsigned r = 0; r < TUPLES; r++)

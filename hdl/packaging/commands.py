@@ -2,6 +2,7 @@
 """The command ``package`` of ``python -m hdl``."""
 
 from hdl.options import add_parameter_options, parameters_from
+from hdl.shells.axi_arguments import add_axi_options, axi_options_from
 from hdl.shells.names import SHELLS
 
 from .names import DEFAULT_PREFIX, PackageNames
@@ -12,10 +13,11 @@ __all__ = ["add_commands"]
 def package(options):
     """Write a package."""
     names, parameters = PackageNames(options.module_prefix), parameters_from(options)
+    axi = axi_options_from(options, has_shell=options.shell == "axi")
     from .files import write_package
 
     paths = write_package(
-        parameters, options.output, names, shell=options.shell, bench=options.bench
+        parameters, options.output, names, shell=options.shell, bench=options.bench, axi=axi
     )
     print(f"{options.output}: top module {names.top(options.shell)}")
     for path in paths:
@@ -33,6 +35,7 @@ def add_commands(commands):
     command.add_argument(
         "--shell", choices=SHELLS, help="shell around the accelerator; default: none, bare streams"
     )
+    add_axi_options(command)
     command.add_argument(
         "--module-prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
         help=f"what the names of all modules and files begin with; default: {DEFAULT_PREFIX}",

@@ -16,7 +16,8 @@ from hdl.verilog.lint import WAIVERS
 from .bench import bench_text, check_bench
 from .c_header import words_header
 from .fusesoc import core_file
-from .litex import litex_module, litex_soc
+from .litex import litex_module
+from .litex_soc import litex_soc
 from .names import PackageNames
 from .one_file import one_file
 from .page import package_page
@@ -26,7 +27,11 @@ from .vivado import vivado_script
 __all__ = ["package_files", "packages_in", "write_package"]
 
 
-def described(parameters, manifest, names, shell, texts, ports):
+#: What a package says of its shell, as the manifest of a bundle does.
+ABOUT_SHELL = ("options", "streams", "register_version", "registers")
+
+
+def described(parameters, manifest, names, shell, texts, ports, axi):
     """Return the manifest with a part that is about the package, as JSON."""
     part = {
         "prefix": names.prefix,
@@ -38,13 +43,13 @@ def described(parameters, manifest, names, shell, texts, ports):
         "ports": ports,
     }
     if shell is not None:
-        about = describe_shell(parameters, manifest["hash"], AxiOptions(), {}, ports)
-        part |= {key: about[key] for key in ("streams", "register_version", "registers")}
+        about = describe_shell(parameters, manifest["hash"], axi, {}, ports)
+        part |= {key: about[key] for key in ABOUT_SHELL}
     manifest = {key: value for key, value in manifest.items() if key not in ("files", "checksums")}
     return json.dumps({**manifest, "package": part}, indent=2, ensure_ascii=False) + "\n"
 
 
-def package_files(parameters, names=None, *, shell=None, bench=True):
+def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     """Return the texts of a package by the names of their files.
 
     Parameters
@@ -57,56 +62,61 @@ def package_files(parameters, names=None, *, shell=None, bench=True):
         One of :data:`hdl.shells.names.SHELLS`; None for the bare accelerator.
     bench : bool
         Whether there is a test bench.
+    axi : AxiOptions or None
+        What an AXI shell looks like from outside; by default one input, one clock, AXI's names.
 
     Raises
     ------
     ValueError
-        If the shell is unknown, or if a bench is asked for and the predicate is a custom one.
+        If the shell is unknown, if it does not suit the accelerator, or if a bench is asked for and
+        the predicate is a custom one.
     """
     names = PackageNames() if names is None else names
+    axi = AxiOptions() if axi is None else axi
     if shell is not None:
         check_shells([shell])
+        axi.check(parameters)
     if bench:
         check_bench(parameters)
     manifest, _ = describe_bundle(parameters)
-    verilog, ports = one_file(parameters, manifest, names, shell)
-    table = shell and replace(shell_table(parameters), name=names.name)
+    verilog, ports = one_file(parameters, manifest, names, shell, axi)
+    table = shell and replace(shell_table(parameters, merged=axi.merged), name=names.name)
     texts = {
         f"{names.name}.v": verilog,
         f"{names.name}.vlt": WAIVERS.read_text(encoding="utf-8"),
         f"{names.name}_pkg.sv": sv_package(manifest, names, table),
         f"{names.name}_words.h": words_header(manifest, names),
-        f"{names.name}.md": package_page(manifest, names, shell, ports),
+        f"{names.name}.md": package_page(manifest, names, shell, ports, axi),
         f"{names.name}.core": core_file(manifest, names, shell, bench=bench),
-        f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports),
+        f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports, axi),
     }
     if table is not None:
         title = f"Registers of {names.name}"
         about = register_texts(table, title=title, digest=manifest["hash"])
         texts |= {f"{names.name}_registers{suffix}": text for suffix, text in about.values()}
-        texts[f"{names.name}_litex.py"] = litex_module(manifest, names, shell, ports)
+        texts[f"{names.name}_litex.py"] = litex_module(manifest, names, shell, ports, axi)
         texts[f"{names.name}_litex_soc.py"] = litex_soc(names, shell, ports)
     if bench:
-        texts[f"{names.name}_tb.sv"] = bench_text(parameters, manifest, names, shell, ports)
-    texts[f"{names.name}.json"] = described(parameters, manifest, names, shell, texts, ports)
+        texts[f"{names.name}_tb.sv"] = bench_text(parameters, manifest, names, shell, ports, axi)
+    texts[f"{names.name}.json"] = described(parameters, manifest, names, shell, texts, ports, axi)
     return texts
 
 
-def write_package(parameters, output, names=None, *, shell=None, bench=True):
+def write_package(parameters, output, names=None, **options):
     """Write a package into the folder ``output``; return the paths of its files.
 
     Missing folders are created. Files of these names are overwritten, others stay.
 
     Parameters
     ----------
-    parameters, names, shell, bench
+    parameters, names, **options
         See :func:`package_files`.
     output : path-like
     """
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"Output {str(folder)!r} is a file, not a folder")
-    texts = package_files(parameters, names, shell=shell, bench=bench)
+    texts = package_files(parameters, names, **options)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

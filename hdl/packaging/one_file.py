@@ -17,7 +17,7 @@ CLOCKING = [
 ]
 
 
-def packaged_component(parameters, shell, digest):
+def packaged_component(parameters, shell, digest, axi):
     """Return the component that becomes the top module: a shell, or the bare accelerator.
 
     Parameters
@@ -28,10 +28,12 @@ def packaged_component(parameters, shell, digest):
         One of :data:`hdl.shells.names.SHELLS`.
     digest : str
         Hash of the manifest.
+    axi : AxiOptions
+        What an AXI shell looks like from outside.
     """
     if shell is None:
         return make_accelerator(parameters)
-    return AxiShell(parameters, digest=digest, is_whole=True)
+    return AxiShell(parameters, digest=digest, options=axi, is_whole=True)
 
 
 def packaged_ports(component, shell):
@@ -81,7 +83,7 @@ def header(manifest, names, shell, ports):
     return [f"// {line}".rstrip() for line in lines]
 
 
-def one_file(parameters, manifest, names, shell):
+def one_file(parameters, manifest, names, shell, axi):
     """Return the Verilog of an accelerator, with its shell, in one text.
 
     The accelerator is the circuit that the hash of the manifest names. Its modules only have other
@@ -96,6 +98,8 @@ def one_file(parameters, manifest, names, shell):
     names : PackageNames
     shell : str or None
         One of :data:`hdl.shells.names.SHELLS`; None for the bare accelerator.
+    axi : AxiOptions
+        What an AXI shell looks like from outside.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def one_file(parameters, manifest, names, shell):
     ports : list of dict
         Name, direction and width of the ports of its top module.
     """
-    component = packaged_component(parameters, shell, manifest["hash"])
+    component = packaged_component(parameters, shell, manifest["hash"], axi)
     ports = packaged_ports(component, shell)
     verilog = to_verilog(component, name=names.top(shell), prefix=names.prefix)
     return "\n".join([*header(manifest, names, shell, ports), "", verilog]), ports

@@ -10,8 +10,6 @@ __all__ = ["package_page"]
 SIGNALS = {
     "clk": "clock",
     "rst": "reset, active high, synchronous to `clk`",
-    "aclk": "clock of all signals",
-    "aresetn": "reset, active low, synchronous to `aclk`",
     "interrupt": "high while an enabled cause is there",
     "counter_addr": "number of the counter to read",
     "counter_data": "its value, a cycle later",
@@ -24,16 +22,33 @@ SIGNALS = {
 }  # fmt: skip
 
 
-def meaning(port):
+def clocking(axi):
+    """Return what the clocks and resets of an AXI shell mean, by their names."""
+    pins, of_all = axi.pins, "all signals"
+    found = {}
+    if axi.has_bus_clock:
+        of_all = "all signals but those of the registers"
+        found = {
+            pins.bus_clock: "clock of the registers",
+            pins.bus_reset: f"reset, active low, synchronous to `{pins.bus_clock}`",
+        }
+    return found | {
+        pins.clock: f"clock of {of_all}",
+        pins.reset: f"reset, active low, synchronous to `{pins.clock}`",
+    }
+
+
+def meaning(port, axi):
     """Return what a port means."""
     name, (stream, _, signal) = port["name"], port["name"].rpartition("_")
-    if name in SIGNALS:
-        return SIGNALS[name]
-    if stream == "s_axi":
+    known = SIGNALS | clocking(axi)
+    if name in known:
+        return known[name]
+    if stream == axi.pins.registers:
         return "AXI4-Lite, for the registers"
     if stream.startswith("m_axi_"):
         return f"AXI4, for the windows of region {stream.removeprefix('m_axi_')}"
-    if name == "s_axis_tlast":
+    if stream.startswith("s_axis") and signal == "tlast":
         return "ignored"
     return SIGNALS[signal]
 
@@ -44,7 +59,7 @@ def table(heads, rows):
     return ["| " + " | ".join(map(str, line)) + " |" for line in lines]
 
 
-def package_page(manifest, names, shell, ports):
+def package_page(manifest, names, shell, ports, axi):
     """Return Markdown: parameters, ports, layout of both words, kinds and operations.
 
     Parameters
@@ -54,6 +69,8 @@ def package_page(manifest, names, shell, ports):
     shell : str or None
     ports : list of dict
         Name, direction and width of every port of the top module.
+    axi : AxiOptions
+        What an AXI shell looks like from outside.
     """
     lines = [
         f"# {names.top(shell)}",
@@ -68,7 +85,7 @@ def package_page(manifest, names, shell, ports):
         "",
         *table(
             ["port", "direction", "bits", "meaning"],
-            [(f"`{port['name']}`", port["direction"], port["bits"], meaning(port))
+            [(f"`{port['name']}`", port["direction"], port["bits"], meaning(port, axi))
              for port in ports],
         ),
     ]  # fmt: skip

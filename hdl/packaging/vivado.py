@@ -29,16 +29,32 @@ ipx::save_core $core
 
 #: Vivado finds the AXI interfaces by the names of their ports. It must be told the clock.
 INTERFACES = """\
-ipx::infer_bus_interface aclk xilinx.com:signal:clock_rtl:1.0 $core
-ipx::infer_bus_interface aresetn xilinx.com:signal:reset_rtl:1.0 $core
-ipx::infer_bus_interface interrupt xilinx.com:signal:interrupt_rtl:1.0 $core
+{clocks}ipx::infer_bus_interface interrupt xilinx.com:signal:interrupt_rtl:1.0 $core
 foreach bus {{{buses}}} {{
-    ipx::associate_bus_interfaces -busif $bus -clock aclk $core
+    ipx::associate_bus_interfaces -busif $bus -clock {clock} $core
 }}
+ipx::associate_bus_interfaces -busif {registers} -clock {registers_clock} $core
+"""
+CLOCK = """\
+ipx::infer_bus_interface {clock} xilinx.com:signal:clock_rtl:1.0 $core
+ipx::infer_bus_interface {reset} xilinx.com:signal:reset_rtl:1.0 $core
 """
 
 
-def vivado_script(manifest, names, shell, ports):
+def interfaces_of(ports, axi):
+    """Return the lines that tell Vivado of clocks, resets, buses and the interrupt of a shell."""
+    pins, data = axi.pins, [port["name"] for port in ports if port["name"].endswith("_tdata")]
+    clocks = [(pins.clock, pins.reset)]
+    if axi.has_bus_clock:
+        clocks.append((pins.bus_clock, pins.bus_reset))
+    return INTERFACES.format(
+        clocks="".join(CLOCK.format(clock=clock, reset=reset) for clock, reset in clocks),
+        buses=" ".join(name.removesuffix("_tdata") for name in data),
+        clock=pins.clock, registers=pins.registers, registers_clock=clocks[-1][0],
+    )  # fmt: skip
+
+
+def vivado_script(manifest, names, shell, ports, axi):
     """Return the script. It has not been run, for want of Vivado.
 
     Parameters
@@ -48,10 +64,10 @@ def vivado_script(manifest, names, shell, ports):
     shell : str or None
     ports : list of dict
         Name, direction and width of every port of the top module.
+    axi : AxiOptions
+        What an AXI shell looks like from outside.
     """
-    data = [port["name"] for port in ports if port["name"].endswith("_tdata")]
-    streams = [name.removesuffix("_tdata") for name in data]
-    interfaces = INTERFACES.format(buses=" ".join(["s_axi", *streams])) if shell else ""
+    interfaces = interfaces_of(ports, axi) if shell else ""
     version = ".".join(manifest["kit"].split(".")[:2])
     return SCRIPT.format(
         name=names.name, top=names.top(shell), version=version, digest=manifest["hash"],

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 import re
 
-__all__ = ["WordField", "enumerations", "result_streams", "word_fields", "words"]
+__all__ = ["WordField", "enumerations", "input_streams", "result_streams", "word_fields", "words"]
 
 #: What the fields of both words mean, by the last part of their names that is listed here.
 MEANINGS = {
@@ -33,6 +33,8 @@ MEANINGS = {
 WORDS = {"input_word": ("INPUT", "Input word"), "result_word": ("RESULT", "Result word")}
 #: Ports that carry the word of a stream of results, of a shell or of a bare accelerator.
 RESULTS = re.compile(r"(m_axis\w*)_tdata|(o\w*)_payload")
+#: Ports that carry the word of a stream of inputs.
+INPUTS = re.compile(r"(s_axis\w*)_tdata|(i)_payload")
 #: Enumerations of a manifest: what names of their values begin with, and what they are.
 ENUMERATIONS = {
     "input_kinds": ("INPUT_KIND", "Kinds of input words"),
@@ -114,5 +116,15 @@ def enumerations(manifest):
 
 def result_streams(ports):
     """Return the names of the streams of results among the ports of a top module: ``m_axis``."""
-    found = filter(None, (RESULTS.fullmatch(port["name"]) for port in ports))
+    return streams(ports, RESULTS)
+
+
+def input_streams(ports):
+    """Return the names of the streams of inputs among the ports of a top module: ``s_axis``."""
+    return streams(ports, INPUTS)
+
+
+def streams(ports, pattern):
+    """Return the names of the streams whose words are in ports with such names."""
+    found = filter(None, (pattern.fullmatch(port["name"]) for port in ports))
     return [match[1] or match[2] for match in found]

@@ -5,6 +5,7 @@ import pytest
 
 from hdl.packaging.files import write_package
 from hdl.parameters import KeyField
+from hdl.shells.axi_options import AxiOptions
 from hdl.silence import longest_silence
 from tests.hdl.packaging.packaged import TINY, run_bench
 
@@ -30,12 +31,28 @@ def test_the_bench_passes_around_any_accelerator(shape, tmp_path):
     assert "PASS: " in run_bench(tmp_path, "splitjoin")
 
 
+#: Shells that look otherwise. The window of the accelerator is larger than the queues of a merge.
+LOOKS = {
+    "two inputs": AxiOptions(inputs=2),
+    "five inputs": AxiOptions(inputs=5, r_inputs=3),
+    "two clocks": AxiOptions(bus_clock="separate"),
+    "all at once": AxiOptions(inputs=2, bus_clock="separate", names="vitis"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_bench_passes_whatever_the_shell_looks_like(look, tmp_path):
+    write_package(TINY.with_(sub_window=30), tmp_path, shell="axi", axi=LOOKS[look])
+    assert "PASS: " in run_bench(tmp_path, "splitjoin")
+
+
 #: Faults of an accelerator, and what the bench says of them.
 FAULTS = {
     "a pair is missing": ("if (pairs != expected)", "pairs++; if (pairs != expected)", "pairs"),
     "a star is missing": ("if (stars != 2", "stars--; if (stars != 2", "stars instead of"),
     "a flag is set": ("if (faults != 0)", "faults++; if (faults != 0)", "tell of a fault"),
-    "no mark comes": ("send(make_control(OP_FLUSH, '0, '0));", "", "and then nothing within"),
+    "no mark comes": ("send(make_control(OP_FLUSH, '0, '0), '1);", "", "and then nothing within"),
     "another hash": ("MANIFEST_HASH[32*n", "~MANIFEST_HASH[32*n", "Register 0x020 is"),
 }
 

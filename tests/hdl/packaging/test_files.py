@@ -144,6 +144,39 @@ def test_the_command_writes_a_package_under_any_prefix(tmp_path, capsys):
     assert "bench" not in (folder / "my_2.core").read_text()
 
 
+TWO_INPUTS = "--shell axi --axi-inputs 2 --bus-clock separate --names vitis --no-bench"
+
+
+def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
+    assert main([*COMMAND.split(), str(tmp_path), *TWO_INPUTS.split()]) == 0
+    about = json.loads((tmp_path / "splitjoin.json").read_text())["package"]
+    assert about["options"] == {"inputs": 2, "bus_clock": "separate", "names": "vitis"}
+    assert {"s_axis_r", "s_axis_s", "m_axis"} == set(about["streams"])
+    assert "STALLS_R" in {register["name"] for register in about["registers"]}
+    page = (tmp_path / "splitjoin.md").read_text()
+    assert "| `ap_clk` | in | 1 | clock of all signals but those of the registers |" in page
+    assert "| `ap_rst_n_2` | in | 1 | reset, active low, synchronous to `ap_clk_2` |" in page
+    assert "| `s_axi_control_awaddr` | in | 12 | AXI4-Lite, for the registers |" in page
+    assert "| `s_axis_s_tlast` | in | 1 | ignored |" in page
+    script = (tmp_path / "splitjoin_vivado.tcl").read_text()
+    assert "foreach bus {s_axis_r s_axis_s m_axis}" in script
+    assert "-busif s_axi_control -clock ap_clk_2 $core" in script
+    assert lint(tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--axi-inputs 2", "Options of the AXI shell need --shell axi"),
+        ("--axi-inputs 2 --shell axi --timestamp-bits 0", "timestamp"),
+    ],
+)
+def test_options_of_a_shell_that_does_not_fit_are_refused(options, said, tmp_path, capsys):
+    assert main([*COMMAND.split(), str(tmp_path / "x"), *options.split()]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
 @pytest.mark.parametrize("prefix", ["Trades_", "trades", "_", "a__b_", "9_", "module_", "a-b_"])
 def test_a_prefix_that_makes_no_names_is_refused(prefix, tmp_path, capsys):
     assert main([*COMMAND.split(), str(tmp_path / "x"), "--module-prefix", prefix]) == 2

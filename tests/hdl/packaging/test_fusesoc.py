@@ -11,6 +11,7 @@ import pytest
 
 from hdl.packaging.files import write_package
 from hdl.packaging.names import PackageNames
+from hdl.shells.axi_options import AxiOptions
 from tests.hdl.packaging.packaged import TINY
 
 CORE = "splitjoin-kit:accelerator:trades"
@@ -47,6 +48,17 @@ def test_the_lint_target_passes_and_finds_a_fault(package):
     done = fusesoc(package, "lint")
     assert done.returncode != 0
     assert "trades_region" in done.stdout + done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["lint", "sim"])
+def test_the_targets_pass_with_two_inputs(target, tmp_path):
+    axi = AxiOptions(inputs=2)
+    write_package(TINY, tmp_path, PackageNames("trades_"), shell="axi", axi=axi)
+    done = fusesoc(tmp_path, target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "%Warning" not in done.stdout + done.stderr
+    assert ("PASS: " in done.stdout) == (target == "sim")
 
 
 @pytest.mark.long

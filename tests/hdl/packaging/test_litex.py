@@ -10,6 +10,7 @@ import pytest
 
 from hdl.packaging.files import write_package
 from hdl.packaging.names import PackageNames
+from hdl.shells.axi_options import AxiOptions
 from hdl.verilog.lint import lint
 from tests.hdl.packaging.packaged import TINY
 
@@ -19,12 +20,17 @@ TWO = TINY.with_(result_streams=2)
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "parameters",
-    [pytest.param(TINY, id="one port"), pytest.param(TWO, id="two ports")],
+    ("parameters", "axi"),
+    [
+        pytest.param(TINY, AxiOptions(), id="one port"),
+        pytest.param(TWO, AxiOptions(), id="two ports"),
+        pytest.param(TINY, AxiOptions(inputs=2), id="two inputs"),
+        pytest.param(TINY, AxiOptions(bus_clock="separate", names="vitis"), id="two clocks"),
+    ],
 )
-def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, tmp_path):
+def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, axi, tmp_path):
     folder = tmp_path / "package"
-    write_package(parameters, folder, NAMES, shell="axi", bench=False)
+    write_package(parameters, folder, NAMES, shell="axi", bench=False, axi=axi)
     done = subprocess.run(
         [sys.executable, "my_join_litex_soc.py", tmp_path / "soc"],
         cwd=folder, env={**os.environ, "PYTHONWARNINGS": "ignore"},  # LiteX's own
@@ -40,5 +46,7 @@ def test_the_example_elaborates_and_its_verilog_fits_the_package(parameters, tmp
     # a pin that does not exist, or has another width, is.
     found = lint(verilog, folder / "my_join.v", top="my_join_soc").splitlines()
     assert not [line for line in found if "%Error" in line or "-PIN" in line]
-    masters = ["m_axis_r", "m_axis_s"] if parameters is TWO else ["m_axis"]
-    assert all(f".{master}_tdata" in text for master in masters)
+    streams = ["m_axis_r", "m_axis_s"] if parameters is TWO else ["m_axis"]
+    streams += ["s_axis_r", "s_axis_s"] if axi.inputs == 2 else ["s_axis"]
+    assert all(f".{stream}_tdata" in text for stream in streams)
+    assert f".{axi.pins.registers}_awaddr" in text
