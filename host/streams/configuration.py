@@ -7,7 +7,7 @@ import numpy as np
 
 from host.device.rounds import round_size
 from host.encode.spread import Spread, tightened
-from host.hardware.buckets import bucket_plan
+from host.hardware.buckets import Coordinate, bucket_plan
 from host.hardware.cells import cell_plan
 from host.manifest import Manifest
 from host.query.ordering import Ordering
@@ -17,7 +17,7 @@ from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 from host.words import WordCodec
 
-__all__ = ["MARKS", "configuration"]
+__all__ = ["MARKS", "configuration", "coordinate_words"]
 
 #: Number of marks that answer the words: one for the precision and one for CLEAR, the last two.
 MARKS = 2
@@ -75,13 +75,7 @@ def configuration(
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
     if manifest.engine == "index":
-        plan = bucket_plan(manifest, bounds, spreads, choice)
-        parts = [part.value(manifest) for part in plan.values()]
-        # Reset all parts first, so that no field gets bits that another one still has from the last
-        # query.
-        if manifest.comparator == "band" and len(parts) > 1:
-            words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
-        words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
+        words.append(coordinate_words(manifest, bucket_plan(manifest, bounds, spreads, choice)))
         first = [distinct[side] or side is newest_of for side in Side]
         words += [codec.pack_control("DISTINCT", side, int(first[side])) for side in Side]
     if manifest.digests is not None:
@@ -99,4 +93,19 @@ def configuration(
     else:
         words.append(codec.pack_control("PRECISION", 0, ordering.period))
     words.append(codec.pack_control("CLEAR"))
+    return np.concatenate(words)
+
+
+def coordinate_words(manifest: Manifest, plan: Mapping[str, Coordinate]) -> UInt64s:
+    """Return the control words that set the parts of all fields in an index's bucket number.
+
+    They empty both windows.
+    """
+    codec = WordCodec(manifest)
+    parts = [part.value(manifest) for part in plan.values()]
+    words = []
+    # Reset all parts first, so that no field gets bits that another one still has.
+    if manifest.comparator == "band" and len(parts) > 1:
+        words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
+    words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
     return np.concatenate(words)

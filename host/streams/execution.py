@@ -15,6 +15,7 @@ from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.runtime import Columns
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
+from host.streams.cell_choice import fitted_words
 from host.streams.completion import Completion
 from host.streams.configuration import MARKS, configuration
 from host.streams.delivery import Delivery
@@ -113,6 +114,7 @@ class Execution:
             for _ in range(2)
         ]
         self._flushed = False
+        self._fitted = False  # whether the cells of an index suit the first tuples
         self.done = False
         self._pairs = 0
 
@@ -178,6 +180,12 @@ class Execution:
 
         At an epoch that is refused, the input ends. What comes before it is still answered.
         """
+        if not self._fitted:
+            self._fitted = True
+            params = self._params
+            fitted = fitted_words(params.device.manifest, params.plan, arrived, self.hashing.choice)
+            if fitted is not None:
+                self._staging.append(fitted)
         if self.steering.elastic is not None:
             self.steering.elastic.admit(arrived)
         try:

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The width of an index's cells for tuples that lie close together, or do not."""
+
+import numpy as np
+import pytest
+
+from hdl.parameters import JoinParameters, KeyField
+from host.hardware.buckets import bucket_plan
+from host.hardware.cell_width import MOST_FINER, expected_cycles, fitted_plan
+from host.manifest import Manifest
+from host.reference.predicate import EQUAL, Bounds
+from tests.host.small_bundles import write_manifest
+
+BAND = {"x": Bounds(-10, 10), "y": Bounds(-10, 10)}
+COUNT = 8_192
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    parameters = JoinParameters(
+        engine="index",
+        keys=tuple(KeyField(name=name, bits=32) for name in "xy"),
+        cores=1,
+        sub_window=1 << 16,
+        bucket_bits=18,
+    )
+    return Manifest.load(write_manifest(parameters, tmp_path_factory.mktemp("bundle")))
+
+
+def around(middle, deviation):
+    generator = np.random.default_rng(7)
+    return {
+        name: generator.normal(middle, deviation, COUNT).astype(np.int64).view(np.uint64)
+        for name in "xy"
+    }
+
+
+def uniform():
+    generator = np.random.default_rng(7)
+    return {name: generator.integers(0, 10_000, COUNT).astype(np.uint64) for name in "xy"}
+
+
+def fitted(manifest, sample, stored, bounds=BAND):
+    return fitted_plan(manifest, bounds, {}, 0, sample, stored)
+
+
+@pytest.mark.parametrize("middle", [5_000, -3, -(1 << 30)])
+def test_a_cluster_gets_narrower_cells(manifest, middle):
+    """By hand: 5,000 tuples with a deviation of 100 are at most 0.08 in a unit of area."""
+    plan = fitted(manifest, around(middle, 100), 5_000)
+    assert {part.shift for part in plan.values()} == {2}
+    assert sorted(part.place for part in plan.values()) == [0, 9]
+
+
+def test_uniform_tuples_keep_cells_as_wide_as_the_bounds(manifest):
+    assert fitted(manifest, uniform(), 20_000) is None
+    assert fitted(manifest, around(0, 100), 20) is None, "a window of few tuples"
+
+
+def test_a_hash_stays(manifest):
+    assert fitted(manifest, around(0, 100), 5_000, {**BAND, "x": EQUAL}) is None
+    assert fitted(manifest, around(0, 100), 5_000, {}) is None, "all tuples are in one bucket"
+
+
+def test_cycles_are_visits_or_entries(manifest):
+    """A band of 21 values meets 1 + 20 / 32 cells of a field; uniform entries fill them evenly."""
+    plan = bucket_plan(manifest, BAND)
+
+    def cycles(stored):
+        return expected_cycles(manifest, plan, BAND, {}, uniform(), stored)
+
+    visits = (1 + 20 / 32) * (1 + 20 / 32 + 1) / 2
+    assert cycles(1) == pytest.approx(visits)
+    entries = 1_000_000 * (32 + 20) ** 2 / 10_000**2
+    # The estimate counts 340 pairs of the sample in one cell, give or take 5 %.
+    assert cycles(1_000_000) == pytest.approx(entries, rel=0.2)
+
+
+@pytest.mark.parametrize("finer", range(MOST_FINER + 1))
+def test_halved_cells_share_the_bits_of_the_bucket_number(manifest, finer):
+    plan = bucket_plan(manifest, BAND, finer=finer)
+    assert [part.shift for part in plan.values()] == [5 - finer] * 2
+    assert [part.width for part in plan.values()] == [9, 9]
