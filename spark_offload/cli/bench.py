@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
+from spark_offload.cli.aggregate_benchmark import KIT, SPARK, WINDOWS, AggregateBenchmark
 from spark_offload.cli.benchmark import Benchmark
 from spark_offload.join import plan_join
 from spark_offload.planning.plan import metrics
@@ -43,11 +44,11 @@ class BenchRow:
     Parameters
     ----------
     name, unit, goal : str
-        What it is, in what, and what it should be (``"> 1"``).
+        What it is, in what, and what it should be (``"> 1"``); no goal is empty.
     value : float
         What it is.
-    met : bool
-        Whether the goal is reached.
+    met : bool or None
+        Whether the goal is reached; None without a goal.
     spread : (float, float) or None
         Least and greatest value, if it is the median of several.
     """
@@ -56,7 +57,7 @@ class BenchRow:
     value: float
     unit: str
     goal: str
-    met: bool
+    met: bool | None
     spread: tuple[float, float] | None = None
 
 
@@ -70,7 +71,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "equality of the cells, an exact filter), and by Spark's own join of the conditions as "
         "they are, which compares every row with every row and takes minutes. All in one run, the "
         "first two in turn; the answers are compared. Before that, the join of columns of 64 bits "
-        "is planned alone, once with a cold session and then with a warm one.",
+        "is planned alone, once with a cold session and then with a warm one; after it, aggregates "
+        "over sliding and tumbling windows take turns with Spark's own.",
     )
     parser.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
     parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
@@ -139,10 +141,33 @@ def main(options: argparse.Namespace) -> int:
     overhead = spent / (2 * benchmark.rows) * 1e6
     if benchmark.deviation is None:
         rows = [*_plan_rows(planning), *_rows(seconds, overhead)]
+        rows += _aggregate_rows(spark, options, seconds)
     else:
         rows = [_speedup("spark.clustered.speedup_vs_expert", seconds, 3)]
     _show(seconds, rows, options.output)
     return 0
+
+
+def _aggregate_rows(
+    spark: SparkSession, options: argparse.Namespace, seconds: dict[str, Times]
+) -> list[BenchRow]:
+    """Return the figures of aggregates over windows; ``seconds`` get those of both ways."""
+    benchmark = AggregateBenchmark(rows=4 * options.tuples)
+    print(benchmark, file=sys.stderr)
+    path = options.output.parent / "spark-rows.parquet"
+    pq.write_table(benchmark.table(), path, row_group_size=1 << 15)
+    frame = spark.read.parquet(str(path.absolute()))
+    rows = []
+    for shape, panes in WINDOWS.items():
+        ways = benchmark.ways(frame, panes)
+        for make in ways.values():
+            _answer(make())
+        spent = _race(ways, options.turns, {})
+        ratios = [own / ours for ours, own in zip(spent[KIT], spent[SPARK], strict=True)]
+        name = f"spark.aggregate.{'tumbling_' * (shape == 'tumbling')}speedup_vs_spark"
+        rows.append(_ratio(name, ratios, 0, ""))
+        seconds |= {f"{shape}: {way}": times for way, times in spent.items()}
+    return rows
 
 
 def _frames(spark: SparkSession, benchmark: Benchmark, folder: Path) -> tuple[DataFrame, DataFrame]:
@@ -232,7 +257,8 @@ def _speedup(name: str, seconds: dict[str, Times], least: float) -> BenchRow:
 def _ratio(name: str, ratios: Times, least: float, goal: str) -> BenchRow:
     """Return a figure that is the median of ratios turn by turn."""
     middle = median(ratios)
-    return BenchRow(name, middle, "times", goal, middle >= least, (min(ratios), max(ratios)))
+    met = middle >= least if goal else None
+    return BenchRow(name, middle, "times", goal, met, (min(ratios), max(ratios)))
 
 
 def _show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
@@ -242,7 +268,7 @@ def _show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
         print(f"{name:32} {median(spent):12.4g}  {low:8.4g} {high:8.4g}  {len(spent)}")
     print(f"\n{'name':32} {'value':>12}  {'unit':8} {'goal':8} {'met':4} spread")
     for row in rows:
-        met = "yes" if row.met else "NO"
+        met = {True: "yes", False: "NO", None: ""}[row.met]
         spread = "" if row.spread is None else f"{row.spread[0]:.4g} to {row.spread[1]:.4g}"
         line = f"{row.name:32} {row.value:12.4g}  {row.unit:8} {row.goal:8} {met:4} {spread}"
         print(line.rstrip())

@@ -13,8 +13,11 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     assert main([*words, "--device", "software:", "--output", str(path)]) == 0
     shown = capsys.readouterr()
     rows = [line.rpartition(", ")[2] for line in shown.err.splitlines() if " s, " in line]
-    assert len(rows) == 5
-    assert len(set(rows)) == 1
+    joins, aggregates = rows[:5], rows[5:]
+    assert len(set(joins)) == 1
+    # Two turns of two ways, for windows of 16 panes and of one: each row of a window once.
+    assert [len(set(four)) for four in (aggregates[:4], aggregates[4:])] == [1, 1]
+    assert len(aggregates) == 8
     names = [row["name"] for row in json.loads(path.read_text())]
     assert names == [
         "spark.first_join_s",
@@ -22,6 +25,8 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
         "spark.band.speedup_vs_spark",
         "spark.band.speedup_vs_expert",
         "spark.overhead_us_per_row",
+        "spark.aggregate.speedup_vs_spark",
+        "spark.aggregate.tumbling_speedup_vs_spark",
     ]
     assert all(name in shown.out for name in names)
 
