@@ -153,6 +153,16 @@ bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's o
 	$(PY) -m spark_offload bench --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
 	$(PY) -m spark_offload bench-stream
 
+.PHONY: bench-peers
+bench-peers: need-compiler need-peers ## Measure joins of files beside DuckDB and Polars (a minute)
+	$(PY) -m sim figures $(PEERS) --output build/bench/peers.json
+
+PEERS := host.band.ratio_duckdb_grid host.equi.ratio_polars asof.ratio_duckdb
+.PHONY: need-peers
+need-peers: $(STAMP)
+	@$(PY) -c 'import duckdb, polars' 2>/dev/null || \
+	    $(PY) tools/locked_install.py requirements-peers.lock build/setup-peers.log
+
 .PHONY: spark-zip
 spark-zip: $(STAMP) ## Write the packages as an archive for spark-submit --py-files
 	@$(PY) -m spark_offload zip
@@ -258,6 +268,8 @@ lock: need-python ## Refresh the locked versions within the ranges of pyproject.
 	$(LOCK) --extra test --extra lint --constraint requirements-fpga.lock \
 	    --output-file requirements.lock --quiet
 	$(LOCK) --extra docs --constraint requirements-fpga.lock --output-file requirements-docs.lock \
+	    --quiet
+	$(LOCK) --extra peers --constraint requirements-fpga.lock --output-file requirements-peers.lock \
 	    --quiet
 
 .PHONY: clean

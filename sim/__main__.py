@@ -26,7 +26,7 @@ MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
     "segments", "failures", "shells", "link", "scalegate", "chip_cost", "board", "fast_link",
-    "external", "epochs", "elastic", "aggregate", "aggregate_tables", "texts", "asof",
+    "external", "epochs", "elastic", "aggregate", "aggregate_tables", "texts", "asof", "peers",
 )  # fmt: skip
 
 

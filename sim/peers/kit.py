@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The questions as commands of the host, which run in this process on a simulated device."""
+
+from contextlib import redirect_stderr
+import io
+from pathlib import Path
+
+from host.__main__ import main
+from host.query.join_query import JoinQuery, Term
+from host.reference.window import CountWindow
+
+from .workload import Workload
+
+__all__ = ["ALIKE", "asof", "band", "equality"]
+
+#: The question whose default device answers all three.
+ALIKE = JoinQuery(
+    terms=(Term("x", "rx", -1, 1), Term("y", "ry", -1, 1)), order=("t", "rt"), window=CountWindow(1)
+)
+
+
+def band(workload: Workload, device: str, output: Path) -> None:
+    """Join by a band of two fields."""
+    bounds = f"{-workload.reach}:{workload.reach}"
+    bands = ["--band", f"x:rx:{bounds}", "--band", f"y:ry:{bounds}"]
+    _run("join", workload, device, output, *bands, *_window(workload))
+
+
+def equality(workload: Workload, device: str, output: Path) -> None:
+    """Join by equal keys."""
+    _run("join", workload, device, output, "--equal", "k:rk", *_window(workload))
+
+
+def asof(workload: Workload, device: str, output: Path) -> None:
+    """Join each left row with the last right row of its key, if there is one near enough."""
+    words = ["--on", "t:rt", "--by", "k:rk", "--tolerance", str(workload.within), "--how", "inner"]
+    _run("asof", workload, device, output, *words, "--sorted")
+
+
+def _window(workload):
+    return ["--order", "t:rt", "--within", str(workload.within), "--sorted"]
+
+
+def _run(command, workload, device, output, *words):
+    """Run a command that must succeed; what it says is left out."""
+    inputs = ["--left", str(workload.left), "--right", str(workload.right)]
+    said = io.StringIO()
+    with redirect_stderr(said):
+        code = main([command, *inputs, *words, "--device", device, "--output", str(output)])
+    if code:
+        raise RuntimeError(f"host {command} ended with code {code}: {said.getvalue()}")

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The questions as an expert of Polars would write them."""
+
+import os
+from pathlib import Path
+
+# Read when Polars is loaded; as many as DuckDB gets.
+os.environ.setdefault("POLARS_MAX_THREADS", "2")
+
+import polars as pl
+
+from .workload import Workload
+
+__all__ = ["asof", "equality"]
+
+
+def equality(workload: Workload, output: Path) -> None:
+    """Join by equal keys."""
+    left, right = pl.scan_parquet(workload.left), pl.scan_parquet(workload.right)
+    pairs = left.join(right, left_on="k", right_on="rk", coalesce=False).filter(
+        (pl.col("t") - pl.col("rt")).abs() <= workload.within
+    )
+    pairs.sink_parquet(output)
+
+
+def asof(workload: Workload, output: Path) -> None:
+    """Join each left row with the last right row of its key, if there is one near enough."""
+    left, right = pl.scan_parquet(workload.left), pl.scan_parquet(workload.right)
+    pairs = left.set_sorted("t").join_asof(
+        right.set_sorted("rt"),
+        left_on="t",
+        right_on="rt",
+        by_left="k",
+        by_right="rk",
+        tolerance=workload.within,
+        coalesce=False,
+        check_sortedness=False,
+    )
+    # The right key is left out of an as-of join's answer; it is the left one.
+    pairs = pairs.filter(pl.col("rt").is_not_null()).with_columns(rk=pl.col("k"))
+    pairs.select("t", "k", "x", "y", "rt", "rk", "rx", "ry").sink_parquet(output)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Let several ways to one answer take turns, and compare their answers and their times."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+import time
+
+import pyarrow.parquet as pq
+
+__all__ = ["Race", "Way", "race"]
+
+#: Writes the answer to a Parquet file.
+Way = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Seconds of every way in every turn.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of the answer.
+    wall, processor : dict of str to list of float
+        Seconds by the clock, and seconds of all threads of this process, by the way's name.
+    """
+
+    rows: int
+    wall: dict[str, list[float]]
+    processor: dict[str, list[float]]
+
+    def ratio(self, seconds, one, other):
+        """Return the median, the least and the greatest ratio of one way's seconds to another's.
+
+        A machine changes its speed from minute to minute, so only seconds of one turn are compared.
+        """
+        ratios = [a / b for a, b in zip(seconds[one], seconds[other], strict=True)]
+        return median(ratios), min(ratios), max(ratios)
+
+    def notes(self, one, other):
+        """Return what is printed below a figure that compares two ways."""
+        for what, seconds in (("by the clock", self.wall), ("processor time", self.processor)):
+            middle, least, most = self.ratio(seconds, one, other)
+            yield (
+                f"{what}: {one} {median(seconds[one]):.2f} s, {other} "
+                f"{median(seconds[other]):.2f} s; ratio {middle:.2f} ({least:.2f} to {most:.2f})"
+            )
+
+
+def race(ways, folder, *, turns, key):
+    """Run every way once to compare the answers, then in turn to take the time.
+
+    Parameters
+    ----------
+    ways : dict of str to Way
+        The ways, by name.
+    folder : Path
+        Where the answers are written.
+    turns : int
+        Timed turns.
+    key : list of str
+        Columns that tell the rows of an answer apart.
+
+    Raises
+    ------
+    AssertionError
+        If two answers differ in a row or a column.
+    """
+    answers = {name: _answer(way, folder / f"{name}.parquet", key) for name, way in ways.items()}
+    first, *rest = answers
+    for name in rest:
+        if not answers[name].equals(answers[first]):
+            raise AssertionError(
+                f"{name} has {answers[name].num_rows} rows and {first} {answers[first].num_rows}, "
+                f"or other values"
+            )
+    wall, processor = ({name: [] for name in ways} for _ in range(2))
+    for _ in range(turns):
+        for name, way in ways.items():
+            begun = time.perf_counter(), time.process_time()
+            way(folder / f"{name}.parquet")
+            wall[name].append(time.perf_counter() - begun[0])
+            processor[name].append(time.process_time() - begun[1])
+    return Race(answers[first].num_rows, wall, processor)
+
+
+def _answer(way, path, key):
+    """Return the rows of a way, in an order that all answers share, without what types may add."""
+    way(path)
+    table = pq.read_table(path).replace_schema_metadata()
+    return table.sort_by([(name, "ascending") for name in key]).combine_chunks()
