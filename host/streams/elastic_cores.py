@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic cores: observe an accelerator while it joins, and change the cores that store."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 import math
 
@@ -14,6 +13,7 @@ from host.query.epochs import Epoch
 from host.query.segments import Segment
 from host.reference.window import CountWindow, Window
 from host.streams.core_contents import CoreContents, fewest_cores
+from host.streams.elastic_interval import Interval
 from host.streams.elastic_record import CoreChange, CoreDecision, ElasticRecord
 from host.streams.failed_cores import NewTurns, failed_cores
 from host.streams.intake import Arrived
@@ -32,27 +32,6 @@ RESERVE = Fraction(5, 4)
 
 #: Called with every decision and every change, in order.
 NoteDecision = Callable[[CoreDecision | CoreChange], None]
-
-
-@dataclass
-class _Interval:
-    """The interval that is being observed.
-
-    ``before`` are the counters at its begin, ``staged`` and ``time`` the numbers of tuples that had
-    been staged by then and the time of the last one. ``flight`` sums the tuples under way over
-    ``flights`` looks. ``arrived`` is the number of tuples that had arrived, and ``waits`` and
-    ``waited`` are the number of answers and the sum of their latencies, if the input has a pace.
-    """
-
-    before: Mapping[str, int]
-    staged: tuple[int, int]
-    time: int
-    cycles: int = 0
-    flight: int = 0
-    flights: int = 0
-    arrived: int = 0
-    waits: int = 0
-    waited: int = 0
 
 
 class ElasticCores:
@@ -125,7 +104,7 @@ class ElasticCores:
         self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
         self._complete = 0  # tuples that are answered
         self._begins = 0  # tuples that come before the next observation
-        self._interval: _Interval | None = None
+        self._interval: Interval | None = None
         self._peak = Fraction(0)  # highest rate so far, in tuples per cycle
 
     def next(self, staged: int) -> Epoch | None:
@@ -223,14 +202,12 @@ class ElasticCores:
         """
         self._complete = complete
         if self._interval is not None:
-            self._interval.flights += 1
-            self._interval.flight += self._under_way
+            self._interval.note_flight(self._under_way)
 
     def note_waits(self, waited: Int64s) -> None:
         """Take the latencies of tuples that were answered, where the input has a pace."""
         if self._interval is not None:
-            self._interval.waits += len(waited)
-            self._interval.waited += int(waited.sum())
+            self._interval.note_waits(waited)
 
     @property
     def _arrived(self) -> int:
@@ -244,12 +221,12 @@ class ElasticCores:
         """Number of tuples that have arrived and are not answered."""
         return max(0, self._arrived - self._complete)
 
-    def _begun(self) -> _Interval:
+    def _begun(self) -> Interval:
         """Return an interval that begins now."""
         counts, time = self._contents.counts, self._contents.latest
-        return _Interval(self._device.counters(), counts, time, arrived=self._arrived)
+        return Interval(self._device.counters(), counts, time, arrived=self._arrived)
 
-    def _observed(self, interval: _Interval) -> Observation:
+    def _observed(self, interval: Interval) -> Observation:
         counted = growth(self._device.manifest, interval.before, self._device.counters())
         tuples = counted["tuples_r"] + counted["tuples_s"]
         cycles = counted["cycles"]
@@ -269,16 +246,8 @@ class ElasticCores:
             window=sum(held),
             ahead=self._ahead(interval, Fraction(arrived, cycles)),
             peak=math.ceil(self._peak * cycles),
-            latency=self._latency(interval, Fraction(tuples, cycles)),
+            latency=interval.latency(Fraction(tuples, cycles), is_paced=self._pacing is not None),
         )
-
-    def _latency(self, interval: _Interval, rate: Fraction) -> int | None:
-        """Return the mean latency of an interval, in which tuples were taken at a rate."""
-        if interval.waits:
-            return math.ceil(Fraction(interval.waited, interval.waits))
-        if self._pacing is not None or not rate:
-            return None
-        return math.ceil(Fraction(interval.flight, max(1, interval.flights)) / rate)
 
     def _least_for(self, held: int) -> int:
         """Return how few cores hold so many tuples of a side, and some more."""
@@ -286,7 +255,7 @@ class ElasticCores:
             return self._least
         return math.ceil(held * RESERVE / self._device.manifest.storage.sub_window)
 
-    def _ahead(self, interval: _Interval, rate: Fraction) -> int:
+    def _ahead(self, interval: Interval, rate: Fraction) -> int:
         """Return how many tuples both windows hold once they are refilled at the present rate.
 
         With a pace, that is the rate of arrivals per cycle. Otherwise it is that of the tuples that
