@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 import time
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 __all__ = ["Race", "Way", "race"]
@@ -87,7 +88,7 @@ def race(ways, folder, *, turns, key):
 
 
 def _answer(way, path, key):
-    """Return the rows of a way, in an order that all answers share, without what types may add."""
+    """Return the rows of a way, in an order that all answers share, as columns that may be null."""
     way(path)
-    table = pq.read_table(path).replace_schema_metadata()
-    return table.sort_by([(name, "ascending") for name in key]).combine_chunks()
+    table = pq.read_table(path).sort_by([(name, "ascending") for name in key])
+    return pa.table(dict(zip(table.column_names, table.columns, strict=True)))
