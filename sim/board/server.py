@@ -8,7 +8,7 @@ from sim.link.noise import Noise
 
 from .pace import SLICE, Pace, speed
 
-__all__ = ["BoardServer", "line_rate", "serving"]
+__all__ = ["BoardServer", "line_rate", "running", "serving"]
 
 #: Bytes for a host that reads none, after which more are lost, as in the adapter of a UART.
 MOST_WAITING = 1 << 16
@@ -109,10 +109,14 @@ class BoardServer:
                     return
 
 
-@contextmanager
 def serving(board, port, **options):
     """Serve a board in a thread for a block of code; the value is the :class:`BoardServer`."""
-    server = BoardServer(board, port, **options)
+    return running(BoardServer(board, port, **options))
+
+
+@contextmanager
+def running(server):
+    """Run a server, also a :class:`sim.board.udp_server.UdpServer`, for a block of code."""
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A join of Spark on the circuit of a board, by the addresses that a real board has."""
 
+from contextlib import ExitStack, closing
+
 import pytest
 
 from hdl.boards.table import find_board
@@ -8,9 +10,11 @@ from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
 from host.errors import MissingToolError
 from sim.board.board import SimulatedBoard
+from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.library import build_board
 from sim.board.ports import PseudoTerminal, TcpPort
-from sim.board.server import serving
+from sim.board.server import running, serving
+from sim.board.udp_server import UdpServer
 from spark_offload import metrics, stream_join
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, frames, random_rows
@@ -27,33 +31,50 @@ def matches(left, right):
     return left["k"] == right["k"]
 
 
+#: Boards by the kinds of their addresses.
+BOARDS = {"serial": "ulx3s-12f", "tcp": "ulx3s-12f", "udp": "ecpix5-45f"}
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    board, parameters = find_board("ulx3s-12f"), PRESETS["board-small"]
+def bundle(tmp_path_factory):
+    """The bundle of all boards, and its hash."""
     folder = tmp_path_factory.mktemp("board") / "bundle"
-    digest = write_bundle(parameters, folder)["hash"]
-    try:
-        return build_board(board, parameters, digest=digest), folder
-    except MissingToolError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(params=["serial", "tcp"])
-def port(request, tmp_path):
-    return TcpPort() if request.param == "tcp" else PseudoTerminal(tmp_path / "tty")
+    return folder, write_bundle(PRESETS["board-small"], folder)["hash"]
 
 
 @pytest.fixture
-def address(built, port):
-    """The address of a board that is served meanwhile, with a byte in a thousand damaged."""
-    library, folder = built
-    board = SimulatedBoard(library, seed=1)
-    with serving(board, port, damage=0.001):
-        yield f"{port.place}?baud=38400&bundle={folder}&reconnect=60"
-    board.close()
+def serve(bundle, tmp_path):
+    """Return a function that serves a board by a kind of address, and returns the address.
+
+    A byte in a thousand is damaged, or a frame.
+    """
+    folder, digest = bundle
+    with ExitStack() as stack:
+
+        def serve(kind):
+            board = find_board(BOARDS[kind])
+            try:
+                library = build_board(board, PRESETS["board-small"], digest=digest)
+            except MissingToolError as error:
+                pytest.skip(str(error))
+            if kind == "udp":
+                simulated = SimulatedEthernetBoard(library, seed=1)
+                stack.enter_context(closing(simulated))
+                port = UdpServer(simulated, board, damage=0.001)
+                stack.enter_context(running(port))
+            else:
+                simulated = SimulatedBoard(library, seed=1)
+                stack.enter_context(closing(simulated))
+                port = TcpPort() if kind == "tcp" else PseudoTerminal(tmp_path / "tty")
+                stack.enter_context(serving(simulated, port, damage=0.001))
+            return f"{port.place}?baud=38400&bundle={folder}&reconnect=60"
+
+        yield serve
 
 
-def test_a_join_of_spark_runs_on_a_board(spark, address):
+@pytest.mark.parametrize("kind", list(BOARDS))
+def test_a_join_of_spark_runs_on_a_board(spark, serve, kind):
+    address = serve(kind)
     joined = stream_join(
         *frames(spark, LEFT, RIGHT), on="k", order="t", rows=33, device=address, partitions=1
     )

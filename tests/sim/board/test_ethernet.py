@@ -2,7 +2,6 @@
 """A host and a board with Ethernet in one process, as the figures of the fast link run them."""
 
 from contextlib import closing, contextmanager
-import threading
 
 import pytest
 
@@ -14,6 +13,7 @@ from sim.board.conversation import Undelivered
 from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.ethernet_conversation import EthernetConversation
 from sim.board.library import build_board
+from sim.board.server import running
 from sim.board.udp_server import UdpServer
 from sim.ethernet.frames import Address, arp_answer, arp_request, on_the_line
 from sim.figures import fast_link
@@ -90,14 +90,8 @@ def served(built, **options):
     """Serve the board in a thread for a block of code; the value is the server."""
     board, _, library = built
     with closing(SimulatedEthernetBoard(library, seed=1)) as simulated:
-        server = UdpServer(simulated, board, **options)
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        try:
+        with running(UdpServer(simulated, board, **options)) as server:
             yield server
-        finally:
-            server.end()
-            thread.join()
 
 
 @pytest.mark.parametrize("damage", [0.0, 0.05])
