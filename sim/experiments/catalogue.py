@@ -5,7 +5,7 @@ from .extent import FULL, QUICK
 from .figure import Plot, Series
 from .point import Point
 
-__all__ = ["ORDERINGS", "PLOTS", "WINDOW", "load_interval", "plots"]
+__all__ = ["ORDERINGS", "PLOTS", "WINDOW", "load_interval", "plots", "settled"]
 
 #: Window of the figures of latencies, in tuples per side.
 WINDOW = 1 << 10
@@ -46,6 +46,15 @@ IDLE = 400
 def load_interval(window, cores):
     """Return the cycles between two tuples at about 85 % of what a core can compare."""
     return -(-window * 20 // (2 * cores * 17))
+
+
+def settled(short, cores, window):
+    """Return the point of a join's throughput at a window, over as many tuples as it takes.
+
+    SplitJoin takes the same cycles for every tuple once its windows are full. In a chain, the
+    tuples spread over the cores anew as they flow, until all those that filled it have left.
+    """
+    return Point(f"{short}-{cores}", window, tuples=1600 if short == "sj" else 2 * window + 1600)
 
 
 def over_cores(label, short, quantity, cores, **load):
@@ -174,8 +183,7 @@ def plots(*, quick=False):
         Plot("windows", f"Throughput over the window, {most} cores", "tuples per side", PER_CYCLES,
              f"Saturated, count-based; {outer}; {few}.",
              tuple(Series(NAMES[short],
-                          tuple((1 << n, Point(f"{short}-{most}", 1 << n, tuples=1600))
-                                for n in extent.sizes),
+                          tuple((1 << n, settled(short, most, 1 << n)) for n in extent.sizes),
                           PER_CYCLES) for short in NAMES), log_y=True),
         Plot("load", f"Visiting latency over the input rate, {most} cores, window of 2^10",
              "cycles from tuple to tuple", "cycles", f"{outer}; {few}.",
