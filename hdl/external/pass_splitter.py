@@ -48,8 +48,8 @@ class PassSplitter(wiring.Component):
     run_room : In(1)
         Two more runs can be taken; from a register.
     run : Out(1)
-        The run ``rows`` follows those before. It is told when its burst is taken, or in the cycle
-        before its first row is copied.
+        The run ``rows`` follows those before. It is told in the cycle before its burst is offered,
+        or its first row is copied.
     rows : Out(run_layout(parameters))
     """
 

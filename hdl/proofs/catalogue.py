@@ -13,6 +13,9 @@ from . import (
     epochs,
     exits,
     expedited_link,
+    external_reads,
+    external_rows,
+    external_writes,
     facts,
     failures,
     flow,
@@ -43,7 +46,8 @@ MODULES = (
     streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
     told_window, window, storage_turns, epochs, time, groups, facts, words, comparisons,
     serializers, engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures,
-    core_gates, parity, resets, rounds, round_parts, axi, scalegate,
+    core_gates, parity, resets, rounds, round_parts, axi, scalegate, external_reads,
+    external_rows, external_writes,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

@@ -6,6 +6,7 @@ from hdl.parameters import JoinParameters, KeyField
 __all__ = [
     "SMALL",
     "chain_parameters",
+    "external_parameters",
     "index_parameters",
     "ingress_parameters",
     "scan_parameters",
@@ -47,6 +48,14 @@ def index_parameters():
     return JoinParameters(
         cores=8, sub_window=1, keys=(KeyField(name="x", bits=1),), engine="index", probe_bits=0,
         bucket_bits=2,
+    )  # fmt: skip
+
+
+def external_parameters(memory_width=8, memory_burst=4):
+    """Return small parameters of windows in external memory, whose latency is not hidden."""
+    return JoinParameters(
+        cores=1, sub_window=1, lanes=2, keys=(KeyField(name="x", bits=1),), store="external",
+        memory_width=memory_width, memory_burst=memory_burst, memory_latency=0,
     )  # fmt: skip
 
 
