@@ -132,13 +132,12 @@ async def undisturbed(bench):
         stamps = bench.sources[0].stamps
     else:
         inputs = len(SLAVES)
-        count = MEASURED // 2 * inputs
         first = alternating(bench, np.array([9] * inputs + [8] + [9] * (inputs - 1)))
-        tuples = alternating(bench, np.arange(9, 9 + count))
+        tuples = alternating(bench, np.arange(9, 9 + MEASURED))
         words = [[*some, *others] for some, others in zip(first, tuples, strict=True)]
         await Combine(*bench.sending(words))
         # At first the queues of the merge fill up, faster than words leave it.
-        stamps = sorted(at for source in bench.sources for at in source.stamps)[count // 2 :]
+        stamps = sorted(at for source in bench.sources for at in source.stamps)[-MEASURED // 4 :]
     into = (len(stamps) - 1) / (stamps[-1] - stamps[0])
     if len(bench.sources) > 1:
         await Combine(*bench.sending(bench.all_inputs([control("CLEAR")])))

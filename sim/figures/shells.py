@@ -51,8 +51,9 @@ def added_latency_cycles(report):
 def merged_words_per_cycle(report):
     """Tuples per cycle into the AXI shell with two inputs, of both together, without pauses.
 
-    256 tuples whose sides alternate, which the accelerator drops; the first half is left out, while
-    the queues of the merge fill. Counted at ``s_axis_r`` and ``s_axis_s`` under Verilator.
+    256 tuples whose sides alternate, which the accelerator drops; the first three quarters are left
+    out, while the queues of the merge fill. Counted at ``s_axis_r`` and ``s_axis_s`` under
+    Verilator.
     """
     found = measured(2)
     added = f"{found['before']} cycles in front of the accelerator, {found['behind']} behind"
