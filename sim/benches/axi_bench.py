@@ -12,11 +12,13 @@ from cocotb.triggers import FallingEdge
 from hdl.shells.bus_crossing import BUS_RESET_CYCLES
 from sim.benches.accelerator import MANIFEST, SETTINGS
 
-__all__ = ["PAUSES", "REGISTERS", "SLAVES", "TWO_CLOCKS", "Bench"]
+__all__ = ["PAUSES", "REGISTERS", "SIDES", "SLAVES", "TWO_CLOCKS", "Bench"]
 
 SHELL = MANIFEST.values["shells"]["axi"] if MANIFEST else {}
 REGISTERS = {register["name"]: register for register in SHELL.get("registers", ())}
 SLAVES = [name for name in SHELL.get("streams", ()) if name.startswith("s_axis")]
+#: Side of each input that is merged.
+SIDES = [int(name.startswith("s_axis_s")) for name in SLAVES]
 MASTERS = [name for name in SHELL.get("streams", ()) if name not in SLAVES]
 #: Whether the registers have a clock of their own.
 TWO_CLOCKS = SHELL.get("options", {}).get("bus_clock") == "separate"

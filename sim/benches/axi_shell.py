@@ -10,15 +10,13 @@ import numpy as np
 
 from host.words import WordCodec
 from sim.benches.accelerator import MANIFEST, SCENARIOS, SETTINGS, deadline, joined
-from sim.benches.axi_bench import PAUSES, SLAVES, Bench
+from sim.benches.axi_bench import PAUSES, SIDES, SLAVES, Bench
 from sim.benches.axi_register_reader import RegisterReader
 from sim.benches.streams import integers
 from sim.scenarios import assert_right, expected_results, make_scenario, merged_inputs
 
 __all__ = []
 
-#: Side of each input that is merged.
-SIDES = [int(name.startswith("s_axis_s")) for name in SLAVES]
 #: Scenarios with words that several inputs cannot bring in the same order, and with words that mean
 #: something else to their merge.
 ONE_INPUT_ONLY = ("disorder", "words without meaning", "hostile", "hostile again")
