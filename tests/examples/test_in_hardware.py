@@ -167,7 +167,8 @@ def test_scalejoin_in_join_cores_is_the_reference(tmp_path):
         window=TimeWindow(operator.size - 1),
     )
     with open_device(f"sim:{tmp_path}") as device:
-        rows = TableJoin(left, right, asked, device).table().to_pylist()
+        join = TableJoin(left, right, asked, device)
+        rows = [row for batch in join.batches() for row in batch.to_pylist()]
     expected = Counter(
         (result.timestamp, *result.values) for result in reference_results(operator, arrivals)
     )
