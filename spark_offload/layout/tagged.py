@@ -117,7 +117,8 @@ def tagged_frame(
     )
     keys = [f"k{index}" for index in range(len(key_types))]
     placed = tagged.coalesce(1) if direct else tagged.repartition(partitions, *keys)
-    return placed.sortWithinPartitions("order", "side", "row").drop(*keys)
+    rows = placed.sortWithinPartitions("order", "side", "row")
+    return rows.drop(*keys) if keys else rows
 
 
 def tagged_ranges(
@@ -211,13 +212,15 @@ def _one_side(
         for index, (name, kind) in enumerate(zip(own.keys, key_types, strict=True))
     ]
     # In SQL, as far as possible: every step of an expression in Python is a trip to the JVM.
-    rows = own.frame.toDF(*names.values()).select(
-        F.expr(f"CAST({side} AS TINYINT) AS side"),
-        F.expr(f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order"),
-        F.expr("monotonically_increasing_id() AS row"),
-        *keys,
-        "*",
+    tags = (
+        f"CAST({side} AS TINYINT) AS side",
+        f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order",
+        "monotonically_increasing_id() AS row",
     )
+    named = own.frame.toDF(*names.values())
+    if not keys:
+        return named.selectExpr(*tags, "*")
+    rows = named.select(*map(F.expr, tags), *keys, "*")
     if own.unmatched:
         return rows
     # A null key matches nothing; a null in the order column stays, to be complained of.
