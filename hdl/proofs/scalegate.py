@@ -271,7 +271,7 @@ PROOFS = [
         says="tuples leave once, in the order of time and source, barriers between, each in time",
         component="TimestampMerge, times of 2 bits, inputs that stay",
         build=merge_staying,
-        depth=8,
+        depth=11,
         mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output, MergePort),
         spared={
             **dict.fromkeys(
@@ -290,6 +290,7 @@ PROOFS = [
             **dict.fromkeys(
                 (
                     "present.eq(",
+                    "self.present | self.i.valid",
                     "without self.settles.eq(",
                     "without joined.eq(",
                     "rises.eq(self.floor)",

@@ -29,6 +29,8 @@ class Execution:
         Settings of the run.
     ordered : bool
         Whether the order of the resulting rows is observed.
+    is_checked : bool
+        Whether the reader of the rows finds out itself if they are not in a declared order.
     """
 
     def __init__(
@@ -38,10 +40,13 @@ class Execution:
         settings: Settings,
         *,
         ordered: bool = True,
+        is_checked: bool = False,
     ) -> None:
         self.settings = settings
         self._graphs = Graphs(settings)
         self.bound: Bound = source.bind()
+        if not (is_checked or any(operation.checks_order for operation in operations)):
+            self.bound = self.bound.checked(str(source))
         bound = [operation.bound() for operation in operations]
         self.steps = plan_steps(bound, self.bound.traits, self.bound.schema, ordered=ordered)
         last = self.steps[-1] if self.steps else None

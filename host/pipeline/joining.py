@@ -26,7 +26,7 @@ __all__ = ["BoundJoin", "BoundMerge", "Joined", "Merged"]
 class Feed(Protocol):
     """Another pipeline, as an input."""
 
-    def execution(self, *, ordered: bool = True) -> Execution:
+    def execution(self, *, ordered: bool = True, is_checked: bool = False) -> Execution:
         """Bind the source of the pipeline, and plan its execution."""
 
 
@@ -64,6 +64,8 @@ class Joined(Lazy):
         Called with the prepared join of each execution, which has the cycles and counters.
     """
 
+    checks_order = True
+
     right: Feed
     query: JoinQuery
     device: Device
@@ -71,7 +73,7 @@ class Joined(Lazy):
     started: Callable[[PreparedJoin], None] | None = None
 
     def bound(self) -> "BoundJoin":
-        return BoundJoin(self, self.right.execution())
+        return BoundJoin(self, self.right.execution(is_checked=True))
 
     def __str__(self) -> str:
         return f"join({self.query}; {self.device.uri})"

@@ -362,9 +362,11 @@ class Pipeline:
 
     # Explanation.
 
-    def execution(self, *, ordered: bool = True) -> Execution:
-        """Bind the source and plan, without running."""
-        return Execution(self.source, self.operations, self.settings, ordered=ordered)
+    def execution(self, *, ordered: bool = True, is_checked: bool = False) -> Execution:
+        """Bind the source and plan, without running; see :class:`Execution`."""
+        return Execution(
+            self.source, self.operations, self.settings, ordered=ordered, is_checked=is_checked
+        )
 
     def explain(self) -> str:
         """Return a description of the run: operations, flags, passes, segments, copies, buffers."""

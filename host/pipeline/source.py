@@ -44,6 +44,15 @@ class Bound:
     traits: Traits
     splits: Sequence[Split]
 
+    def checked(self, source: str) -> "Bound":
+        """Return the same, but rows that are not sorted as declared raise an error when read.
+
+        It is :exc:`~host.errors.FalseOrderError`, with ``source`` as the name of the source.
+        """
+        if not self.traits.sorted_by:
+            return self
+        return replace(self, splits=in_declared_order(self.splits, self.traits.sorted_by, source))
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield all batches, split after split."""
         for split in self.splits:
@@ -63,17 +72,7 @@ class Source(ABC):
 
     @abstractmethod
     def bind(self) -> Bound:
-        """Read the properties of the data; called when a terminal operation starts, not before.
-
-        Rows that are declared to be sorted raise :exc:`~host.errors.FalseOrderError` while they are
-        read, if they are not.
-        """
-
-    def _bound(self, schema: pa.Schema, traits: Traits, splits: Sequence[Split]) -> Bound:
-        """Return the bound source; the order that was declared is checked as rows are read."""
-        if traits.sorted_by:
-            splits = in_declared_order(splits, traits.sorted_by, str(self))
-        return Bound(schema, traits, splits)
+        """Read the properties of the data; called when a terminal operation starts, not before."""
 
     @abstractmethod
     def __str__(self) -> str: ...
@@ -117,7 +116,7 @@ class TableSource(Source):
         traits = replace(self.traits, rows=table.num_rows)
         starts = range(0, table.num_rows, self._split_rows)
         splits = [table.slice(start, self._split_rows).to_batches for start in starts]
-        return self._bound(table.schema, traits, splits)
+        return Bound(table.schema, traits, splits)
 
     def __str__(self) -> str:
         rows = "late" if callable(self._table) else f"{self._table.num_rows} rows"
@@ -149,7 +148,7 @@ class BatchSource(Source):
         self.traits = _declared(Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        return self._bound(self._schema, self.traits, [self._of_one_schema])
+        return Bound(self._schema, self.traits, [self._of_one_schema])
 
     def _of_one_schema(self) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(self._supply()):
@@ -212,7 +211,7 @@ class ParquetSource(Source):
                 f"The files {', '.join(map(str, self._paths))} differ in their columns."
             )
         traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
-        return self._bound(schemas[0].remove_metadata(), traits, splits)
+        return Bound(schemas[0].remove_metadata(), traits, splits)
 
     def _reader(self, path: Path, group: int | None) -> Split:
         def read() -> Iterator[pa.RecordBatch]:

@@ -30,6 +30,8 @@ class Aggregated(Stateful):
         Called with the stream of each execution, whose ``work`` has counts of rows and results.
     """
 
+    checks_order = True
+
     query: AggregateQuery
     device: str | None = None
     started: Callable[[Aggregate], None] | None = None

@@ -32,7 +32,15 @@ class Place:
 
 
 class Lazy(ABC):
-    """A step of a pipeline before any input has been bound."""
+    """A step of a pipeline before any input has been bound.
+
+    Attributes
+    ----------
+    checks_order : bool
+        Whether the step itself raises an error if it relies on an order that its input has not.
+    """
+
+    checks_order = False
 
     @abstractmethod
     def bound(self) -> "Operation":

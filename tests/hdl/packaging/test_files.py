@@ -10,6 +10,7 @@ from hdl.__main__ import main
 from hdl.bundle import describe_bundle
 from hdl.packaging.files import package_files, write_package
 from hdl.packaging.names import PackageNames
+from hdl.shells.axi_options import AxiOptions
 from hdl.verilog.lint import lint
 from tests.hdl.packaging.packaged import TINY, run_bench
 
@@ -150,7 +151,8 @@ TWO_INPUTS = "--shell axi --axi-inputs 2 --bus-clock separate --names vitis --no
 def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
     assert main([*COMMAND.split(), str(tmp_path), *TWO_INPUTS.split()]) == 0
     about = json.loads((tmp_path / "splitjoin.json").read_text())["package"]
-    assert about["options"] == {"inputs": 2, "bus_clock": "separate", "names": "vitis"}
+    options = AxiOptions(inputs=2, bus_clock="separate", names="vitis")
+    assert about["options"] == options.to_dict()
     assert {"s_axis_r", "s_axis_s", "m_axis"} == set(about["streams"])
     assert "STALLS_R" in {register["name"] for register in about["registers"]}
     page = (tmp_path / "splitjoin.md").read_text()

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from host.bundles import checkout, store
+from host import installation
+from host.bundles import store
 from host.bundles.cache import bundle_folders, library_folder
 from host.bundles.store import default_bundle, find_bundles, source_hash
 from host.device.simulator_library import LIBRARY
@@ -57,7 +58,7 @@ def elsewhere(monkeypatch, tmp_path):
     monkeypatch.delenv("SPLITJOIN_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     site = tmp_path / "site"
-    monkeypatch.setattr(checkout, "__file__", str(site / "host" / "bundles" / "checkout.py"))
+    monkeypatch.setattr(installation, "__file__", str(site / "host" / "installation.py"))
     for package in ("host", "hdl", "sim"):
         (site / package).mkdir(parents=True)
     return site

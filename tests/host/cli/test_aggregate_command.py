@@ -6,7 +6,7 @@ import pytest
 
 from host.__main__ import main
 from host.aggregate import open_windows
-from host.streams import aggregate
+from host.streams import device_aggregation
 from tests.host.aggregate.small_aggregate import ModelDevice
 
 TRADES = (
@@ -53,7 +53,7 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
         def close(self):
             closed.append(self)
 
-    monkeypatch.setattr(aggregate, "open_aggregate", lambda uri: Closing())
+    monkeypatch.setattr(device_aggregation, "open_aggregate", lambda uri: Closing())
     output = str(tmp_path / "out.parquet")
     options = [*asked, output, "--device", "sim:bundle", "--explain"]
     assert main(["aggregate", *options, "--verify"]) == 0

@@ -19,8 +19,8 @@ def test_a_slow_source_is_seen_in_the_rate():
 
 
 def test_a_wrong_order_is_noticed(monkeypatch):
-    compare = TimestampMerge.elaborate_comparison
-    monkeypatch.setattr(TimestampMerge, "elaborate_comparison", lambda *given: ~compare(*given))
+    choose = TimestampMerge.elaborate_choice
+    monkeypatch.setattr(TimestampMerge, "elaborate_choice", lambda *given: ~choose(*given))
     run = GateRun(2, tuples=40, gaps=0.0)
     with pytest.raises(AssertionError, match=r"order of the reference|is late|has not ended"):
         run.run(deadline=500)
